@@ -1,0 +1,70 @@
+//! What can go wrong, sorted by what the caller can do about it.
+
+use std::io;
+
+/// The result of whatever may fail in this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this library.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The name cannot be a name: ask with another one.
+    #[error("{name:?} is not the name of a {what}: names have up to 128 letters, digits, '_' or '-'{}", match *.what {
+        "handle" => ", and a handle is <session>/<id>",
+        "session" => ", in a session '.' too",
+        _ => "",
+    })]
+    BadName {
+        /// What the name was for.
+        what: &'static str,
+        /// The name, cut and escaped.
+        name: String,
+    },
+
+    /// No such output: final, asking again cannot help.
+    #[error("there is no output {wanted} (any more); asking for it again will not help")]
+    NotFound {
+        /// What was asked for.
+        wanted: String,
+    },
+
+    /// More than one output has this prefix: ask with a longer one.
+    #[error("more than one output is called {prefix}…: {}", .ids.join(", "))]
+    Ambiguous {
+        /// The prefix.
+        prefix: String,
+        /// The ids that have it, the first few.
+        ids: Vec<String>,
+    },
+
+    /// The question cannot be answered as it stands: mend it.
+    #[error("{0}")]
+    BadQuery(String),
+
+    /// The settings contradict themselves or are out of range: mend them.
+    #[error("{0}")]
+    BadSetting(String),
+
+    /// The pieces of a view do not tile its output. A defect of the fold that made them.
+    #[error("not a view: {0}")]
+    NotAView(String),
+
+    /// The store could not do what was asked.
+    #[error("cannot {what}: {source}")]
+    Store {
+        /// What was to be done, with the path.
+        what: String,
+        /// Why it could not be.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Makes the error of a failed step of a store; `what` completes "cannot …".
+    pub fn store(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let what = what.into();
+        move |source| Error::Store { what, source }
+    }
+}

@@ -1,0 +1,167 @@
+//! Keeps every byte a tool says, and shows the model the part it needs.
+//!
+//! Agents call tools, and tools talk too much. This library stands between the two: the whole output goes into a
+//! [`Store`], byte for byte; what fits its [`Limits`] passes untouched; of what does not, the model gets a small
+//! [`View`] that marks everything it leaves out, and a [`Handle`] with which it can read the rest at any time.
+//!
+//! ```
+//! use forebay::{Call, MemoryStore, Query, Settings, Session, Timestamp, excerpt, keep, reply};
+//!
+//! let store = MemoryStore::default();
+//! let call = Call::new(Session::safe("demo"), "call-1", "run_command", Timestamp::UNIX_EPOCH);
+//! let log: String = (1..=50_000).map(|line| format!("line {line}: all is well\n")).collect();
+//!
+//! let output = keep(&store, &call, &mut log.as_bytes())?;
+//! let reply = reply(&store, &output, &Settings::default())?;
+//! assert!(reply.folded.is_some_and(|folded| folded.text.len() < 12_000));
+//!
+//! let excerpt = excerpt(&output, &Query::Lines(40_000..=40_001), Settings::default().excerpt_budget())?;
+//! assert!(String::from_utf8_lossy(&excerpt.text).contains("line 40000: all is well\n"));
+//! # Ok::<(), forebay::Error>(())
+//! ```
+//!
+//! It is synchronous, and touches no terminal, network, clock or environment; only [`store`] touches a disk.
+
+mod call;
+mod error;
+mod handle;
+mod kind;
+mod limits;
+mod output;
+pub mod query;
+mod record;
+pub mod settings;
+pub mod size;
+pub mod store;
+pub mod tokens;
+pub mod view;
+
+pub use call::Call;
+pub use error::{Error, Result};
+pub use handle::{Handle, SHORTEST_PREFIX, Session, fingerprint, fresh_id};
+pub use jiff::Timestamp;
+pub use kind::Kind;
+pub use limits::{Budget, Limits, Reason, Room, decide};
+pub use output::{Output, ReadAt};
+pub use query::{Excerpt, Grep, Query, excerpt};
+pub use record::{Exit, Lost, Record, State, Streams};
+pub use settings::{Preset, Settings};
+pub use size::Size;
+pub use store::{End, Part, Sink, Store, Stream, Writer, disk::DiskStore, memory::MemoryStore};
+pub use view::{ContextRef, Fault, Piece, View, Why, fold, verify};
+
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+
+/// What the model gets for a call.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// How large the output is, with tokens counted as far as the answer depended on it.
+    pub size: Size,
+    /// What it gets in place of the output; `None` if the output fits and passes as it is.
+    pub folded: Option<Folded>,
+}
+
+/// A view in place of an output that does not fit.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// Why the output was not passed on whole.
+    pub reason: Reason,
+    /// The view.
+    pub view: View,
+    /// The view, printed: what the model is shown.
+    pub text: Vec<u8>,
+}
+
+/// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
+/// be read.
+pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read) -> Result<Output> {
+    let mut writer = store.begin(call);
+    let mut block = vec![0; output::BLOCK];
+    loop {
+        match source.read(&mut block) {
+            Ok(0) => return Ok(writer.finish(End::default())),
+            Ok(read) => writer.write(Stream::Stdout, &block[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let why = format!("reading the output failed: {error}");
+                return Ok(writer.finish(End { exit: None, cut_short: Some(why) }));
+            }
+        }
+    }
+}
+
+/// What the model gets for an output: the path from its size to what is shown.
+pub fn reply(store: &dyn Store, output: &Output, settings: &Settings) -> Result<Reply> {
+    reply_in(store, output, settings, Room::Unknown)
+}
+
+/// The same, with the room that is left in the model's context.
+pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
+    let limits = settings.limits(&output.record().call.tool);
+    let size = sized_for(output, &limits, room)?;
+    let reason = match settings.bypasses(&output.record().call) {
+        true => None,
+        false => decide(&size, &limits, room),
+    };
+    // What was lost cannot be passed on, however small it is.
+    let Some(reason) = reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) else {
+        return Ok(Reply { size, folded: None });
+    };
+    let view = fold(output, settings)?;
+    let text = view.print(output)?;
+    if output.record().lost.is_none() {
+        // The view is kept beside its output so that it can be proved later; it is given all the same if not.
+        let given = Given { view: view.clone(), text: String::from_utf8_lossy(&text).into_owned() };
+        let _ = serde_json::to_vec(&given).map(|json| store.attach(&output.record().handle, Part::View, &json));
+    }
+    Ok(Reply { size, folded: Some(Folded { reason, view, text }) })
+}
+
+/// The size, with the tokens counted exactly where an upper bound cannot tell whether they fit.
+fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
+    let size = output.record().size;
+    let unsure = limits::token_limit(limits, room).filter(|&limit| !size.tokens_exact && size.tokens > limit);
+    let counted = unsure.map(|limit| output.tokens_up_to(limit)).transpose()?.flatten();
+    Ok(match counted {
+        Some(tokens) => Size { tokens, tokens_exact: true, ..size },
+        None => size,
+    })
+}
+
+/// The view that a model was given, as it is kept beside the output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Given {
+    /// The pieces.
+    pub view: View,
+    /// The printed text; what is not UTF-8 stands as U+FFFD.
+    pub text: String,
+}
+
+impl Given {
+    /// The view that was given of an output, if one was.
+    pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<Given>> {
+        let part = store.open_part(handle, Part::View)?;
+        let cannot = || Error::store(format!("read the view of {handle}"));
+        let mut text = vec![0; usize::try_from(part.size().map_err(cannot())?).unwrap_or(usize::MAX)];
+        if text.is_empty() {
+            return Ok(None);
+        }
+        part.read_at(0, &mut text).map_err(cannot())?;
+        serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
+    }
+}
+
+/// Everything that can be proved of a kept output: that its bytes are those of the record, and that the view that
+/// was given of it is true. Returns what is not.
+pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
+    let output = store.open(handle)?;
+    if output.is_growing() {
+        return Ok(Vec::new());
+    }
+    let mut faults = view::verify_record(&output)?;
+    if let Some(given) = Given::of(store, handle)? {
+        faults.extend(view::verify_text(&given.view, &output, &given.text)?);
+    }
+    Ok(faults)
+}

@@ -1,0 +1,161 @@
+//! When an output no longer fits, and how much may be shown instead.
+
+use crate::Size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When an output no longer fits. What is `None` is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// More bytes than this do not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// More characters than this do not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub characters: Option<u64>,
+    /// More lines than this do not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// More tokens than this do not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// How much a view or an excerpt may cost: a hard bound, markers included, whatever the length of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// At most this many o200k tokens.
+    pub tokens: u64,
+    /// At most this many bytes.
+    pub bytes: u64,
+    /// At most this many lines; as many as fit, if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+}
+
+impl Budget {
+    /// The budget that keeps to both.
+    pub fn min(self, other: Budget) -> Budget {
+        let lines = match (self.lines, other.lines) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Budget { tokens: self.tokens.min(other.tokens), bytes: self.bytes.min(other.bytes), lines }
+    }
+
+    /// Whether a text keeps to it.
+    pub fn holds(&self, text: &[u8]) -> bool {
+        text.len() as u64 <= self.bytes
+            && self.lines.is_none_or(|limit| lines_of(text) <= limit)
+            && crate::tokens::count_up_to(&String::from_utf8_lossy(text), self.tokens).is_some()
+    }
+}
+
+/// Lines of a text, a last one without a newline included.
+fn lines_of(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64 + u64::from(text.last().is_some_and(|&byte| byte != b'\n'))
+}
+
+/// The room that is left in the model's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Nobody counts.
+    Unknown,
+    /// This many tokens are left.
+    Tokens(u64),
+    /// Tokens could not be set aside for the output.
+    NotReserved,
+}
+
+/// Why an output was not passed on whole, the strongest reason first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Tokens for the response could not be reserved.
+    ReserveFailed,
+    /// It has more bytes, characters or lines than its limits allow.
+    SizeCap,
+    /// It has more tokens than its limits allow or than are left in the context.
+    TokenBudget,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Reason::ReserveFailed => "reserve_failed",
+            Reason::SizeCap => "size_cap",
+            Reason::TokenBudget => "token_budget",
+        })
+    }
+}
+
+/// Whether an output fits: `None` if it does, else the strongest reason why not.
+///
+/// `size.tokens` may be an upper bound where that is enough to say that it fits; see
+/// [`Output::tokens_up_to`](crate::Output::tokens_up_to).
+///
+/// ```
+/// use forebay::{Limits, Reason, Room, Size, decide};
+/// let size = Size { bytes: 20_000, tokens: 5_000, ..Size::default() };
+/// let limits = Limits { bytes: Some(12_288), ..Limits::default() };
+/// assert_eq!(decide(&size, &limits, Room::Unknown), Some(Reason::SizeCap));
+/// assert_eq!(decide(&size, &Limits::default(), Room::Tokens(4_000)), Some(Reason::TokenBudget));
+/// ```
+pub fn decide(size: &Size, limits: &Limits, room: Room) -> Option<Reason> {
+    let over = |value: u64, limit: Option<u64>| limit.is_some_and(|limit| value > limit);
+    if size.bytes == 0 {
+        None
+    } else if room == Room::NotReserved {
+        Some(Reason::ReserveFailed)
+    } else if over(size.bytes, limits.bytes) || over(size.characters, limits.characters) || over(size.lines, limits.lines)
+    {
+        Some(Reason::SizeCap)
+    } else if token_limit(limits, room).is_some_and(|limit| size.tokens > limit) {
+        Some(Reason::TokenBudget)
+    } else {
+        None
+    }
+}
+
+/// How many tokens fit.
+pub(crate) fn token_limit(limits: &Limits, room: Room) -> Option<u64> {
+    match (limits.tokens, room) {
+        (Some(limit), Room::Tokens(left)) => Some(limit.min(left)),
+        (None, Room::Tokens(left)) => Some(left),
+        (limit, _) => limit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strongest_reason_wins() {
+        let size = Size { bytes: 20_000, characters: 20_000, lines: 100, tokens: 5_000, ..Size::default() };
+        let limits = |bytes, tokens| Limits { bytes, tokens, ..Limits::default() };
+        let table = [
+            (limits(None, None), Room::Unknown, None),
+            (limits(Some(20_000), Some(5_000)), Room::Tokens(5_000), None),
+            (limits(Some(19_999), None), Room::Unknown, Some(Reason::SizeCap)),
+            (limits(None, Some(4_999)), Room::Unknown, Some(Reason::TokenBudget)),
+            (limits(None, None), Room::Tokens(4_999), Some(Reason::TokenBudget)),
+            (limits(Some(1), Some(1)), Room::Tokens(1), Some(Reason::SizeCap)),
+            (limits(Some(1), Some(1)), Room::NotReserved, Some(Reason::ReserveFailed)),
+            (limits(Some(0), None), Room::Unknown, Some(Reason::SizeCap)),
+            (Limits { lines: Some(99), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
+            (Limits { characters: Some(19_999), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
+        ];
+        for (limits, room, expected) in table {
+            assert_eq!(decide(&size, &limits, room), expected, "{limits:?} {room:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_never_too_much() {
+        let limits = Limits { bytes: Some(0), ..Limits::default() };
+        assert_eq!(decide(&Size::default(), &limits, Room::NotReserved), None);
+    }
+}

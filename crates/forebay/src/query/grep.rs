@@ -1,0 +1,448 @@
+//! Lines that match a pattern, searched with ripgrep's own matcher, block by block.
+//!
+//! Patterns are linear in the text by construction. A block is a whole number of lines, so a search needs no more
+//! memory than a block; a line longer than that is searched in windows that overlap.
+
+use super::{Excerpt, Matches};
+use crate::view::grouped;
+use crate::{Budget, Error, Output, Result};
+use grep_matcher::{LineMatchKind, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use serde::Serialize;
+use std::{ops::Range, thread};
+
+/// What to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grep {
+    /// A regular expression.
+    pub pattern: String,
+    /// Whether capitals and small letters are the same.
+    pub ignore_case: bool,
+    /// Lines shown before and after each match.
+    pub context: u64,
+    /// How many matches are shown at most.
+    pub max: usize,
+    /// Only what matches from this byte on.
+    pub from_byte: u64,
+}
+
+impl Grep {
+    /// Looks for `pattern`, as it is written, with no context.
+    pub fn new(pattern: impl Into<String>) -> Grep {
+        Grep { pattern: pattern.into(), ignore_case: false, context: 0, max: 50, from_byte: 0 }
+    }
+}
+
+/// A line that matches; in a line of more than 4 KiB, every place that does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// Where the line starts, or of a long line what is shown of it.
+    pub byte: u64,
+    /// The line without its newline, or what is around the match in a long one.
+    pub text: String,
+    /// Whether the text is only a part of its line.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// Lines before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
+    /// Lines after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+/// A line of up to this many bytes is shown whole, and counts once.
+const LONG: usize = 4 * 1024;
+
+/// How much of a long line is shown around a match, each way.
+const AROUND: u64 = 160;
+
+/// How much is searched at a time.
+const BLOCK: usize = 1024 * 1024;
+
+/// A match in a line longer than a block may have this many bytes and still be found across two windows.
+const OVERLAP: usize = 64 * 1024;
+
+/// An output up to this size is searched by one thread.
+const SMALL: u64 = 8 * 1024 * 1024;
+
+/// Finds the matches, and shows as many as fit.
+pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
+    let matcher = RegexMatcherBuilder::new()
+        .case_insensitive(query.ignore_case)
+        .multi_line(true)
+        .line_terminator(Some(b'\n'))
+        .build(&query.pattern)
+        .map_err(|error| Error::BadQuery(format!("the pattern does not parse: {error}")))?;
+    let found = search(output, &matcher, query.from_byte.min(output.len()), query.max)?;
+    let matches: Vec<Match> = found.places.iter().map(|place| describe(output, place, query)).collect::<Result<_>>()?;
+    let total_lines = output.lines()?;
+    let print = |count: usize| print(output, query, &matches[..count], &found, total_lines);
+    let (mut low, mut high) = (0, matches.len());
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        match budget.holds(&print(middle).0) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    let (text, next) = print(low);
+    let places = &found.places[..low];
+    Ok(Excerpt {
+        text,
+        bytes: places.first().map_or(0, |place| place.line.start)..places.last().map_or(0, |place| place.line.end),
+        lines: matches[..low].first().zip(matches[..low].last()).map(|(first, last)| (first.line, last.line)),
+        total_lines,
+        next,
+        growing: output.is_growing(),
+        matches: Some(Matches { total: found.total, shown: matches.into_iter().take(low).collect() }),
+    })
+}
+
+/// One match, as offsets.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The line, as far as it is shown.
+    line: Range<u64>,
+    /// Where to go on behind it.
+    end: u64,
+    partial: bool,
+}
+
+#[derive(Default)]
+struct Found {
+    total: u64,
+    places: Vec<Place>,
+}
+
+fn search(output: &Output, matcher: &RegexMatcher, from: u64, max: usize) -> Result<Found> {
+    let length = output.len() - from;
+    let threads = match length <= SMALL || output.record().size.longest_line as usize > BLOCK {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
+    };
+    let mut borders = vec![from];
+    for part in 1..threads {
+        borders.push(output.line_end_near(from + length / threads * part, BLOCK as u64)?);
+    }
+    borders.push(output.len());
+    let found: Vec<Result<Found>> = thread::scope(|scope| {
+        let threads: Vec<_> = borders
+            .windows(2)
+            .map(|part| {
+                let part = part[0]..part[1];
+                scope.spawn(move || search_part(output, matcher, part, max))
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let mut all = Found::default();
+    for part in found {
+        let part = part?;
+        all.total += part.total;
+        all.places.extend(part.places);
+    }
+    all.places.truncate(max);
+    Ok(all)
+}
+
+fn search_part(output: &Output, matcher: &RegexMatcher, range: Range<u64>, max: usize) -> Result<Found> {
+    let mut found = Found::default();
+    let mut buffer = vec![0; BLOCK];
+    let mut at = range.start;
+    while at < range.end {
+        let wanted = BLOCK.min(usize::try_from(range.end - at).unwrap_or(BLOCK));
+        let read = output.fill(at, &mut buffer[..wanted])?;
+        if read == 0 {
+            break;
+        }
+        let is_last = at + read as u64 >= range.end;
+        let lines = match is_last {
+            true => Some(read),
+            false => memchr::memrchr(b'\n', &buffer[..read]).map(|newline| newline + 1),
+        };
+        match lines {
+            Some(end) => {
+                search_lines(matcher, &buffer[..end], at, max, &mut found)?;
+                at += end as u64;
+            }
+            None => {
+                // No line ends here: search what there is, and keep the last matches for the next window.
+                let border = read - OVERLAP;
+                search_long(matcher, &buffer[..read], border, at, max, &mut found)?;
+                at += border as u64;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::BadQuery(format!("the search failed: {error}"))
+}
+
+/// Searches whole lines.
+fn search_lines(matcher: &RegexMatcher, block: &[u8], base: u64, max: usize, found: &mut Found) -> Result<()> {
+    let mut at = 0;
+    while at < block.len() {
+        let rest = &block[at..];
+        let (place, certain) = match matcher.find_candidate_line(rest).map_err(failed)? {
+            None => return Ok(()),
+            Some(LineMatchKind::Confirmed(place)) => (at + place, true),
+            Some(LineMatchKind::Candidate(place)) => (at + place, false),
+        };
+        // An empty match may lie behind the last newline, where there is no line.
+        if place == block.len() && block.ends_with(b"\n") {
+            return Ok(());
+        }
+        let start = memchr::memrchr(b'\n', &block[..place]).map_or(0, |newline| newline + 1).max(at);
+        let end = memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
+        let line = &block[start..end];
+        if line.len() > LONG {
+            search_long(matcher, line, line.len(), base + start as u64, max, found)?;
+        } else if certain || matcher.is_match(line.strip_suffix(b"\n").unwrap_or(line)).map_err(failed)? {
+            found.total += 1;
+            if found.places.len() < max {
+                let line = base + start as u64..base + end as u64;
+                found.places.push(Place { end: line.end, line, partial: false });
+            }
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// Searches a part of a long line; what starts at `border` or behind it is left for the next part.
+fn search_long(matcher: &RegexMatcher, part: &[u8], border: usize, base: u64, max: usize, found: &mut Found) -> Result<()> {
+    matcher
+        .find_iter(part, |place| {
+            if place.start() >= border && border < part.len() {
+                return false;
+            }
+            found.total += 1;
+            if found.places.len() < max {
+                let (start, end) = (base + place.start() as u64, base + place.end() as u64);
+                let shown_end = end.min(start + AROUND);
+                found.places.push(Place {
+                    line: start.saturating_sub(AROUND)..shown_end + AROUND,
+                    end: end.max(start + 1),
+                    partial: true,
+                });
+            }
+            true
+        })
+        .map_err(failed)
+}
+
+/// Fills in a match: its number, its text, its context.
+fn describe(output: &Output, place: &Place, query: &Grep) -> Result<Match> {
+    let mut range = place.line.start..place.line.end.min(output.len());
+    if place.partial {
+        // What is around a match stays in its line, and begins with a whole character.
+        let inside = range.start.max(output.line_start_near(place.end, place.end - range.start)?);
+        range = output.character_start(inside)?.min(range.end)..range.end;
+        let end = output.line_end_near(place.end.min(range.end), range.end.saturating_sub(place.end).max(1))?;
+        range.end = end.min(range.end).max(range.start);
+    }
+    let number = output.newlines_before(range.start)?;
+    let text = |range: Range<u64>| -> Result<String> {
+        let bytes = output.read(range)?;
+        let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        Ok(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
+    };
+    let mut found = Match {
+        line: number + 1,
+        byte: range.start,
+        text: text(range.clone())?,
+        partial: place.partial,
+        before: Vec::new(),
+        after: Vec::new(),
+    };
+    if query.context > 0 && !place.partial {
+        let line = |number: u64| -> Result<Option<String>> {
+            let start = output.line_start(number)?;
+            match start < output.len() {
+                true => text(start..output.line_end_near(start, LONG as u64)?).map(Some),
+                false => Ok(None),
+            }
+        };
+        for before in number.saturating_sub(query.context)..number {
+            found.before.extend(line(before)?);
+        }
+        for after in number + 1..=number + query.context {
+            found.after.extend(line(after)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Prints matches the way grep does, with where they stand and how to go on.
+fn print(output: &Output, query: &Grep, shown: &[Match], found: &Found, lines: u64) -> (Vec<u8>, Option<String>) {
+    let handle = output.record().handle.short();
+    let grows = if output.is_growing() { ", still growing" } else { "" };
+    let behind = if query.from_byte > 0 { format!(" from byte {} on", grouped(query.from_byte)) } else { String::new() };
+    let count = match found.total {
+        0 => "no match".to_owned(),
+        1 => "1 match".to_owned(),
+        many => format!("{} matches", grouped(many)),
+    };
+    let first = if (shown.len() as u64) < found.total { format!(", the first {} shown", shown.len()) } else { String::new() };
+    let mut text = format!("[{count}{behind} in {} lines{grows}{first} · {handle}]\n", grouped(lines));
+    let mut printed = 0;
+    for (number, found) in shown.iter().enumerate() {
+        let from = found.line - found.before.len() as u64;
+        if number > 0 && query.context > 0 && from > printed + 1 {
+            text.push_str("--\n");
+        }
+        for (line, before) in (from..).zip(&found.before).filter(|(line, _)| *line > printed) {
+            text.push_str(&format!("{line}-{before}\n"));
+        }
+        match found.partial {
+            true => text.push_str(&format!("{} (byte {}):…{}…\n", found.line, found.byte, found.text)),
+            false => text.push_str(&format!("{}:{}\n", found.line, found.text)),
+        }
+        printed = found.line;
+        let next_match = shown.get(number + 1).map_or(u64::MAX, |next| next.line);
+        for (line, after) in (found.line + 1..).zip(&found.after).filter(|(line, _)| *line < next_match) {
+            text.push_str(&format!("{line}-{after}\n"));
+            printed = line;
+        }
+    }
+    let next = ((shown.len() as u64) < found.total).then(|| {
+        let from = match shown.len() {
+            0 => query.from_byte,
+            count => found.places[count - 1].end,
+        };
+        let flags = [
+            if query.ignore_case { " -i" } else { "" }.to_owned(),
+            if query.context > 0 { format!(" -C {}", query.context) } else { String::new() },
+        ];
+        format!("forebay grep {handle} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
+    });
+    if let Some(next) = &next {
+        text.push_str(&format!("[next: {next}]\n"));
+    }
+    (text.into_bytes(), next)
+}
+
+/// A pattern as a shell takes it.
+fn shell_quoted(pattern: &str) -> String {
+    let dash = if pattern.starts_with('-') { "-e " } else { "" };
+    format!("{dash}'{}'", pattern.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use crate::{Query, excerpt};
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    const ROOMY: Budget = Budget { tokens: 2_000, bytes: 12_000, lines: None };
+
+    fn found(bytes: &[u8], grep: Grep, budget: Budget) -> Excerpt {
+        let excerpt = excerpt(&output_of(bytes), &Query::Grep(grep), budget).unwrap();
+        assert!(budget.holds(&excerpt.text), "{}", String::from_utf8_lossy(&excerpt.text));
+        excerpt
+    }
+
+    fn check(text: &str, grep: Grep, expected: Expect) {
+        expected.assert_eq(&String::from_utf8_lossy(&found(text.as_bytes(), grep, ROOMY).text));
+    }
+
+    #[test]
+    fn matches_have_their_line_numbers_and_contexts_that_meet_are_merged() {
+        let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+        check(&text, Grep { context: 1, ..Grep::new("line (3|5|20)$") }, expect![[r#"
+            [3 matches in 30 lines · s/id1234]
+            2-line 2
+            3:line 3
+            4-line 4
+            5:line 5
+            6-line 6
+            --
+            19-line 19
+            20:line 20
+            21-line 21
+        "#]]);
+        check(&text, Grep { ignore_case: true, ..Grep::new("LINE 1$") }, expect![[r#"
+            [1 match in 30 lines · s/id1234]
+            1:line 1
+        "#]]);
+        check(&text, Grep::new("nothing like it"), expect![[r#"
+            [no match in 30 lines · s/id1234]
+        "#]]);
+    }
+
+    #[test]
+    fn totals_are_true_however_few_are_shown_and_the_next_command_goes_on() {
+        let text: String = (1..=1_000).map(|line| format!("error {line}\n")).collect();
+        check(&text, Grep { max: 2, ..Grep::new("it's|error") }, expect![[r#"
+            [1,000 matches in 1,000 lines, the first 2 shown · s/id1234]
+            1:error 1
+            2:error 2
+            [next: forebay grep s/id1234 'it'\''s|error' --from-byte 16]
+        "#]]);
+        let next = found(text.as_bytes(), Grep { max: 2, from_byte: 16, ..Grep::new("error") }, ROOMY);
+        assert_eq!(next.matches.unwrap().shown.iter().map(|found| found.line).collect::<Vec<_>>(), [3, 4]);
+    }
+
+    #[test]
+    fn inside_a_giant_line_every_place_counts_and_is_shown_with_what_is_around_it() {
+        let text = format!("first\n{}needle{}needle{}\nlast\n", "x".repeat(3 << 20), "y".repeat(5_000), "z".repeat(2 << 20));
+        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap();
+        assert_eq!(found.total, 2);
+        for found in &found.shown {
+            assert!(found.line == 2 && found.partial && found.text.contains("needle") && found.text.len() < 400);
+        }
+        assert!(text[found.shown[1].byte as usize..].starts_with(&found.shown[1].text));
+    }
+
+    #[test]
+    fn a_match_across_two_windows_of_a_giant_line_is_found_once() {
+        for shift in [0, 1, 3, 5, 6, 7, 200] {
+            for border in [BLOCK - OVERLAP, BLOCK] {
+                let text = format!("{}needle{}", "x".repeat(border - 6 + shift), "y".repeat(2 * BLOCK));
+                assert_eq!(found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap().total, 1, "{shift} {border}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_an_error_that_shows_where() {
+        let query = Query::Grep(Grep::new("(unclosed"));
+        let error = excerpt(&output_of(b"x"), &query, ROOMY).unwrap_err().to_string();
+        assert!(error.contains("unclosed group") && error.contains('^'), "{error}");
+    }
+
+    #[test]
+    fn a_pattern_never_matches_across_lines() {
+        assert_eq!(found(b"a\nb\n", Grep::new(r"a\s+b"), ROOMY).matches.unwrap().total, 0);
+        assert_eq!(found(b"a\n\nb\n", Grep::new("^$"), ROOMY).matches.unwrap().total, 1);
+        assert_eq!(found(b"a\nb", Grep::new("x*"), ROOMY).matches.unwrap().total, 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn it_finds_the_lines_that_a_plain_search_finds(
+            lines in proptest::collection::vec("[abc ]{0,12}|[abc]{5000,5010}", 0..40),
+            pattern in prop_oneof![Just("ab+c"), Just("^b"), Just("c$"), Just("a|cc"), Just(r"\bab\b"), Just("b a")],
+        ) {
+            let short: Vec<&String> = lines.iter().filter(|line| line.len() <= LONG).collect();
+            let text = short.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let regex = regex::Regex::new(pattern).unwrap();
+            let expected: Vec<u64> = (1..).zip(&short).filter(|(_, line)| regex.is_match(line)).map(|(n, _)| n).collect();
+            let matches = found(text.as_bytes(), Grep { max: 1_000, ..Grep::new(pattern) }, Budget { tokens: 90_000, bytes: 900_000, lines: None }).matches.unwrap();
+            prop_assert_eq!(matches.total, expected.len() as u64);
+            prop_assert_eq!(matches.shown.iter().map(|found| found.line).collect::<Vec<_>>(), expected);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Every setting of the library, declared once.
+//!
+//! A setting is a field with a doc comment. Its default and the reason for it stand in `default.toml`; its key,
+//! its environment name, its help and the reference page come from this declaration.
+
+use crate::{Budget, Error, Limits, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The defaults, with their reasons.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+/// A named pair of limits and view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The lines that matter, in their order, with what is left out marked.
+    Digest,
+    /// Only a message with the handle.
+    Handle,
+    /// The beginning and the end, by characters and lines.
+    HeadTail,
+    /// A summary with snippets and a reference to the file.
+    Materialize,
+    /// The beginning, and calls that get the rest.
+    Recovery,
+}
+
+/// What an output of a tool may be, and what is shown when it is more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The view that a large output gets.
+    pub preset: Preset,
+    /// Tools whose output is never touched: names, as `tool` or `server/tool`; a `*` at the end stands for any rest.
+    pub bypass: Vec<String>,
+    /// The preset `digest`.
+    pub digest: Digest,
+    /// What one excerpt may cost. It is never more than what passes untouched.
+    pub excerpt: Budget,
+    /// The preset `handle`.
+    pub handle: HandleMessage,
+    /// The preset `head-tail`.
+    pub head_tail: HeadTail,
+    /// The preset `materialize`.
+    pub materialize: Materialize,
+    /// The preset `recovery`.
+    pub recovery: Recovery,
+    /// Extraction by a model.
+    pub extract: Extract,
+}
+
+/// Settings of the preset `digest`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Digest {
+    /// An output of more tokens is folded.
+    pub tokens: u64,
+    /// What the view may cost.
+    pub budget: Budget,
+    /// Other limits, in tokens, for single tools.
+    #[serde(default)]
+    pub tools: BTreeMap<String, u64>,
+}
+
+/// Settings of the preset `handle`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandleMessage {
+    /// Whether outputs are replaced at all.
+    pub enabled: bool,
+    /// An output of more bytes is replaced; 0 replaces every output that is not empty.
+    #[schemars(range(max = 1_000_000))]
+    pub max_bytes: u64,
+}
+
+/// Settings of the preset `head-tail`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeadTail {
+    /// The share of the beginning, 0 to 1; the end has the rest.
+    #[schemars(range(min = 0, max = 1))]
+    pub head_ratio: f64,
+    /// The limits of tools that have none of their own.
+    pub other: CharactersAndLines,
+    /// The limits of single tools.
+    pub tools: BTreeMap<String, CharactersAndLines>,
+}
+
+/// Limits of the preset `head-tail`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CharactersAndLines {
+    /// More characters than this are cut.
+    pub characters: u64,
+    /// More lines than this are cut.
+    pub lines: u64,
+    /// The share of the beginning for this tool alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub head_ratio: Option<f64>,
+}
+
+/// Settings of the preset `materialize`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Materialize {
+    /// An output of more characters is summarised.
+    pub max_inline_chars: u64,
+    /// An output of more bytes is summarised.
+    pub max_inline_bytes: u64,
+    /// At most this many lines of the beginning and of the end.
+    pub snippet_lines: u64,
+    /// At most this many bytes of the beginning and of the end.
+    pub snippet_bytes: u64,
+}
+
+/// Settings of the preset `recovery`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recovery {
+    /// How many characters of the beginning are shown.
+    pub shown_characters: u64,
+    /// The limit of tools that have none of their own.
+    pub other: Characters,
+    /// The limits of single tools.
+    pub tools: BTreeMap<String, Characters>,
+    /// What the agent's own tools and their arguments are called.
+    pub names: Names,
+}
+
+/// A limit of the preset `recovery`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Characters {
+    /// More characters than this are cut.
+    pub characters: u64,
+}
+
+/// What the agent's own tools and their arguments are called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// The tool that searches files.
+    pub grep: String,
+    /// Its argument for the pattern.
+    pub pattern: String,
+    /// Its argument for the path; `file_path` and `filename` are understood too.
+    pub path: String,
+    /// The tool that runs a command.
+    pub shell: String,
+    /// Its argument for the command.
+    pub command: String,
+    /// The tool that finds files by pattern.
+    pub glob: String,
+    /// The tool that searches the web.
+    pub search: String,
+    /// Its argument for the words to look for.
+    pub query: String,
+    /// The tool that fetches a page.
+    pub fetch: String,
+    /// Its argument for the address.
+    pub url: String,
+}
+
+/// Settings of extraction by a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extract {
+    /// How many chunks a whole reading may take.
+    pub max_chunks: u64,
+    /// How much neighbouring chunks share, in percent.
+    #[schemars(range(max = 50))]
+    pub overlap_percent: u64,
+    /// From this many bytes a line on average, an output is read in chunks.
+    pub avg_line_bytes: u64,
+    /// Models as `provider/model`, tried in this order.
+    pub models: Vec<String>,
+}
+
+impl Default for Settings {
+    #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
+    fn default() -> Settings {
+        toml::from_str(DEFAULT).expect("default.toml has every setting")
+    }
+}
+
+impl Settings {
+    /// Checks what a type cannot: ranges, and limits that make sense together.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |text: String| Err(Error::BadSetting(text));
+        let ratio = |key: &str, ratio: f64| match (0.0..=1.0).contains(&ratio) {
+            true => Ok(()),
+            false => Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}"))),
+        };
+        if self.handle.max_bytes > 1_000_000 {
+            return wrong(format!("handle.max_bytes is at most 1000000, not {}", self.handle.max_bytes));
+        }
+        if self.extract.overlap_percent > 50 {
+            return wrong(format!("extract.overlap_percent is at most 50, not {}", self.extract.overlap_percent));
+        }
+        if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {
+            return wrong(format!("extract.models has {model:?}, and a model is provider/model"));
+        }
+        ratio("head_tail.head_ratio", self.head_tail.head_ratio)?;
+        for (tool, limits) in &self.head_tail.tools {
+            ratio(&format!("head_tail.tools.{tool}.head_ratio"), limits.head_ratio.unwrap_or_default())?;
+        }
+        let limits = self.recovery.tools.values().chain([&self.recovery.other]);
+        let least = limits.map(|limit| limit.characters).min().unwrap_or(u64::MAX);
+        if least <= self.recovery.shown_characters {
+            return wrong(format!(
+                "recovery.shown_characters is {}, but a tool is cut at {least} characters: cutting must save something",
+                self.recovery.shown_characters
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the output of this tool is never touched.
+    pub fn bypasses(&self, call: &crate::Call) -> bool {
+        let names = [call.tool.clone(), call.full_name()];
+        self.bypass.iter().any(|entry| match entry.strip_suffix('*') {
+            Some(start) => names.iter().any(|name| name.starts_with(start)),
+            None => names.contains(entry),
+        })
+    }
+
+    /// When an output of `tool` no longer fits.
+    pub fn limits(&self, tool: &str) -> Limits {
+        match self.preset {
+            Preset::Digest => Limits {
+                tokens: Some(self.digest.tools.get(tool).copied().unwrap_or(self.digest.tokens)),
+                ..Limits::default()
+            },
+            Preset::Handle if !self.handle.enabled => Limits::default(),
+            Preset::Handle => Limits { bytes: Some(self.handle.max_bytes), ..Limits::default() },
+            Preset::HeadTail => {
+                let limits = self.head_tail.of(tool);
+                Limits { characters: Some(limits.characters), lines: Some(limits.lines), ..Limits::default() }
+            }
+            Preset::Materialize => Limits {
+                characters: Some(self.materialize.max_inline_chars),
+                bytes: Some(self.materialize.max_inline_bytes),
+                ..Limits::default()
+            },
+            Preset::Recovery => Limits {
+                characters: Some(self.recovery.tools.get(tool).unwrap_or(&self.recovery.other).characters),
+                ..Limits::default()
+            },
+        }
+    }
+
+    /// What an excerpt may cost: what is set, and never more than what passes untouched, so that a read never
+    /// becomes a stored output.
+    pub fn excerpt_budget(&self) -> Budget {
+        let tools: Vec<&str> = match self.preset {
+            Preset::Digest => self.digest.tools.keys().map(String::as_str).collect(),
+            Preset::HeadTail => self.head_tail.tools.keys().map(String::as_str).collect(),
+            Preset::Recovery => self.recovery.tools.keys().map(String::as_str).collect(),
+            Preset::Handle | Preset::Materialize => Vec::new(),
+        };
+        tools.into_iter().chain([""]).map(|tool| self.limits(tool)).fold(self.excerpt, |budget, limits| {
+            let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
+            budget.min(Budget {
+                tokens: positive(limits.tokens),
+                bytes: positive(limits.bytes).min(positive(limits.characters)),
+                lines: limits.lines,
+            })
+        })
+    }
+}
+
+impl HeadTail {
+    /// The limits of a tool.
+    pub(crate) fn of(&self, tool: &str) -> CharactersAndLines {
+        *self.tools.get(tool).unwrap_or(&self.other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, Session};
+
+    #[test]
+    fn the_defaults_are_whole_and_in_range() {
+        Settings::default().check().unwrap();
+    }
+
+    #[test]
+    fn the_thresholds_are_those_of_the_systems_the_presets_come_from() {
+        let with = |preset| Settings { preset, ..Settings::default() };
+        let head_tail = |tool| {
+            let limits = with(Preset::HeadTail).limits(tool);
+            (limits.characters.unwrap(), limits.lines.unwrap())
+        };
+        assert_eq!(head_tail("read_file"), (50_000, 500));
+        assert_eq!(head_tail("run_command"), (20_000, 200));
+        assert_eq!(head_tail("list_directory"), (10_000, 100));
+        assert_eq!(head_tail("search_files"), (30_000, 300));
+        assert_eq!(head_tail("anything_else"), (20_000, 200));
+        let recovery = |tool| with(Preset::Recovery).limits(tool).characters.unwrap();
+        assert_eq!(["read_file", "grep_content", "execute_shell", "glob_files", "other"].map(recovery), [3_500; 5]);
+        assert_eq!((recovery("web_search"), recovery("web_fetch")), (4_000, 5_000));
+        assert_eq!(with(Preset::Handle).limits("x").bytes, Some(12_288));
+        let materialize = with(Preset::Materialize).limits("x");
+        assert_eq!((materialize.characters, materialize.bytes), (Some(4_000), Some(16_384)));
+    }
+
+    #[test]
+    fn out_of_range_is_said_with_the_key_and_the_value() {
+        let mut settings = Settings::default();
+        settings.handle.max_bytes = 1_000_001;
+        assert_eq!(settings.check().unwrap_err().to_string(), "handle.max_bytes is at most 1000000, not 1000001");
+        let mut settings = Settings::default();
+        settings.recovery.other.characters = 2_000;
+        assert!(settings.check().unwrap_err().to_string().contains("cutting must save something"));
+        let mut settings = Settings::default();
+        settings.head_tail.head_ratio = 1.5;
+        assert!(settings.check().unwrap_err().to_string().contains("from 0 to 1"));
+        let mut settings = Settings::default();
+        settings.extract.models = vec!["gpt".into()];
+        assert!(settings.check().unwrap_err().to_string().contains("provider/model"));
+    }
+
+    #[test]
+    fn a_bypassed_tool_is_known_by_name_by_server_and_by_prefix() {
+        let settings =
+            Settings { bypass: ["plain", "fs/read", "git/*"].map(str::to_owned).to_vec(), ..Settings::default() };
+        let call = |server: Option<&str>, tool: &str| Call {
+            server: server.map(str::to_owned),
+            ..Call::new(Session::safe("s"), "i", tool, jiff::Timestamp::UNIX_EPOCH)
+        };
+        let table = [
+            (None, "plain", true),
+            (Some("any"), "plain", true),
+            (Some("fs"), "read", true),
+            (Some("other"), "read", false),
+            (Some("git"), "log", true),
+            (None, "plainer", false),
+        ];
+        for (server, tool, expected) in table {
+            assert_eq!(settings.bypasses(&call(server, tool)), expected, "{server:?} {tool}");
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_never_larger_than_what_passes_untouched() {
+        for preset in [Preset::Digest, Preset::Handle, Preset::HeadTail, Preset::Materialize, Preset::Recovery] {
+            let settings = Settings { preset, excerpt: Budget { tokens: 90_000, bytes: 900_000, lines: None }, ..Settings::default() };
+            let budget = settings.excerpt_budget();
+            for tool in ["read_file", "list_directory", "web_fetch", "other"] {
+                let limits = settings.limits(tool);
+                assert!(limits.tokens.is_none_or(|limit| budget.tokens <= limit), "{preset:?}");
+                assert!(limits.bytes.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
+                assert!(limits.characters.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
+                assert!(limits.lines.is_none_or(|limit| budget.lines.unwrap() <= limit), "{preset:?}");
+            }
+        }
+    }
+}

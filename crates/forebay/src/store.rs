@@ -1,0 +1,149 @@
+//! Where outputs are kept: the contract, and what is the same for every store.
+//!
+//! A backend keeps the few promises of [`Store`] and [`Sink`]. Measuring, recording and surviving a failing
+//! backend are done once, in [`Writer`]. [`conformance`] holds the promises as tests that every backend runs.
+//!
+//! What every store promises:
+//! - An output is readable under its handle from the moment [`Store::create`] returns, while it grows.
+//! - Bytes that were appended are never changed, and never gone before [`Store::delete`].
+//! - Two creations never share a handle, whatever ids the calls had.
+//! - A writer that vanishes leaves what it had appended, as an output that was cut short.
+
+pub mod conformance;
+pub mod disk;
+pub mod memory;
+mod writer;
+
+pub use writer::{End, Stream, Writer};
+
+use crate::handle::SHORTEST_PREFIX;
+use crate::output::ReadAt;
+use crate::{Call, Error, Handle, Output, Record, Result, Session};
+use std::path::PathBuf;
+
+/// The parts that a store keeps of one output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The tool's bytes, exactly.
+    Bytes,
+    /// The line index: the newlines before every further [`STRIDE`](crate::size::STRIDE), 8 bytes each.
+    Lines,
+    /// Which stream each stretch of the bytes came by, where there was more than one.
+    Streams,
+    /// The view that the model was given.
+    View,
+}
+
+/// A place that keeps outputs.
+pub trait Store: Send + Sync {
+    /// Starts a new output, named after its call; a name that is taken gets a number behind it.
+    fn create(&self, call: &Call) -> Result<Box<dyn Sink>>;
+
+    /// What is known of an output.
+    fn record(&self, handle: &Handle) -> Result<Record>;
+
+    /// Opens a part for reading. A part that was never written is empty.
+    fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>>;
+
+    /// Writes a whole part beside an output that is finished.
+    fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()>;
+
+    /// The records of a session, oldest first. A session that is not there has none.
+    fn list(&self, session: &Session) -> Result<Vec<Record>>;
+
+    /// The ids of a session that start with `prefix`.
+    fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>>;
+
+    /// All sessions, in the order of their names.
+    fn sessions(&self) -> Result<Vec<Session>>;
+
+    /// Removes an output and all its parts.
+    fn delete(&self, handle: &Handle) -> Result<()>;
+
+    /// The file that holds an output's bytes, where there is one.
+    fn path(&self, handle: &Handle) -> Option<PathBuf>;
+}
+
+/// The end of a store that takes one new output.
+pub trait Sink: Send {
+    /// The name the output has.
+    fn handle(&self) -> &Handle;
+
+    /// Appends to a part. When it returns, a reader can see the bytes, and the end of this process cannot
+    /// undo that. On failure, some of them may have been appended.
+    fn append(&mut self, part: Part, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// How many bytes of the output have been appended for certain.
+    fn appended(&self) -> u64;
+
+    /// Ends the output: from now on it is what `record` says.
+    fn finish(self: Box<Self>, record: &Record) -> Result<()>;
+}
+
+impl dyn Store + '_ {
+    /// Starts keeping the output of `call`. Never fails: what cannot be kept is told in the record.
+    pub fn begin(&self, call: &Call) -> Writer<'_> {
+        Writer::begin(self, call)
+    }
+
+    /// Opens an output for reading.
+    pub fn open(&self, handle: &Handle) -> Result<Output> {
+        let record = self.record(handle)?;
+        let bytes = self.open_part(handle, Part::Bytes)?;
+        let index = self.open_part(handle, Part::Lines)?;
+        Output::new(record, bytes, index, self.path(handle))
+    }
+
+    /// Hands the bytes of an output to `take` in their order, each stretch with the stream it came by.
+    pub fn for_each_stretch(&self, output: &Output, mut take: impl FnMut(Stream, &[u8])) -> Result<()> {
+        let mut at = 0;
+        let mut show = |end: u64, stream: Stream| {
+            let range = at..end.min(output.len());
+            at = end;
+            output.for_each_block(range, |_, block| take(stream, block))
+        };
+        if let Some(stretches) = output.stretches() {
+            stretches.iter().try_for_each(|&(end, stream)| show(end, stream))?;
+        } else {
+            let handle = &output.record().handle;
+            let part = self.open_part(handle, Part::Streams)?;
+            let mut read = 0;
+            let mut entries = vec![0; 64 * 1024];
+            loop {
+                let filled = part.read_at(read, &mut entries).map_err(Error::store(format!("read the streams of {handle}")))?;
+                writer::stretches(&entries[..filled]).try_for_each(|(end, stream)| show(end, stream))?;
+                if filled < 8 {
+                    break;
+                }
+                read += (filled - filled % 8) as u64;
+            }
+        }
+        // Without a map there was one stream; what a dead writer left behind its last entry is told nowhere.
+        show(output.len(), Stream::Stdout)
+    }
+
+    /// The handle that is meant by `text`: `<session>/<id>`, or an id of `session`; any unique prefix of the
+    /// id with six or more characters will do.
+    pub fn find(&self, text: &str, session: &Session) -> Result<Handle> {
+        let handle = match text.contains('/') {
+            true => text.parse()?,
+            false => Handle::new(session.clone(), text)?,
+        };
+        if self.record(&handle).is_ok() {
+            return Ok(handle);
+        }
+        let not_found = || Error::NotFound { wanted: handle.to_string() };
+        if handle.id().len() < SHORTEST_PREFIX {
+            return Err(not_found());
+        }
+        let mut ids = self.ids(handle.session(), handle.id())?;
+        match ids.len() {
+            0 => Err(not_found()),
+            1 => Handle::new(handle.session().clone(), &ids.remove(0)),
+            _ => {
+                ids.truncate(5);
+                Err(Error::Ambiguous { prefix: handle.to_string(), ids })
+            }
+        }
+    }
+}

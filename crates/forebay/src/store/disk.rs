@@ -1,0 +1,458 @@
+//! A store of plain files, which a person, `rg`, `jq` and an agent's own tools can read.
+//!
+//! ```text
+//! <root>/<session>/tool/<id>.txt | .json | .bin    the bytes, verbatim
+//! <root>/<session>/terminal/<id>.log               the bytes of a wrapped command
+//!                          <id>.meta.json          the record
+//!                          <id>.lines              the line index, of an output over 64 KiB
+//!                          <id>.streams            which stream a stretch came by, if there were two
+//!                          <id>.view.json          the view that the model was given
+//! ```
+//!
+//! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
+//! has locked is what a dead writer left: it is measured and kept as an output that was cut short.
+
+use super::{Part, Sink, Store};
+use crate::output::{BLOCK, ReadAt};
+use crate::size::Measure;
+use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+const FOLDERS: [&str; 2] = ["tool", "terminal"];
+const META: &str = ".meta.json";
+
+/// Outputs up to this size are forced to the disk before they count as whole. A larger one is left to the
+/// kernel: it survives the end of any process, and a power cut may cost its end, which `verify` tells.
+const SYNCED: u64 = 16 * 1024 * 1024;
+
+/// Keeps outputs as files below a folder.
+pub struct DiskStore {
+    root: PathBuf,
+}
+
+impl DiskStore {
+    /// A store below `root`, which is made when the first output comes.
+    pub fn new(root: impl Into<PathBuf>) -> DiskStore {
+        DiskStore { root: root.into() }
+    }
+
+    fn folder(&self, session: &Session, folder: &str) -> PathBuf {
+        self.root.join(session.as_str()).join(folder)
+    }
+
+    /// The files of an output that exists.
+    fn files(&self, handle: &Handle) -> Result<Files> {
+        FOLDERS
+            .iter()
+            .map(|folder| Files::new(self.folder(handle.session(), folder), handle))
+            .find(|files| files.meta().exists())
+            .ok_or_else(|| Error::NotFound { wanted: handle.to_string() })
+    }
+
+    /// The record of an output; one whose writer is dead is brought to its end first.
+    fn current(&self, files: &Files) -> Result<Record> {
+        let mut record = files.read_record()?;
+        if record.state != State::Growing {
+            return Ok(record);
+        }
+        let Some(path) = files.data() else { return Ok(record) };
+        let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
+        match file.try_lock() {
+            Ok(()) => self.recover(files, file, &path),
+            Err(_) => {
+                // Its writer is alive, or has ended it just now.
+                record = files.read_record()?;
+                if record.state == State::Growing {
+                    record.size.bytes = file.metadata().map_or(0, |data| data.len());
+                }
+                Ok(record)
+            }
+        }
+    }
+
+    /// Ends an output for its dead writer. Where nothing can be written, the answer is the same, and the next
+    /// reader does the work again.
+    fn recover(&self, files: &Files, mut file: File, path: &Path) -> Result<Record> {
+        let mut record = files.read_record()?;
+        if record.state != State::Growing {
+            return Ok(record);
+        }
+        let mut measure = Measure::default();
+        let mut block = vec![0; BLOCK];
+        let mut index = Vec::new();
+        loop {
+            let read = file.read(&mut block).map_err(Error::store(format!("read {}", path.display())))?;
+            if read == 0 {
+                break;
+            }
+            measure.update(&block[..read]);
+            index.extend(measure.take_index());
+        }
+        record.abandoned(measure.finish());
+        let written = (!index.is_empty()).then(|| replace(&files.part(Part::Lines), &index)).unwrap_or(Ok(()));
+        if written.is_ok() && fs::rename(path, files.finished(&record)).is_ok() {
+            let _ = files.write_record(&record);
+        }
+        Ok(record)
+    }
+}
+
+impl Store for DiskStore {
+    fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
+        let folder = self.folder(&call.session, FOLDERS[usize::from(call.terminal)]);
+        let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot(&folder))?;
+        let mut attempt = 1;
+        let (handle, files) = loop {
+            let handle = call.handle(attempt)?;
+            let files = Files::new(folder.clone(), &handle);
+            let other = Files::new(self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]), &handle);
+            // Whoever makes the record's file owns the name.
+            let claimed = if other.meta().exists() { Err(io::ErrorKind::AlreadyExists.into()) } else { new_file(&files.meta()) };
+            match claimed {
+                Ok(mut meta) => {
+                    let record = Record::begin(handle.clone(), call.clone());
+                    meta.write_all(&to_json(&record)).map_err(cannot(&files.meta()))?;
+                    break (handle, files);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(error) => return Err(cannot(&files.meta())(error)),
+            }
+        };
+        // A part that nobody has locked counts as left behind, so the name must not exist before the lock does.
+        let (beside, path) = (files.named(".new"), files.part(Part::Bytes));
+        let opened = new_file(&beside).and_then(|file| {
+            file.try_lock()?;
+            fs::rename(&beside, &path)?;
+            Ok(file)
+        });
+        match opened {
+            Ok(file) => Ok(Box::new(DiskSink { handle, files, file, appended: 0, lines: None, streams: None })),
+            Err(error) => {
+                let _ = fs::remove_file(&beside);
+                let _ = fs::remove_file(files.meta());
+                Err(cannot(&path)(error))
+            }
+        }
+    }
+
+    fn record(&self, handle: &Handle) -> Result<Record> {
+        self.current(&self.files(handle)?)
+    }
+
+    fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
+        let files = self.files(handle)?;
+        // Between the look and the opening, a writer may end and rename its part: then look again.
+        for _ in 0..3 {
+            let path = match part {
+                Part::Bytes => files.data(),
+                _ => Some(files.part(part)).filter(|path| path.exists()),
+            };
+            let Some(path) = path else { break };
+            match File::open(&path) {
+                Ok(file) => return Ok(Box::new(file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::store(format!("read {}", path.display()))(error)),
+            }
+        }
+        Ok(Box::new(Vec::new()))
+    }
+
+    fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
+        let path = self.files(handle)?.part(part);
+        replace(&path, bytes).map_err(Error::store(format!("write {}", path.display())))
+    }
+
+    fn list(&self, session: &Session) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for id in self.ids(session, "")? {
+            let handle = Handle::new(session.clone(), &id)?;
+            // An output may go while we look; one whose record cannot be read must not hide the others.
+            match self.record(&handle) {
+                Ok(record) => records.push(record),
+                Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        records.sort_by(|a, b| (a.call.at, &a.handle).cmp(&(b.call.at, &b.handle)));
+        Ok(records)
+    }
+
+    fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
+        let mut ids = Vec::new();
+        for folder in FOLDERS {
+            for name in names_in(&self.folder(session, folder))? {
+                ids.extend(name.strip_suffix(META).filter(|id| id.starts_with(prefix)).map(str::to_owned));
+            }
+        }
+        ids.retain(|id| Handle::new(session.clone(), id).is_ok());
+        ids.sort();
+        Ok(ids)
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>> {
+        let mut sessions: Vec<Session> = names_in(&self.root)?
+            .iter()
+            .filter_map(|name| name.parse().ok())
+            .filter(|session| FOLDERS.iter().any(|folder| self.folder(session, folder).is_dir()))
+            .collect();
+        sessions.sort();
+        Ok(sessions)
+    }
+
+    fn delete(&self, handle: &Handle) -> Result<()> {
+        let files = self.files(handle)?;
+        let data = files.data();
+        // The record goes first: an output that is not listed is not asked for.
+        fs::remove_file(files.meta()).map_err(Error::store(format!("remove {handle}")))?;
+        for path in data.into_iter().chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part))) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::store(format!("remove {}", path.display()))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, handle: &Handle) -> Option<PathBuf> {
+        self.files(handle).ok()?.data()
+    }
+}
+
+/// The files of one output.
+struct Files {
+    folder: PathBuf,
+    id: String,
+}
+
+impl Files {
+    fn new(folder: PathBuf, handle: &Handle) -> Files {
+        Files { folder, id: handle.id().to_owned() }
+    }
+
+    fn named(&self, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}{ending}", self.id))
+    }
+
+    fn meta(&self) -> PathBuf {
+        self.named(META)
+    }
+
+    fn part(&self, part: Part) -> PathBuf {
+        self.named(match part {
+            Part::Bytes => ".part",
+            Part::Lines => ".lines",
+            Part::Streams => ".streams",
+            Part::View => ".view.json",
+        })
+    }
+
+    /// The file that holds the bytes now.
+    fn data(&self) -> Option<PathBuf> {
+        [".log", ".txt", ".json", ".bin", ".part"].iter().map(|ending| self.named(ending)).find(|path| path.exists())
+    }
+
+    /// The name of the bytes of an output that has ended.
+    fn finished(&self, record: &Record) -> PathBuf {
+        self.named(match (record.call.terminal, record.kind) {
+            (true, _) => ".log",
+            (_, Kind::Text | Kind::JsonLines) => ".txt",
+            (_, Kind::Json) => ".json",
+            (_, Kind::Binary) => ".bin",
+        })
+    }
+
+    fn read_record(&self) -> Result<Record> {
+        let path = self.meta();
+        let cannot = || Error::store(format!("read the record {}", path.display()));
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { wanted: self.id.clone() },
+            _ => cannot()(error),
+        })?;
+        let record: Record = serde_json::from_slice(&text).map_err(|error| cannot()(error.into()))?;
+        match record.version <= VERSION {
+            true => Ok(record),
+            false => Err(cannot()(io::Error::other(format!("version {} is newer than this program", record.version)))),
+        }
+    }
+
+    fn write_record(&self, record: &Record) -> io::Result<()> {
+        replace(&self.meta(), &to_json(record))
+    }
+}
+
+struct DiskSink {
+    handle: Handle,
+    files: Files,
+    /// The bytes. Holding it holds the lock that says "growing".
+    file: File,
+    appended: u64,
+    lines: Option<File>,
+    streams: Option<File>,
+}
+
+impl Sink for DiskSink {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    fn append(&mut self, part: Part, mut bytes: &[u8]) -> io::Result<()> {
+        let beside = match part {
+            Part::Bytes => {
+                while !bytes.is_empty() {
+                    match self.file.write(bytes) {
+                        Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                        Ok(written) => {
+                            self.appended += written as u64;
+                            bytes = &bytes[written..];
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                return Ok(());
+            }
+            Part::Lines => &mut self.lines,
+            Part::Streams => &mut self.streams,
+            Part::View => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        let mut file = match beside.take() {
+            Some(file) => file,
+            None => new_file(&self.files.part(part))?,
+        };
+        let written = file.write_all(bytes);
+        *beside = Some(file);
+        written
+    }
+
+    fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    fn finish(self: Box<Self>, record: &Record) -> Result<()> {
+        let path = self.files.finished(record);
+        let cannot = || Error::store(format!("write {}", path.display()));
+        if self.appended <= SYNCED {
+            self.file.sync_data().map_err(cannot())?;
+        }
+        fs::rename(self.files.part(Part::Bytes), &path).map_err(cannot())?;
+        self.files.write_record(record).map_err(cannot())
+    }
+}
+
+impl ReadAt for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Writes a small file in one step: beside it first, so that no reader sees half of it.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Two processes may replace the same file at once, each beside it under a name of its own.
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn to_json(record: &Record) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(record).unwrap_or_else(|_| unreachable!("a record has only text keys"));
+    text.push(b'\n');
+    text
+}
+
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let cannot = || Error::store(format!("list {}", folder.display()));
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(cannot()(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(cannot())?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{End, Stream};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn call(id: &str) -> Call {
+        Call::new(Session::safe("s"), id, "tool", jiff::Timestamp::UNIX_EPOCH)
+    }
+
+    fn put(store: &dyn Store, call: &Call, bytes: &[u8]) -> Record {
+        let mut writer = store.begin(call);
+        writer.write(Stream::Stdout, bytes);
+        writer.finish(End::default()).record().clone()
+    }
+
+    #[test]
+    fn it_keeps_what_every_store_promises() {
+        let folder = tempfile::tempdir().unwrap();
+        let number = std::cell::Cell::new(0);
+        crate::store::conformance::check(&|| {
+            number.set(number.get() + 1);
+            Box::new(DiskStore::new(folder.path().join(number.get().to_string())))
+        });
+    }
+
+    #[test]
+    fn files_have_the_names_of_the_layout_and_nobody_else_can_read_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path().join("root"));
+        put(&store, &call("a"), b"text");
+        put(&store, &call("b"), b"{\"json\": true}");
+        put(&store, &call("c"), b"\0\0\0");
+        put(&store, &Call { terminal: true, ..call("d") }, &b"x\n".repeat(100_000));
+        let root = folder.path().join("root/s");
+        for name in ["tool/a.txt", "tool/b.json", "tool/c.bin", "terminal/d.log", "terminal/d.lines", "tool/a.meta.json"] {
+            let mode = fs::metadata(root.join(name)).unwrap_or_else(|_| panic!("{name}")).permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        assert_eq!(fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(root.join("tool")).unwrap().count(), 6, "nothing else is left in the folder");
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_is_refused_and_not_misread() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        let record = put(&store, &call("a"), b"text");
+        let meta = folder.path().join("s/tool/a.meta.json");
+        let newer = fs::read_to_string(&meta).unwrap().replace("\"version\": 1", "\"version\": 2");
+        fs::write(&meta, newer).unwrap();
+        let error = Store::record(&store, &record.handle).unwrap_err().to_string();
+        assert!(error.contains("version 2 is newer"), "{error}");
+    }
+}

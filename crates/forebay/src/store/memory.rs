@@ -1,0 +1,203 @@
+//! A store in memory: for tests, and for agents that want nothing on disk.
+
+use super::{Part, Sink, Store};
+use crate::output::ReadAt;
+use crate::size::Measure;
+use crate::{Call, Error, Handle, Record, Result, Session, State};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+/// Keeps outputs as long as it lives.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    /// Guards all outputs: a reader copies a range out of it, a writer appends to it.
+    outputs: Arc<Mutex<BTreeMap<Handle, Entry>>>,
+}
+
+struct Entry {
+    number: usize,
+    record: Record,
+    parts: HashMap<Part, Vec<u8>>,
+    /// Gone when the writer is.
+    writer: Weak<()>,
+}
+
+impl Entry {
+    fn part(&self, part: Part) -> &[u8] {
+        self.parts.get(&part).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The record as it is now: an output whose writer has vanished is measured and cut short.
+    fn current(&mut self) -> Record {
+        if self.record.state == State::Growing {
+            self.record.size.bytes = self.part(Part::Bytes).len() as u64;
+            if self.writer.strong_count() == 0 {
+                let mut measure = Measure::default();
+                measure.update(self.part(Part::Bytes));
+                self.parts.insert(Part::Lines, measure.take_index());
+                self.record.abandoned(measure.finish());
+            }
+        }
+        self.record.clone()
+    }
+}
+
+impl MemoryStore {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Handle, Entry>> {
+        // A panic elsewhere cannot leave the map half changed: every change is a single step.
+        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, handle: &Handle, use_it: impl FnOnce(&mut Entry) -> T) -> Result<T> {
+        let mut outputs = self.lock();
+        let entry = outputs.get_mut(handle).ok_or_else(|| Error::NotFound { wanted: handle.to_string() })?;
+        Ok(use_it(entry))
+    }
+}
+
+impl Store for MemoryStore {
+    fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
+        let mut outputs = self.lock();
+        let mut attempt = 1;
+        let handle = loop {
+            let handle = call.handle(attempt)?;
+            if !outputs.contains_key(&handle) {
+                break handle;
+            }
+            attempt += 1;
+        };
+        let alive = Arc::new(());
+        let entry = Entry {
+            number: outputs.len(),
+            record: Record::begin(handle.clone(), call.clone()),
+            parts: HashMap::new(),
+            writer: Arc::downgrade(&alive),
+        };
+        outputs.insert(handle.clone(), entry);
+        Ok(Box::new(MemorySink { store: self.clone(), handle, appended: 0, _alive: alive }))
+    }
+
+    fn record(&self, handle: &Handle) -> Result<Record> {
+        self.with(handle, Entry::current)
+    }
+
+    fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
+        self.with(handle, |_| ())?;
+        Ok(Box::new(MemoryPart { store: self.clone(), handle: handle.clone(), part }))
+    }
+
+    fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
+        self.with(handle, |entry| entry.parts.insert(part, bytes.to_vec())).map(drop)
+    }
+
+    fn list(&self, session: &Session) -> Result<Vec<Record>> {
+        let mut outputs = self.lock();
+        let mut entries: Vec<&mut Entry> =
+            outputs.iter_mut().filter(|(handle, _)| handle.session() == session).map(|(_, entry)| entry).collect();
+        entries.sort_by_key(|entry| (entry.record.call.at, entry.number));
+        Ok(entries.into_iter().map(Entry::current).collect())
+    }
+
+    fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
+        let outputs = self.lock();
+        let ids = outputs.keys().filter(|handle| handle.session() == session && handle.id().starts_with(prefix));
+        Ok(ids.map(|handle| handle.id().to_owned()).collect())
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>> {
+        let mut sessions: Vec<Session> = self.lock().keys().map(|handle| handle.session().clone()).collect();
+        sessions.dedup();
+        Ok(sessions)
+    }
+
+    fn delete(&self, handle: &Handle) -> Result<()> {
+        match self.lock().remove(handle) {
+            Some(_) => Ok(()),
+            None => Err(Error::NotFound { wanted: handle.to_string() }),
+        }
+    }
+
+    fn path(&self, _: &Handle) -> Option<PathBuf> {
+        None
+    }
+}
+
+struct MemorySink {
+    store: MemoryStore,
+    handle: Handle,
+    appended: u64,
+    /// While this is held, the output counts as growing.
+    _alive: Arc<()>,
+}
+
+impl Sink for MemorySink {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    fn append(&mut self, part: Part, bytes: &[u8]) -> io::Result<()> {
+        self.store
+            .with(&self.handle, |entry| entry.parts.entry(part).or_default().extend_from_slice(bytes))
+            .map_err(io::Error::other)?;
+        if part == Part::Bytes {
+            self.appended += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    fn finish(self: Box<Self>, record: &Record) -> Result<()> {
+        self.store.with(&self.handle, |entry| entry.record = record.clone())
+    }
+}
+
+struct MemoryPart {
+    store: MemoryStore,
+    handle: Handle,
+    part: Part,
+}
+
+impl ReadAt for MemoryPart {
+    fn size(&self) -> io::Result<u64> {
+        self.store.with(&self.handle, |entry| entry.part(self.part).len() as u64).map_err(io::Error::other)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.store
+            .with(&self.handle, |entry| crate::output::copy_at(entry.part(self.part), offset, buffer))
+            .map_err(io::Error::other)
+    }
+}
+
+/// An output that holds `bytes`, for tests of what reads outputs.
+#[cfg(test)]
+pub(crate) fn output_of(bytes: &[u8]) -> crate::Output {
+    let call = Call::new(Session::safe("s"), "id1234", "tool", jiff::Timestamp::UNIX_EPOCH);
+    output_of_call(&call, bytes)
+}
+
+/// The output of a call, for tests.
+#[cfg(test)]
+pub(crate) fn output_of_call(call: &Call, bytes: &[u8]) -> crate::Output {
+    let store: &dyn Store = &MemoryStore::default();
+    let mut writer = store.begin(call);
+    writer.write(super::Stream::Stdout, bytes);
+    writer.finish(super::End::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_what_every_store_promises() {
+        crate::store::conformance::check(&|| Box::<MemoryStore>::default());
+    }
+}

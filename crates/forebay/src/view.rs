@@ -1,0 +1,260 @@
+//! A view: a partition of one output into what is shown, what is left out and what is summed up.
+//!
+//! Folds are small pure functions that choose pieces ([`fold`]). [`View::new`] checks that every byte of the output
+//! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
+//! So no view can lose a byte without saying so, and no count in a marker can be wrong.
+
+mod digest;
+pub(crate) mod errors;
+mod handle;
+mod head_tail;
+mod materialize;
+mod print;
+mod recovery;
+mod units;
+mod verify;
+
+pub use print::grouped;
+pub use materialize::ContextRef;
+pub use verify::{Fault, verify};
+pub(crate) use verify::{verify_record, verify_text};
+
+use crate::settings::Preset;
+use crate::{Error, Output, Result, Settings};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// One piece of a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Piece {
+    /// These bytes are shown as they are.
+    Verbatim(Range<u64>),
+    /// These bytes are not shown, and a marker says so.
+    Omitted {
+        /// The bytes.
+        range: Range<u64>,
+        /// Why they are not shown.
+        why: Why,
+    },
+    /// A text stands for these bytes, and says so.
+    Digest {
+        /// The bytes.
+        range: Range<u64>,
+        /// What is said of them.
+        text: String,
+    },
+}
+
+impl Piece {
+    /// The bytes it stands for.
+    pub fn range(&self) -> &Range<u64> {
+        match self {
+            Piece::Verbatim(range) | Piece::Omitted { range, .. } | Piece::Digest { range, .. } => range,
+        }
+    }
+}
+
+/// Why bytes are not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// They did not fit, and others matter more.
+    LeftOut,
+    /// A person would not have seen them either: carriage returns wrote over them.
+    Overwritten,
+    /// They could not be kept.
+    Lost,
+}
+
+/// How the markers of a view are worded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wording {
+    /// With counts, and the command that reads what is missing.
+    Commands,
+    /// `... [N characters truncated] ...`
+    Characters,
+    /// `... [N lines truncated — full output available in artifacts] ...`
+    Lines,
+    /// With counts, and the `context.read` that reads what is missing.
+    References,
+    /// `[... N characters truncated ...]`
+    Recovery,
+    /// Nothing: the opening says it all.
+    Silent,
+}
+
+/// A partition of one output into pieces, with what is said around them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct View {
+    total: u64,
+    pieces: Vec<Piece>,
+    wording: Wording,
+    opening: String,
+    closing: String,
+}
+
+/// A view as it is written down, before its tiling is checked.
+#[derive(Deserialize)]
+struct Unchecked {
+    total: u64,
+    pieces: Vec<Piece>,
+    wording: Wording,
+    opening: String,
+    closing: String,
+}
+
+impl TryFrom<Unchecked> for View {
+    type Error = Error;
+
+    fn try_from(unchecked: Unchecked) -> Result<View> {
+        let Unchecked { total, pieces, wording, opening, closing } = unchecked;
+        Ok(View { opening, closing, ..View::new(total, pieces, wording)? })
+    }
+}
+
+impl View {
+    /// A view of an output of `total` bytes. The pieces must tile it: none empty, none missing, none twice.
+    pub fn new(total: u64, pieces: Vec<Piece>, wording: Wording) -> Result<View> {
+        let mut at = 0;
+        for piece in &pieces {
+            let range = piece.range();
+            if range.start != at || range.end <= range.start {
+                return Err(Error::NotAView(format!("byte {at} is followed by the piece {range:?}")));
+            }
+            at = range.end;
+        }
+        if at != total {
+            return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
+        }
+        Ok(View { total, pieces, wording, opening: String::new(), closing: String::new() })
+    }
+
+    /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.
+    pub(crate) fn showing(output: &Output, shown: &[Range<u64>], wording: Wording) -> Result<View> {
+        let mut shown: Vec<Range<u64>> = shown.iter().filter(|range| !range.is_empty()).cloned().collect();
+        shown.sort_by_key(|range| range.start);
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut at = 0;
+        let lost = output.record().kept()..output.record().size.bytes;
+        let gap = |pieces: &mut Vec<Piece>, range: Range<u64>| -> Result<()> {
+            // What is left out of an output that could not be kept is in part left out, in part lost.
+            for (part, lost) in [
+                (range.start..range.end.min(lost.start), false),
+                (range.start.max(lost.start)..range.end.min(lost.end), true),
+                (range.start.max(lost.end)..range.end, false),
+            ] {
+                if part.start < part.end {
+                    let why = if lost { Why::Lost } else { why(output, &part)? };
+                    pieces.push(Piece::Omitted { range: part, why });
+                }
+            }
+            Ok(())
+        };
+        for range in shown {
+            let range = range.start.max(at)..range.end.min(output.len());
+            if range.is_empty() {
+                continue;
+            }
+            if range.start > at {
+                gap(&mut pieces, at..range.start)?;
+            }
+            at = range.end;
+            match pieces.last_mut() {
+                Some(Piece::Verbatim(last)) if last.end == range.start => last.end = range.end,
+                _ => pieces.push(Piece::Verbatim(range)),
+            }
+        }
+        if at < output.len() {
+            gap(&mut pieces, at..output.len())?;
+        }
+        View::new(output.len(), pieces, wording)
+    }
+
+    /// The same view, with a text before and behind it.
+    pub(crate) fn framed(self, opening: impl Into<String>, closing: impl Into<String>) -> View {
+        View { opening: opening.into(), closing: closing.into(), ..self }
+    }
+
+    /// The pieces, in the order of the output.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// How many bytes of the output are shown as they are.
+    pub fn verbatim_bytes(&self) -> u64 {
+        self.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_))).map(|p| p.range().end - p.range().start).sum()
+    }
+}
+
+/// Why a gap is one: overwritten if it is the inside of one line and ends with a carriage return.
+fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
+    let ends_overwritten = output.read(gap.end - 1..gap.end)? == b"\r" && gap.end < output.len();
+    let one_line = ends_overwritten && output.newlines_before(gap.start)? == output.newlines_before(gap.end)?;
+    Ok(if one_line { Why::Overwritten } else { Why::LeftOut })
+}
+
+/// The view of an output that does not fit, under the preset of `settings`.
+pub fn fold(output: &Output, settings: &Settings) -> Result<View> {
+    if output.record().lost.is_some() {
+        return digest::cut_short(output, settings);
+    }
+    match settings.preset {
+        Preset::Digest => digest::fold(output, settings),
+        Preset::Handle => handle::fold(output),
+        Preset::HeadTail => head_tail::fold(output, settings),
+        Preset::Materialize => materialize::fold(output, settings),
+        Preset::Recovery => recovery::fold(output, settings),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use proptest::prelude::*;
+
+    #[test]
+    fn pieces_that_do_not_tile_are_not_a_view() {
+        let verbatim = |range| Piece::Verbatim(range);
+        let view = |total, pieces| View::new(total, pieces, Wording::Commands);
+        assert!(view(10, vec![verbatim(0..4), verbatim(4..10)]).is_ok());
+        assert!(view(0, vec![]).is_ok());
+        for pieces in [
+            vec![],
+            vec![verbatim(0..9)],
+            vec![verbatim(1..10)],
+            vec![verbatim(0..4), verbatim(5..10)],
+            vec![verbatim(0..6), verbatim(4..10)],
+            vec![verbatim(0..4), verbatim(4..4), verbatim(4..10)],
+            vec![verbatim(0..11)],
+        ] {
+            assert!(matches!(view(10, pieces.clone()), Err(Error::NotAView(_))), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn a_written_view_that_does_not_tile_is_refused_when_it_is_read() {
+        let written = r#"{"total":10,"pieces":[{"verbatim":{"start":0,"end":9}}],"wording":"commands","opening":"","closing":""}"#;
+        assert!(serde_json::from_str::<View>(written).unwrap_err().to_string().contains("byte 9 of 10"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_shown_the_view_tiles_its_output(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'a'), Just(b'\n'), Just(b'\r'), any::<u8>()], 0..200),
+            shown in proptest::collection::vec((0u64..220, 0u64..220), 0..6),
+        ) {
+            let output = output_of(&bytes);
+            let shown: Vec<_> = shown.into_iter().map(|(a, b)| a.min(b)..a.max(b)).collect();
+            let view = View::showing(&output, &shown, Wording::Commands).unwrap();
+            for at in 0..bytes.len() as u64 {
+                let wanted = shown.iter().any(|range| range.contains(&at));
+                let piece = view.pieces().iter().find(|piece| piece.range().contains(&at)).unwrap();
+                prop_assert_eq!(matches!(piece, Piece::Verbatim(_)), wanted, "byte {}", at);
+            }
+        }
+    }
+}

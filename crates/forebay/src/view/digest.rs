@@ -1,0 +1,268 @@
+//! The default preset: head, tail and the lines that speak of errors, chosen under the budget, in order.
+
+use super::units::{self, Unit};
+use super::{Piece, View, Wording, errors, print};
+use crate::{Budget, Kind, Output, Result, Settings, State};
+use std::ops::Range;
+
+/// Below this many tokens a view has no room to name the file too.
+const ROOMY: u64 = 600;
+
+/// A gap of fewer bytes than this costs more to mark than to show.
+const NOT_WORTH_A_MARKER: u64 = 100;
+
+/// The best of an output that fits the budget.
+pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
+    let budget = settings.digest.budget;
+    if output.record().kind == Kind::Binary {
+        let size = print::grouped(output.len());
+        let text = format!("{size} bytes that are not text");
+        let piece = Piece::Digest { range: 0..output.len(), text };
+        return Ok(View::new(output.len(), vec![piece], Wording::Commands)?.framed(opening(output), closing(output, budget)));
+    }
+    let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
+    let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
+        units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range).collect()
+    };
+    let head = seen(units::first(output, enough)?);
+    let tail = seen(units::last(output, enough)?);
+    let mut spoken = Vec::new();
+    for at in from_both_ends(errors::find(output)?) {
+        spoken.push(seen(units::around(output, at, 2, 5)?));
+    }
+    fit(output, budget, &in_turn(head, tail, spoken))
+}
+
+/// What is left of an output that could not be kept: its beginning and its end.
+pub(super) fn cut_short(output: &Output, settings: &Settings) -> Result<View> {
+    let budget = settings.digest.budget;
+    let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
+    let lost = output.lost();
+    let kept = |units: Vec<Unit>| -> Vec<Range<u64>> {
+        let whole = |range: &Range<u64>| range.end <= lost.start || range.start >= lost.end;
+        units.into_iter().map(|unit| unit.range).filter(whole).collect()
+    };
+    let head = kept(units::first(output, enough.min(lost.start))?);
+    let tail = kept(units::last(output, enough.min(output.len() - lost.end))?);
+    fit(output, budget, &in_turn(head, tail, Vec::new()))
+}
+
+/// The order in which units are taken in: the very end and the very beginning, then errors, tail and head in turn.
+fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>, spoken: Vec<Vec<Range<u64>>>) -> Vec<Vec<Range<u64>>> {
+    let (mut head, mut tail, mut spoken) = (head.into_iter(), tail.into_iter(), spoken.into_iter());
+    let mut order: Vec<Vec<Range<u64>>> = vec![tail.by_ref().take(1).collect(), head.by_ref().take(1).collect()];
+    loop {
+        let turn: Vec<Vec<Range<u64>>> = spoken
+            .by_ref()
+            .take(1)
+            .chain(tail.by_ref().take(3).map(|unit| vec![unit]))
+            .chain(head.by_ref().take(1).map(|unit| vec![unit]))
+            .collect();
+        if turn.is_empty() {
+            return order;
+        }
+        order.extend(turn);
+    }
+}
+
+/// The last, the first, the last but one, …: a failure is told near the end, and its cause came first.
+fn from_both_ends(mut places: Vec<u64>) -> Vec<u64> {
+    let mut order = Vec::new();
+    let mut end = true;
+    while !places.is_empty() {
+        order.push(if end { places.pop().unwrap_or_default() } else { places.remove(0) });
+        end = !end;
+    }
+    order
+}
+
+/// Takes in as many as fit: the longest beginning of `order` whose printed view holds the budget.
+fn fit(output: &Output, budget: Budget, order: &[Vec<Range<u64>>]) -> Result<View> {
+    let view = |count: usize| -> Result<View> {
+        let shown: Vec<Range<u64>> = order[..count].iter().flatten().cloned().collect();
+        let view = View::showing(output, &joined(output, shown)?, Wording::Commands)?;
+        Ok(view.framed(opening(output), closing(output, budget)))
+    };
+    let (mut low, mut high) = (0, order.len());
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        match budget.holds(&view(middle)?.print(output)?) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    // One more unit may close a gap and so cost less than it adds: the search may end a little too high or low,
+    // and too high must not be.
+    while low > 0 && !budget.holds(&view(low)?.print(output)?) {
+        low -= 1;
+    }
+    if low == 0 && !budget.holds(&view(0)?.print(output)?) {
+        // Not even the frame fits. One line must do, and it names the handle.
+        return View::showing(output, &[], Wording::Commands);
+    }
+    view(low)
+}
+
+/// The same ranges in order, with gaps closed that are not worth a marker.
+fn joined(output: &Output, mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    let lost = output.lost();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            Some(last) if range.start - last.end < NOT_WORTH_A_MARKER => {
+                let gap = last.end..range.start;
+                let overwritten = memchr::memchr(b'\r', &output.read(gap.clone())?).is_some();
+                let is_lost = gap.start < lost.end && lost.start < gap.end;
+                match overwritten || is_lost {
+                    true => joined.push(range),
+                    false => last.end = range.end,
+                }
+            }
+            _ => joined.push(range),
+        }
+    }
+    Ok(joined)
+}
+
+/// One line that says what this is and how it ended.
+fn opening(output: &Output) -> String {
+    let record = output.record();
+    let size = record.size;
+    let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
+    let state = match (&record.lost, &record.state) {
+        (Some(lost), _) => {
+            format!("only {} bytes could be kept: {}", print::grouped(record.kept()), lost.why)
+        }
+        (None, State::CutShort(why)) => format!("cut short: {why}; what came is kept as {}", record.handle.short()),
+        (None, State::Growing) => format!("still growing, kept as {}", record.handle.short()),
+        (None, State::Complete) => format!("kept whole as {}", record.handle.short()),
+    };
+    format!("[forebay view of {}, {} bytes{exit}; {state}]\n", print::count("line", size.lines), print::grouped(size.bytes))
+}
+
+/// One line that says how to look further, where there is room for it.
+fn closing(output: &Output, budget: Budget) -> String {
+    let record = output.record();
+    if record.lost.is_some() || budget.tokens < ROOMY {
+        return String::new();
+    }
+    let search = match record.kind {
+        Kind::Binary => String::new(),
+        _ => format!("[search: forebay grep {} PATTERN", record.handle.short()),
+    };
+    match (output.path(), search.is_empty()) {
+        (Some(path), false) => format!("{search} · file: {}]\n", path.display()),
+        (Some(path), true) => format!("[file: {}]\n", path.display()),
+        (None, false) => format!("{search}]\n"),
+        (None, true) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    fn settings(tokens: u64) -> Settings {
+        let mut settings = Settings::default();
+        settings.digest.budget = Budget { tokens, bytes: tokens * 8, lines: None };
+        settings
+    }
+
+    fn check(text: &[u8], tokens: u64, expected: Expect) {
+        let output = output_of(text);
+        let shown = fold(&output, &settings(tokens)).unwrap().print(&output).unwrap();
+        expected.assert_eq(&String::from_utf8_lossy(&shown));
+        assert!(settings(tokens).digest.budget.holds(&shown));
+    }
+
+    #[test]
+    fn the_error_in_the_middle_is_shown_with_its_context() {
+        let mut lines: Vec<String> = (1..=400).map(|line| format!("compiling unit number {line}\n")).collect();
+        lines[200] = "error[E0308]: mismatched types\n".into();
+        lines[201] = "  --> src/main.rs:2:5\n".into();
+        check(lines.concat().as_bytes(), 260, expect![[r#"
+            [forebay view of 400 lines, 10,293 bytes; kept whole as s/id1234]
+            compiling unit number 1
+            compiling unit number 2
+            compiling unit number 3
+            compiling unit number 4
+            compiling unit number 5
+            [… 193 lines omitted: forebay read s/id1234 --lines 6:198]
+            compiling unit number 199
+            compiling unit number 200
+            error[E0308]: mismatched types
+              --> src/main.rs:2:5
+            compiling unit number 203
+            compiling unit number 204
+            compiling unit number 205
+            compiling unit number 206
+            [… 180 lines omitted: forebay read s/id1234 --lines 207:386]
+            compiling unit number 387
+            compiling unit number 388
+            compiling unit number 389
+            compiling unit number 390
+            compiling unit number 391
+            compiling unit number 392
+            compiling unit number 393
+            compiling unit number 394
+            compiling unit number 395
+            compiling unit number 396
+            compiling unit number 397
+            compiling unit number 398
+            compiling unit number 399
+            compiling unit number 400
+        "#]]);
+    }
+
+    #[test]
+    fn of_a_progress_bar_only_what_a_person_would_have_seen_is_shown() {
+        let bar: String = (0..2_000).map(|step| format!("{step} of 2000\r")).collect();
+        check(format!("start\n{bar}all done\n").as_bytes(), 200, expect![[r#"
+            [forebay view of 2 lines, 24,905 bytes; kept whole as s/id1234]
+            start
+            [… 24,890 bytes overwritten by carriage returns: forebay read s/id1234 --bytes 6:24896]all done
+        "#]]);
+    }
+
+    #[test]
+    fn one_giant_line_is_shown_from_both_ends() {
+        let text = format!("[{}]", "{\"key\": \"value\"}, ".repeat(100_000));
+        let output = output_of(text.as_bytes());
+        let view = fold(&output, &settings(500)).unwrap();
+        assert!(matches!(view.pieces().first(), Some(Piece::Verbatim(range)) if range.end > 250));
+        assert!(matches!(view.pieces().last(), Some(Piece::Verbatim(range)) if range.end - range.start > 250));
+        assert!(settings(500).digest.budget.holds(&view.print(&output).unwrap()));
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_named_and_not_shown() {
+        check(&[0; 5_000], 200, expect![[r#"
+            [forebay view of 1 line, 5,000 bytes; kept whole as s/id1234]
+            [5,000 bytes that are not text: forebay read s/id1234 --lines 1:1]
+        "#]]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_view_is_true_and_within_its_budget(
+            parts in proptest::collection::vec(prop_oneof![
+                Just(b"plain words here\n".to_vec()), Just(b"error: it broke\n".to_vec()), Just(b"50%\r".to_vec()),
+                Just(vec![b'x'; 3_000]), Just("漢字🎉".repeat(50).into_bytes()), Just(b"\n\n".to_vec()),
+                proptest::collection::vec(any::<u8>(), 0..60),
+            ], 0..60),
+            tokens in 90u64..800,
+        ) {
+            let output = output_of(&parts.concat());
+            let view = fold(&output, &settings(tokens)).unwrap();
+            prop_assert!(settings(tokens).digest.budget.holds(&view.print(&output).unwrap()));
+            prop_assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The one printer: writes the pieces of a view and every marker between them.
+//!
+//! A marker takes the place of the bytes it stands for, and of nothing else: it is a line of its own where whole
+//! lines are missing, and stands inside the line where only a part of one is.
+
+use super::{Piece, View, Why, Wording};
+use crate::{Output, Result};
+use std::ops::Range;
+
+/// What is true of the bytes that a marker stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) bytes: Range<u64>,
+    /// The first and the last line that has bytes in it, counted from 1.
+    pub(super) lines: (u64, u64),
+    /// Whether it begins and ends where lines do.
+    pub(super) whole_lines: bool,
+    pub(super) characters: u64,
+}
+
+impl View {
+    /// What the model is shown.
+    pub fn print(&self, output: &Output) -> Result<Vec<u8>> {
+        self.print_with(output, |range| gap(self, output, range))
+    }
+
+    /// Prints with the counts of gaps from elsewhere: verification counts them anew.
+    pub(super) fn print_with(&self, output: &Output, count: impl Fn(&Range<u64>) -> Result<Gap>) -> Result<Vec<u8>> {
+        let mut text = self.opening.clone().into_bytes();
+        for piece in &self.pieces {
+            let marker = match piece {
+                Piece::Verbatim(range) => {
+                    text.extend(output.read(range.clone())?);
+                    continue;
+                }
+                Piece::Omitted { why, .. } => self.omitted(output, &count(piece.range())?, *why),
+                Piece::Digest { text, .. } => self.digest(output, &count(piece.range())?, text),
+            };
+            text.extend(marker.as_bytes());
+            let ends_a_line = piece.range().end == output.len()
+                || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
+            if ends_a_line && !marker.is_empty() && !marker.ends_with('\n') {
+                text.push(b'\n');
+            }
+        }
+        if !self.closing.is_empty() {
+            if text.last().is_some_and(|&byte| byte != b'\n') {
+                text.push(b'\n');
+            }
+            text.extend(self.closing.as_bytes());
+        }
+        Ok(text)
+    }
+
+    fn omitted(&self, output: &Output, gap: &Gap, why: Why) -> String {
+        let bytes = gap.bytes.end - gap.bytes.start;
+        let lines = gap.lines.1 - gap.lines.0 + 1;
+        if why == Why::Lost {
+            let why = output.record().lost.as_ref().map_or("the store failed", |lost| &lost.why);
+            return format!("[… {} bytes are lost: {why}]", grouped(bytes));
+        }
+        match self.wording {
+            Wording::Silent => String::new(),
+            Wording::Characters => format!("\n\n... [{} characters truncated] ...\n\n", gap.characters),
+            Wording::Lines if gap.whole_lines => {
+                let total = output.record().size.lines;
+                format!(
+                    "... [{lines} lines truncated — full output available in artifacts] ...\n\n[Last {} lines of {total}]\n",
+                    total - gap.lines.1
+                )
+            }
+            Wording::Lines => format!("... [{} characters truncated] ...", gap.characters),
+            Wording::Recovery => format!("\n\n[... {} characters truncated ...]\n", gap.characters),
+            Wording::Commands | Wording::References => {
+                let what = match (why, gap.whole_lines) {
+                    (Why::Overwritten, _) => format!("{} bytes overwritten by carriage returns", grouped(bytes)),
+                    (_, true) => format!("{} omitted", count("line", lines)),
+                    (_, false) if lines == 1 => format!("{} bytes of line {} omitted", grouped(bytes), gap.lines.0),
+                    (_, false) => {
+                        format!("{} bytes of lines {}–{} omitted", grouped(bytes), gap.lines.0, gap.lines.1)
+                    }
+                };
+                format!("[… {what}: {}]", self.call(output, gap))
+            }
+        }
+    }
+
+    fn digest(&self, output: &Output, gap: &Gap, text: &str) -> String {
+        format!("[{text}: {}]", self.call(output, gap))
+    }
+
+    /// The call that reads a gap.
+    fn call(&self, output: &Output, gap: &Gap) -> String {
+        let handle = &output.record().handle;
+        let Range { start, end } = gap.bytes;
+        match (self.wording, gap.whole_lines) {
+            (Wording::References, _) => {
+                format!("context.read(\"{}\", {start}, {})", handle.id(), (end - start).min(65_536))
+            }
+            (_, true) => format!("forebay read {} --lines {}:{}", handle.short(), gap.lines.0, gap.lines.1),
+            (_, false) => format!("forebay read {} --bytes {start}:{end}", handle.short()),
+        }
+    }
+}
+
+/// Counts a gap with the line index, and its characters as what the shown pieces leave of the whole.
+fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
+    let before = output.newlines_before(range.start)?;
+    let inside_last = output.newlines_before(range.end - 1)?;
+    let mut characters = output.record().size.characters;
+    let says_characters = matches!(view.wording, Wording::Characters | Wording::Lines | Wording::Recovery);
+    for piece in &view.pieces {
+        // The wordings that say characters have one gap, so what is not shown is in it.
+        if let (true, Piece::Verbatim(shown)) = (says_characters, piece) {
+            characters = characters.saturating_sub(crate::size::characters(&output.read(shown.clone())?));
+        }
+    }
+    Ok(Gap {
+        bytes: range.clone(),
+        lines: (before + 1, inside_last + 1),
+        whole_lines: is_line_start(output, range.start)? && is_line_start(output, range.end)?,
+        characters,
+    })
+}
+
+/// Whether a line starts at `offset`, or the output ends there.
+pub(super) fn is_line_start(output: &Output, offset: u64) -> Result<bool> {
+    Ok(offset == 0 || offset == output.len() || output.read(offset - 1..offset)? == b"\n")
+}
+
+/// A number with its thousands apart.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 line`, `2 lines`.
+pub(super) fn count(noun: &str, number: u64) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use expect_test::{Expect, expect};
+
+    fn check(bytes: &[u8], shown: &[Range<u64>], expected: Expect) {
+        let output = output_of(bytes);
+        let view = View::showing(&output, shown, Wording::Commands).unwrap();
+        expected.assert_eq(&String::from_utf8_lossy(&view.print(&output).unwrap()));
+    }
+
+    #[test]
+    fn a_marker_takes_the_place_of_the_lines_it_stands_for() {
+        let text = b"one\ntwo\nthree\nfour\nfive\n";
+        check(text, &[0..4, 19..24], expect![[r#"
+            one
+            [… 3 lines omitted: forebay read s/id1234 --lines 2:4]
+            five
+        "#]]);
+        check(text, &[4..8], expect![[r#"
+            [… 1 line omitted: forebay read s/id1234 --lines 1:1]
+            two
+            [… 3 lines omitted: forebay read s/id1234 --lines 3:5]
+        "#]]);
+        check(text, &[], expect![[r#"
+            [… 5 lines omitted: forebay read s/id1234 --lines 1:5]
+        "#]]);
+    }
+
+    #[test]
+    fn a_marker_inside_a_line_stands_inside_the_line() {
+        check(b"begin middle end\n", &[0..6, 12..17], expect![[r#"
+            begin [… 6 bytes of line 1 omitted: forebay read s/id1234 --bytes 6:12] end
+        "#]]);
+        check(b"a long line\nand another\n", &[0..6, 16..24], expect![[r#"
+            a long[… 10 bytes of lines 1–2 omitted: forebay read s/id1234 --bytes 6:16]another
+        "#]]);
+    }
+
+    #[test]
+    fn what_carriage_returns_wrote_over_is_marked_as_such() {
+        check(b"10%\r50%\r100%\ndone\n", &[8..18], expect![[r#"
+            [… 8 bytes overwritten by carriage returns: forebay read s/id1234 --bytes 0:8]100%
+            done
+        "#]]);
+    }
+
+    #[test]
+    fn an_end_without_a_newline_stays_one() {
+        check(b"a\nb", &[0..2], expect![[r#"
+            a
+            [… 1 line omitted: forebay read s/id1234 --lines 2:2]
+        "#]]);
+        check(b"a\nb", &[2..3], expect![[r#"
+            [… 1 line omitted: forebay read s/id1234 --lines 1:1]
+            b"#]]);
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        let table = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
+        for (number, text) in table {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

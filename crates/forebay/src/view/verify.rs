@@ -1,0 +1,141 @@
+//! Proves a view against its output, counting everything anew.
+//!
+//! The printer counts gaps with the line index and the record. Here every count is made by going through the bytes
+//! of the gap itself, so a wrong index, a wrong record or a wrong marker is found.
+
+use super::print::Gap;
+use super::{Piece, View};
+use crate::size::{Characters, Measure};
+use crate::{Output, Result};
+
+/// Something that is not as it is said to be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The record says something of the bytes that is not so.
+    #[error("the record says {field} {said}, but the bytes have {found}")]
+    Record {
+        /// The field of the record.
+        field: &'static str,
+        /// What it says.
+        said: String,
+        /// What is so.
+        found: String,
+    },
+    /// The view is of another output than this.
+    #[error("the view is of {said} bytes, but the output has {found}")]
+    Length {
+        /// The bytes that the view tiles.
+        said: u64,
+        /// The bytes there are.
+        found: u64,
+    },
+    /// The text of the view is not what its pieces print.
+    #[error("the view's text differs from its output at byte {at} of the text")]
+    Text {
+        /// Where the first difference is.
+        at: usize,
+    },
+}
+
+/// The faults of a view: none, if every line it shows is the output's, every gap is marked and every count is true.
+pub fn verify(view: &View, output: &Output) -> Result<Vec<Fault>> {
+    verify_text(view, output, &String::from_utf8_lossy(&view.print(output)?))
+}
+
+/// The faults of a view whose text was written down earlier.
+pub(crate) fn verify_text(view: &View, output: &Output, text: &str) -> Result<Vec<Fault>> {
+    if view.total != output.len() {
+        return Ok(vec![Fault::Length { said: view.total, found: output.len() }]);
+    }
+    let gaps = counted_anew(view, output)?;
+    let true_text = view.print_with(output, |range| {
+        gaps.iter().find(|gap| gap.bytes == *range).cloned().ok_or_else(|| crate::Error::NotAView(format!("{range:?}")))
+    })?;
+    let true_text = String::from_utf8_lossy(&true_text);
+    let same = true_text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+    Ok(match same == true_text.len() && same == text.len() {
+        true => Vec::new(),
+        false => vec![Fault::Text { at: same }],
+    })
+}
+
+/// Counts the gaps of a view in one pass over the whole output.
+fn counted_anew(view: &View, output: &Output) -> Result<Vec<Gap>> {
+    let mut gaps = Vec::new();
+    let mut line = 1;
+    let mut at_line_start = true;
+    for piece in &view.pieces {
+        let range = piece.range().clone();
+        let (first, starts_line) = (line, at_line_start);
+        let mut last = line;
+        let mut characters = Characters::default();
+        output.for_each_block(range.clone(), |_, block| {
+            for &byte in block {
+                last = line;
+                at_line_start = byte == b'\n';
+                line += u64::from(at_line_start);
+            }
+            characters.update(block);
+        })?;
+        if !matches!(piece, Piece::Verbatim(_)) {
+            gaps.push(Gap {
+                bytes: range.clone(),
+                lines: (first, last),
+                whole_lines: starts_line && (at_line_start || range.end == output.len()),
+                characters: characters.finish().0,
+            });
+        }
+    }
+    Ok(gaps)
+}
+
+/// The faults of a record: none, if its output has the size, the kind and the hash that it says.
+pub(crate) fn verify_record(output: &Output) -> Result<Vec<Fault>> {
+    let mut measure = Measure::default();
+    output.for_each_block(0..output.len(), |_, block| measure.update(block))?;
+    let found = measure.finish();
+    let record = output.record();
+    let mut faults = Vec::new();
+    let mut compare = |field, said: String, found: String| {
+        if said != found {
+            faults.push(Fault::Record { field, said, found });
+        }
+    };
+    compare("hash", record.hash.clone(), found.hash);
+    compare("kept bytes", record.kept().to_string(), found.size.bytes.to_string());
+    if record.lost.is_none() {
+        compare("characters", record.size.characters.to_string(), found.size.characters.to_string());
+        compare("lines", record.size.lines.to_string(), found.size.lines.to_string());
+        compare("longest line", record.size.longest_line.to_string(), found.size.longest_line.to_string());
+        compare("kind", record.kind.to_string(), found.kind.to_string());
+    }
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use crate::view::Wording;
+
+    #[test]
+    fn a_changed_text_a_wrong_count_and_another_output_are_found() {
+        let output = output_of(b"one\ntwo\nthree\nfour\n");
+        let view = View::showing(&output, &[0..4], Wording::Commands).unwrap();
+        let text = String::from_utf8(view.print(&output).unwrap()).unwrap();
+        assert_eq!(verify_text(&view, &output, &text).unwrap(), []);
+        for changed in [text.replace("one", "0ne"), text.replace("3 lines", "2 lines"), text.replace("2:4", "2:5"), text[..9].into()] {
+            assert_ne!(changed, text);
+            assert!(matches!(verify_text(&view, &output, &changed).unwrap()[..], [Fault::Text { .. }]), "{changed}");
+        }
+        let other = output_of(b"one\ntwo\n");
+        assert!(matches!(verify(&view, &other).unwrap()[..], [Fault::Length { .. }]));
+        let same_length = output_of(b"one\ntwo\nthree four\n");
+        assert!(matches!(verify_text(&view, &same_length, &text).unwrap()[..], [Fault::Text { .. }]));
+    }
+
+    #[test]
+    fn a_record_that_is_not_true_is_found() {
+        assert_eq!(verify_record(&output_of(b"one\ntwo\n")).unwrap(), []);
+    }
+}
