@@ -1,0 +1,118 @@
+//! What can be typed. Each command's own arguments stand in its file.
+
+use crate::commands::{cat, completions, grep, head, ls, put, read, run, settings, show, tail, verify};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Keeps every byte a tool prints, and shows the part that is needed.
+///
+/// The whole output is stored; what is small passes untouched; of what is large you get a view that marks everything
+/// it leaves out, and a handle to read the rest with.
+#[derive(Debug, Parser)]
+#[command(name = "forebay", version, propagate_version = true, max_term_width = 100, after_help = "\
+Examples:
+  forebay run -- cargo test              run it, keep all it prints, show what matters
+  curl -s URL | forebay put --tool fetch keep an output made elsewhere
+  forebay grep HANDLE 'error|panic' -C 3 search the whole of it
+  forebay read HANDLE --lines 400:460    read any part of it
+  forebay ls                             what is kept
+
+A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command has.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// The folder in which outputs are kept
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
+    pub(crate) root: Option<PathBuf>,
+    /// The conversation; from FOREBAY_SESSION or the folder if it is not said
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
+    pub(crate) session: Option<String>,
+    /// An agent file whose YAML front matter holds settings
+    #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
+    pub(crate) agent: Option<PathBuf>,
+    /// At most this many tokens; an output of more is folded
+    #[arg(long, global = true, value_name = "TOKENS", help_heading = "Common options")]
+    pub(crate) budget: Option<u64>,
+    /// Print JSON instead of text
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub(crate) json: bool,
+}
+
+/// What an output is shown as, for the commands that take one in.
+#[derive(Debug, Args)]
+pub(crate) struct Shown {
+    /// The view that a large output gets
+    #[arg(long, value_enum, value_name = "PRESET")]
+    pub(crate) preset: Option<Preset>,
+    /// More bytes than this do not fit; selects the preset `handle` if none is named
+    #[arg(long, value_name = "N")]
+    pub(crate) tool_response_max_bytes: Option<u64>,
+}
+
+/// The presets, as they are typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Preset {
+    /// The lines that matter, with what is left out marked
+    Digest,
+    /// Only a message with the handle
+    Handle,
+    /// The beginning and the end
+    HeadTail,
+    /// A summary with snippets and a reference
+    Materialize,
+    /// The beginning, and calls that get the rest
+    Recovery,
+}
+
+/// Who called what, for the commands that take an output in.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The tool's name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// The server that the tool belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// The host's id of the call; the output is named after it
+    #[arg(long, value_name = "ID")]
+    pub(crate) call_id: Option<String>,
+    /// The call's arguments, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command, keep all it prints, print the view
+    Run(run::Args),
+    /// Keep an output made elsewhere, print the view
+    Put(put::Args),
+    /// Print the bytes of an output, for pipes
+    Cat(cat::Args),
+    /// Read lines or bytes of an output
+    Read(read::Args),
+    /// Read the first lines of an output
+    Head(head::Args),
+    /// Read the last lines of an output, or follow it while it grows
+    Tail(tail::Args),
+    /// Search an output with a regular expression
+    Grep(grep::Args),
+    /// List the outputs of a session
+    Ls(ls::Args),
+    /// Show what is known of an output, and what the model was given of it
+    Show(show::Args),
+    /// Prove outputs against their records, and views against their outputs
+    Verify(verify::Args),
+    /// Show every setting with its value and where it came from
+    Settings(settings::Args),
+    /// Print the completion script of a shell
+    Completions(completions::Args),
+}

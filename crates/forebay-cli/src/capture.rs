@@ -1,0 +1,242 @@
+//! Runs a command and takes in all it prints, with the order it came in and the stream it came by.
+//!
+//! The command keeps what is its own: its standard input, its exit status, its signals. What it prints goes to the
+//! writer as it comes, so the end of this process loses nothing that was taken in.
+
+use forebay::{Exit, Stream, Writer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::{
+    io::{self, IsTerminal, Read},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt, process::ExitStatusExt},
+    },
+    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// How a captured command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    pub(crate) timed_out: bool,
+    /// The pipes that a process in the background still holds.
+    pub(crate) held: Option<Pipes>,
+}
+
+/// The pipes of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Pipes {
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
+}
+
+/// How long to go on listening when the command has ended but something holds its pipes.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// How long a command that is told to end has before it is made to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A command that has been started.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    own_group: bool,
+    signals: Signals,
+}
+
+impl Running {
+    /// Starts a command with its output in our hands.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Running> {
+        // With a terminal as its input, the command must stay in the group that the terminal listens to, and the
+        // terminal sends that group its Ctrl-C. Without one it gets a group of its own, to which we pass signals on.
+        let own_group = !io::stdin().is_terminal();
+        if own_group {
+            command.process_group(0);
+        }
+        let signals = Signals::listen()?;
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        #[cfg(target_os = "linux")]
+        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten() {
+            // A larger pipe means fewer turns; a kernel that says no is no harm.
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+        }
+        Ok(Running { child, stdout, stderr, own_group, signals })
+    }
+
+    /// Takes in all that it prints until it ends.
+    pub(crate) fn capture(
+        mut self,
+        writer: &mut Writer<'_>,
+        timeout: Option<Duration>,
+        mut progress: impl FnMut(u64),
+    ) -> io::Result<Ended> {
+        let started = Instant::now();
+        let mut buffer = vec![0; 256 * 1024];
+        let mut ended: Option<(ExitStatus, Instant)> = None;
+        let mut told_to_end: Option<Instant> = None;
+        let mut timed_out = false;
+        loop {
+            if ended.is_none() {
+                ended = self.child.try_wait()?.map(|status| (status, Instant::now()));
+            }
+            if self.stdout.is_none() && self.stderr.is_none() && ended.is_some() {
+                break;
+            }
+            let wait = match (&ended, timeout) {
+                (Some((_, at)), _) => LINGER.saturating_sub(at.elapsed()),
+                (None, Some(limit)) if !timed_out => limit.saturating_sub(started.elapsed()).min(Duration::from_millis(250)),
+                _ => Duration::from_millis(250),
+            };
+            let ready = self.wait(wait)?;
+            self.pass_signals_on();
+            if ready.stdout {
+                take(&mut self.stdout, Stream::Stdout, &mut buffer, writer)?;
+            }
+            if ready.stderr {
+                take(&mut self.stderr, Stream::Stderr, &mut buffer, writer)?;
+            }
+            progress(writer.bytes());
+            if let Some((_, at)) = &ended
+                && at.elapsed() >= LINGER
+                && !(ready.stdout || ready.stderr)
+            {
+                break;
+            }
+            // What a background process floods the pipe with is not the command's own any more.
+            if ended.as_ref().is_some_and(|(_, at)| at.elapsed() >= LINGER * 10) {
+                break;
+            }
+            if timeout.is_some_and(|limit| started.elapsed() >= limit) && ended.is_none() {
+                let signal = match told_to_end {
+                    None => {
+                        told_to_end = Some(Instant::now());
+                        timed_out = true;
+                        Some(Signal::TERM)
+                    }
+                    Some(at) if at.elapsed() >= GRACE => Some(Signal::KILL),
+                    Some(_) => None,
+                };
+                if let Some(signal) = signal {
+                    self.send(signal);
+                }
+            }
+        }
+        let status = match ended {
+            Some((status, _)) => status,
+            None => self.child.wait()?,
+        };
+        let exit = match status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Code(status.code().unwrap_or_default()),
+        };
+        let held = Pipes { stdout: self.stdout.map(OwnedFd::from), stderr: self.stderr.map(OwnedFd::from) };
+        let held = (held.stdout.is_some() || held.stderr.is_some()).then_some(held);
+        Ok(Ended { exit, timed_out, held })
+    }
+
+    /// Waits for something to happen.
+    fn wait(&self, longest: Duration) -> io::Result<Ready> {
+        let mut fds = vec![PollFd::new(&self.signals.wake, PollFlags::IN)];
+        let pipes = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
+        for pipe in pipes.iter().flatten() {
+            fds.push(PollFd::from_borrowed_fd(*pipe, PollFlags::IN));
+        }
+        let timeout = Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos() as _ };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut events = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
+        let stdout = self.stdout.is_some() && events.next().unwrap_or(false);
+        let stderr = self.stderr.is_some() && events.next().unwrap_or(false);
+        self.signals.drain();
+        Ok(Ready { stdout, stderr })
+    }
+
+    fn pass_signals_on(&self) {
+        for (flag, signal) in &self.signals.flags {
+            // A terminal sends these two to the command itself.
+            let from_terminal = !self.own_group && matches!(*signal, Signal::INT | Signal::QUIT);
+            if flag.swap(false, Ordering::Relaxed) && !from_terminal {
+                self.send(*signal);
+            }
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
+        // If it has just ended there is nobody to tell.
+        let _ = match self.own_group {
+            true => kill_process_group(pid, signal),
+            false => kill_process(pid, signal),
+        };
+    }
+}
+
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+}
+
+/// Takes what a pipe has, and goes on while it stops inside a line: so lines of two streams seldom run together.
+fn take<P: Read + AsFd>(pipe: &mut Option<P>, stream: Stream, buffer: &mut [u8], writer: &mut Writer<'_>) -> io::Result<()> {
+    for _ in 0..16 {
+        let Some(source) = pipe else { return Ok(()) };
+        match source.read(buffer) {
+            Ok(0) => *pipe = None,
+            Ok(read) => {
+                writer.write(stream, &buffer[..read]);
+                if buffer[read - 1] == b'\n' {
+                    return Ok(());
+                }
+                let mut fds = [PollFd::new(source, PollFlags::IN)];
+                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                if !matches!(poll(&mut fds, Some(&now)), Ok(1..)) {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Signals that reach us: a flag for each, and a stream that wakes us.
+struct Signals {
+    wake: UnixStream,
+    flags: Vec<(Arc<AtomicBool>, Signal)>,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Signals> {
+        let (wake, waker) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let mut flags = Vec::new();
+        for (number, signal) in
+            [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGQUIT, Signal::QUIT)]
+        {
+            let flag = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(number, flag.clone())?;
+            signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;
+            flags.push((flag, signal));
+        }
+        signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
+        Ok(Signals { wake, flags })
+    }
+
+    fn drain(&self) {
+        let mut bytes = [0; 64];
+        while matches!((&self.wake).read(&mut bytes), Ok(1..)) {}
+    }
+}

@@ -1,0 +1,50 @@
+//! `forebay grep`: the lines of an output that match, bounded, with the true total.
+
+use super::{Context, Outcome};
+use crate::error::CliError;
+use forebay::{Grep, Query};
+
+/// Search an output with a regular expression.
+///
+/// The total is true however few matches are shown. In a line of more than 4 KiB every place that matches counts, and
+/// is shown with what is around it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay grep HANDLE 'error|panic' -C 3
+  forebay grep HANDLE -i timeout --max 10 --json
+  forebay grep HANDLE -e --verbose")]
+pub(crate) struct Args {
+    /// The output
+    handle: String,
+    /// The pattern, in the syntax of Rust's regex crate
+    #[arg(value_name = "PATTERN", required_unless_present = "pattern_flag")]
+    pattern: Option<String>,
+    /// The pattern, where it begins with a dash
+    #[arg(short = 'e', long = "regexp", value_name = "PATTERN", conflicts_with = "pattern", allow_hyphen_values = true, id = "pattern_flag")]
+    pattern_flag: Option<String>,
+    /// Take capitals and small letters for the same
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Lines of context before and after each match
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    context: u64,
+    /// How many matches are shown at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    max: usize,
+    /// Only what matches from this byte on
+    #[arg(long, value_name = "OFFSET", default_value_t = 0)]
+    from_byte: u64,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    let pattern = args.pattern.or(args.pattern_flag).ok_or_else(|| CliError::usage("no pattern"))?;
+    let query = Grep {
+        pattern,
+        ignore_case: args.ignore_case,
+        context: args.context.min(200),
+        max: args.max,
+        from_byte: args.from_byte,
+    };
+    context.answer(&args.handle, &Query::Grep(query))
+}

@@ -1,0 +1,18 @@
+//! `forebay head`: the first lines of an output, bounded.
+
+use super::{Context, Outcome};
+use forebay::Query;
+
+/// Read the first lines of an output.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The output
+    handle: String,
+    /// How many lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    lines: u64,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    context.answer(&args.handle, &Query::Head(args.lines))
+}

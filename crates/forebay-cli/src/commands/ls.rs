@@ -1,0 +1,102 @@
+//! `forebay ls`: the outputs of a session.
+
+use super::{Context, Outcome};
+use crate::error::DONE;
+use crate::print::{self, grouped};
+use forebay::{Record, Session, State, Timestamp};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// List the outputs of a session, newest last.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay ls
+  forebay ls --all --json | jq -r 'select(.complete | not) | .handle'")]
+pub(crate) struct Args {
+    /// Those of all sessions
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let sessions: Vec<Session> = match args.all {
+        true => context.store().sessions()?,
+        false => vec![context.session.clone()],
+    };
+    let mut records = Vec::new();
+    for session in &sessions {
+        records.extend(context.store().list(session)?);
+    }
+    if context.json {
+        for record in &records {
+            print::json(&record_json(record, context))?;
+        }
+    } else if records.is_empty() {
+        let hint = if args.all { "" } else { "; `forebay ls --all` looks in all sessions" };
+        print::err(&format!("nothing is kept in {}{hint}\n", if args.all { "any session".to_owned() } else { format!("session {}", context.session) }));
+    } else {
+        print::out(listing(&records).as_bytes())?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// The machine form of a record: all its fields, and those that scripts ask for first.
+pub(crate) fn record_json(record: &Record, context: &Context) -> serde_json::Value {
+    let mut value = json!(record);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("handle".into(), json!(record.handle.to_string()));
+        object.insert("tool".into(), json!(record.call.full_name()));
+        object.insert("complete".into(), json!(record.state == State::Complete));
+        object.insert("exit".into(), json!(record.exit.map(forebay::Exit::status)));
+        object.insert("path".into(), json!(context.store().path(&record.handle)));
+    }
+    value
+}
+
+fn listing(records: &[Record]) -> String {
+    let rows: Vec<Vec<String>> = records
+        .iter()
+        .map(|record| {
+            vec![
+                record.handle.short(),
+                record.call.full_name(),
+                print::bytes(record.size.bytes),
+                if record.state == State::Growing { "…".into() } else { grouped(record.size.lines) },
+                record.kind.to_string(),
+                ended(record),
+                age(record.call.at),
+                shortened(record),
+            ]
+        })
+        .collect();
+    let right = [false, false, true, true, false, false, true, false];
+    print::table(&["HANDLE", "TOOL", "SIZE", "LINES", "KIND", "STATE", "AGE", "CALL"], &right, &rows)
+}
+
+/// How it ended, in a word or two.
+pub(crate) fn ended(record: &Record) -> String {
+    match (&record.state, record.exit) {
+        (State::Growing, _) => "growing".to_owned(),
+        (State::CutShort(_), _) => "cut short".to_owned(),
+        (State::Complete, Some(exit)) => format!("exit {}", exit.status()),
+        (State::Complete, None) => "complete".to_owned(),
+    }
+}
+
+fn age(at: Timestamp) -> String {
+    let seconds = Timestamp::now().as_second().saturating_sub(at.as_second()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// What was called, as far as a line has room for it.
+fn shortened(record: &Record) -> String {
+    let text = record.call.argument(&["command"]).or_else(|| record.call.args.clone()).unwrap_or_default();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(48).collect();
+    if line.chars().count() < text.chars().count() { format!("{line}…") } else { line }
+}

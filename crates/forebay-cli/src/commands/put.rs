@@ -1,0 +1,54 @@
+//! `forebay put`: keep an output made elsewhere, print the view.
+
+use super::{Context, Outcome};
+use crate::args::{CallArgs, Shown};
+use crate::error::{CliError, DONE, STORE};
+use crate::print;
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+/// Keep an output made elsewhere, print the view.
+///
+/// Of a large output the view is printed; a small one is printed as it is. Both are kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay put build.log
+  curl -s https://example.org/api | forebay put --tool fetch --args '{\"url\": \"https://example.org/api\"}'
+  forebay put --json --budget 800 --call-id toolu_01AbC result.json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    call: CallArgs,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+    /// The file that holds the output; `-` or nothing reads standard input
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    let mut source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
+        Some(path) => {
+            let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
+            let file = File::open(path).map_err(cannot)?;
+            if file.metadata().map_err(cannot)?.is_dir() {
+                return Err(CliError::usage(format!("{} is a folder, not an output", path.display())));
+            }
+            Box::new(file)
+        }
+        None => Box::new(io::stdin()),
+    };
+    let call = context.call(args.call, "put", None)?;
+    let output = forebay::keep(context.store(), &call, &mut source)?;
+    let reply = forebay::reply(context.store(), &output, &context.settings)?;
+    context.give(&output, &reply)?;
+    if let Some(lost) = &output.record().lost {
+        print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));
+        return Ok(ExitCode::from(STORE));
+    }
+    Ok(ExitCode::from(DONE))
+}

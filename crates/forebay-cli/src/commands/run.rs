@@ -1,0 +1,129 @@
+//! `forebay run`: run a command, keep all it prints, print the view.
+
+use super::{Context, Outcome};
+use crate::args::{CallArgs, Shown};
+use crate::capture::Running;
+use crate::error::CliError;
+use crate::print;
+use forebay::{End, State};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal},
+    process::{Command, ExitCode},
+    time::{Duration, Instant},
+};
+
+/// Run a command, keep all it prints, print the view.
+///
+/// The exit status is the command's own: 128 and the signal's number if a signal ended it, 127 if it was not found,
+/// 124 after a timeout. A small output goes to the streams it came from, byte for byte.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay run -- cargo test
+  forebay run --budget 800 -- sh -c 'make 2>&1 | tee build.log'
+  forebay run --timeout 90s --preset head-tail -- pytest -x
+  forebay run --json -- git log | jq .size")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    call: CallArgs,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+    /// End the command after this long (90, 90s, 5m, 1h); what it printed is kept
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    timeout: Option<Duration>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// The status of `timeout` from coreutils.
+const TIMED_OUT: u8 = 124;
+
+pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    let [program, rest @ ..] = &args.command[..] else { return Err(CliError::usage("no command to run")) };
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
+    let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
+
+    let running = Running::start(Command::new(program).args(rest)).map_err(|error| {
+        let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+        CliError::not_run(format!("cannot run {}: {error}", program.to_string_lossy()), code)
+    })?;
+    let mut writer = context.store().begin(&call);
+    let mut progress = Progress::new();
+    let ended = running.capture(&mut writer, args.timeout, |bytes| progress.show(bytes))?;
+    progress.clear();
+    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
+    let cut_short = match (ended.timed_out, ended.held.is_some()) {
+        (true, _) => Some(format!("the command was ended after {seconds} s")),
+        (false, true) => Some("a process in the background still had the output open when the command ended".to_owned()),
+        (false, false) => None,
+    };
+    let output = writer.finish(End { exit: Some(ended.exit), cut_short });
+    let reply = forebay::reply(context.store(), &output, &context.settings)?;
+    context.give(&output, &reply)?;
+    if let (Some(lost), State::CutShort(_)) = (&output.record().lost, &output.record().state) {
+        print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
+    }
+    Ok(match ended.timed_out {
+        true => ExitCode::from(TIMED_OUT),
+        false => ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1)),
+    })
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time: write 90, 90s, 5m or 1h");
+    let (number, factor) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds: f64 = number.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(seconds * factor).map_err(|_| wrong())
+}
+
+/// A line on the terminal that says how much has come so far.
+struct Progress {
+    started: Instant,
+    shown: Option<Instant>,
+    on: bool,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { started: Instant::now(), shown: None, on: io::stderr().is_terminal() }
+    }
+
+    fn show(&mut self, bytes: u64) {
+        const OFTEN: Duration = Duration::from_millis(200);
+        let due = self.shown.unwrap_or(self.started).elapsed() >= OFTEN;
+        if self.on && due {
+            self.shown = Some(Instant::now());
+            print::err(&format!("\r\x1b[Kforebay: {} so far", print::bytes(bytes)));
+        }
+    }
+
+    fn clear(&self) {
+        if self.shown.is_some() {
+            print::err("\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let table = [("90", 90.0), ("1.5s", 1.5), ("5m", 300.0), ("1h", 3600.0)];
+        for (text, seconds) in table {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["", "x", "-1", "5 parsecs", "1e400"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

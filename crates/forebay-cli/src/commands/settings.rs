@@ -1,0 +1,66 @@
+//! `forebay settings`: every setting with its value and where it came from.
+
+use super::Outcome;
+use crate::error::DONE;
+use crate::print;
+use crate::settings::{Layers, keys};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Show every setting with its value and where it came from.
+///
+/// Settings come in layers, the weakest first: built-in, the user's file (`$XDG_CONFIG_HOME/forebay/settings.toml`),
+/// `forebay.toml` in the project, the environment, the front matter of an agent file, flags.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay settings
+  forebay settings --preset handle --json
+  forebay settings --defaults > forebay.toml")]
+pub(crate) struct Args {
+    /// Print the built-in file, with the reason for each value
+    #[arg(long)]
+    defaults: bool,
+    /// Print the reference page
+    #[arg(long, conflicts_with = "defaults")]
+    reference: bool,
+}
+
+pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
+    if args.defaults {
+        print::out(forebay::settings::DEFAULT.as_bytes())?;
+    } else if args.reference {
+        print::out(reference().as_bytes())?;
+    } else if as_json {
+        for (key, value, source) in layers.values() {
+            print::json(&json!({ "key": key, "value": value, "source": source.to_string() }))?;
+        }
+    } else {
+        let rows: Vec<Vec<String>> = layers
+            .values()
+            .into_iter()
+            .map(|(key, value, source)| vec![key, value.to_string(), source.to_string()])
+            .collect();
+        print::out(print::table(&["SETTING", "VALUE", "FROM"], &[false; 3], &rows).as_bytes())?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// The reference page, from the declarations.
+fn reference() -> String {
+    let mut text = String::from(
+        "# Settings\n\n\
+         Made by `forebay settings --reference`; a test keeps it so. `*` stands for the name of a tool. The defaults, each\n\
+         with its reason, are printed by `forebay settings --defaults`.\n\n\
+         | setting | environment | what it is |\n|---|---|---|\n",
+    );
+    for key in keys() {
+        let environment = match key.path.contains(&"*".to_owned()) {
+            true => "–".to_owned(),
+            false => format!("`{}`", key.environment()),
+        };
+        let doc = key.doc.replace('\n', " ").replace('|', "\\|");
+        text.push_str(&format!("| `{}` | {environment} | {doc} |\n", key.name()));
+    }
+    text
+}

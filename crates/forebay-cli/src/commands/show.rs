@@ -1,0 +1,75 @@
+//! `forebay show`: what is known of an output, and what the model was given of it.
+
+use super::{Context, Outcome, ls};
+use crate::error::DONE;
+use crate::print::{self, grouped};
+use forebay::{Given, Record, State, tokens};
+use serde_json::json;
+use std::{fmt::Write, process::ExitCode};
+
+/// Show what is known of an output, and what the model was given of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The output
+    handle: String,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let output = context.open(&args.handle)?;
+    let record = output.record();
+    let given = Given::of(context.store(), &record.handle)?;
+    if context.json {
+        let mut value = ls::record_json(record, context);
+        if let Some(object) = value.as_object_mut() {
+            object.insert("given".into(), json!(given));
+        }
+        print::json(&value)?;
+        return Ok(ExitCode::from(DONE));
+    }
+    let mut text = facts(record, output.path().map(|path| path.display().to_string()));
+    match given {
+        Some(given) => {
+            let shown = grouped(given.view.verbatim_bytes());
+            let _ = writeln!(text, "view      {} tokens, {shown} bytes of the output as they are:\n", tokens::count(&given.text));
+            text.push_str(&given.text);
+        }
+        None => text.push_str("view      none: it was passed on as it is\n"),
+    }
+    print::out(text.as_bytes())?;
+    Ok(ExitCode::from(DONE))
+}
+
+fn facts(record: &Record, path: Option<String>) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<9} {value}");
+    };
+    let size = record.size;
+    fact("handle", record.handle.to_string());
+    fact("tool", record.call.full_name());
+    if let Some(args) = &record.call.args {
+        fact("args", args.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect());
+    }
+    fact("called", record.call.at.to_string());
+    fact("state", match &record.state {
+        State::CutShort(why) => format!("cut short: {why}"),
+        _ => ls::ended(record),
+    });
+    fact("size", format!(
+        "{} bytes, {} characters, {} lines, longest line {}, {}{} tokens",
+        grouped(size.bytes), grouped(size.characters), grouped(size.lines), grouped(size.longest_line),
+        if size.tokens_exact { "" } else { "at most " }, grouped(size.tokens)
+    ));
+    fact("kind", record.kind.to_string());
+    if let Some(streams) = record.streams {
+        fact("streams", format!("stdout {} bytes, stderr {} bytes", grouped(streams.stdout), grouped(streams.stderr)));
+    }
+    if let Some(lost) = &record.lost {
+        fact("lost", format!("{} bytes: {}", grouped(lost.bytes), lost.why));
+    }
+    fact("blake3", record.hash.clone());
+    if let Some(path) = path {
+        fact("file", path);
+    }
+    text
+}

@@ -1,0 +1,61 @@
+//! `forebay verify`: prove outputs against their records, and views against their outputs.
+
+use super::{Context, Outcome};
+use crate::error::{DONE, NOT_THERE};
+use crate::print;
+use forebay::{Handle, Session};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Prove outputs against their records, and views against their outputs.
+///
+/// Every byte is read again: size, lines and hash must be those of the record, every line that a view shows must be
+/// the output's, every gap must be marked and every count true. The exit code is 1 if anything is not.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay verify HANDLE
+  forebay verify --all")]
+pub(crate) struct Args {
+    /// The output; all of the session if it is not said
+    handle: Option<String>,
+    /// Those of all sessions
+    #[arg(long, conflicts_with = "handle")]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let handles: Vec<Handle> = match &args.handle {
+        Some(handle) => vec![context.find(handle)?],
+        None => {
+            let sessions: Vec<Session> = match args.all {
+                true => context.store().sessions()?,
+                false => vec![context.session.clone()],
+            };
+            let mut handles = Vec::new();
+            for session in &sessions {
+                for id in context.store().ids(session, "")? {
+                    handles.push(Handle::new(session.clone(), &id)?);
+                }
+            }
+            handles
+        }
+    };
+    let mut faulty = 0;
+    for handle in &handles {
+        let faults: Vec<String> = match forebay::verify_output(context.store(), handle) {
+            Ok(faults) => faults.iter().map(ToString::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        faulty += usize::from(!faults.is_empty());
+        match context.json {
+            true => print::json(&json!({ "handle": handle.to_string(), "ok": faults.is_empty(), "faults": faults }))?,
+            false if faults.is_empty() => print::out(format!("ok      {}\n", handle.short()).as_bytes())?,
+            false => print::out(format!("FAULTY  {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?,
+        }
+    }
+    if !context.json {
+        print::err(&format!("{} proved, {faulty} faulty\n", handles.len() - faulty));
+    }
+    Ok(ExitCode::from(if faulty == 0 { DONE } else { NOT_THERE }))
+}

@@ -1,0 +1,72 @@
+//! What goes wrong, as the user reads it: the message, a hint, and the exit code, all in one place.
+
+use std::process::ExitCode;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// The asked-for thing is not there or not possible.
+pub(crate) const NOT_THERE: u8 = 1;
+/// Wrong usage.
+pub(crate) const USAGE: u8 = 2;
+/// The store failed.
+pub(crate) const STORE: u8 = 3;
+
+/// An error with what to do about it.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    message: String,
+    hints: Vec<String>,
+    code: u8,
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Into<String>) -> CliError {
+        CliError { message: message.into(), hints: Vec::new(), code: USAGE }
+    }
+
+    pub(crate) fn not_there(message: impl Into<String>) -> CliError {
+        CliError { message: message.into(), hints: Vec::new(), code: NOT_THERE }
+    }
+
+    /// The error of a command that could not be started, with the status a shell would give.
+    pub(crate) fn not_run(message: impl Into<String>, code: u8) -> CliError {
+        CliError { message: message.into(), hints: Vec::new(), code }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
+        crate::print::err(&format!("forebay: {}\n{hints}", self.message));
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<forebay::Error> for CliError {
+    fn from(error: forebay::Error) -> CliError {
+        use forebay::Error;
+        let (code, hint) = match &error {
+            Error::BadName { what: "handle" | "output", .. } => {
+                (USAGE, Some("`forebay ls` lists the handles of the session".to_owned()))
+            }
+            Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),
+            Error::NotFound { .. } => (NOT_THERE, Some("`forebay ls` lists what there is, `forebay ls --all` in all sessions".to_owned())),
+            Error::Ambiguous { .. } => (USAGE, Some("give more characters of the id".to_owned())),
+            Error::Store { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                (STORE, Some("choose another folder with --root or FOREBAY_ROOT".to_owned()))
+            }
+            _ => (STORE, None),
+        };
+        CliError { message: error.to_string(), hints: hint.into_iter().collect(), code }
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    fn from(error: std::io::Error) -> CliError {
+        CliError { message: error.to_string(), hints: Vec::new(), code: STORE }
+    }
+}
