@@ -9,7 +9,12 @@ use std::path::PathBuf;
 /// The whole output is stored; what is small passes untouched; of what is large you get a view that marks everything
 /// it leaves out, and a handle to read the rest with.
 #[derive(Debug, Parser)]
-#[command(name = "forebay", version, propagate_version = true, max_term_width = 100, after_help = "\
+#[command(
+    name = "forebay",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   forebay run -- cargo test              run it, keep all it prints, show what matters
   curl -s URL | forebay put --tool fetch keep an output made elsewhere
@@ -17,7 +22,8 @@ Examples:
   forebay read HANDLE --lines 400:460    read any part of it
   forebay ls                             what is kept
 
-A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do.")]
+A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -35,7 +41,13 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
     pub(crate) session: Option<String>,
     /// An agent file whose YAML front matter holds settings
-    #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "FOREBAY_AGENT",
+        help_heading = "Common options"
+    )]
     pub(crate) agent: Option<PathBuf>,
     /// At most this many tokens; an output of more is folded
     #[arg(long, global = true, value_name = "TOKENS", help_heading = "Common options")]

@@ -65,11 +65,20 @@ impl Running {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         #[cfg(target_os = "linux")]
-        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten() {
+        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)]
+            .into_iter()
+            .flatten()
+        {
             // A larger pipe means fewer turns; a kernel that says no is no harm.
             let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
         }
-        Ok(Running { child, stdout, stderr, own_group, signals })
+        Ok(Running {
+            child,
+            stdout,
+            stderr,
+            own_group,
+            signals,
+        })
     }
 
     /// Takes in all that it prints until it ends.
@@ -80,7 +89,6 @@ impl Running {
         mut progress: impl FnMut(u64),
     ) -> io::Result<Ended> {
         let started = Instant::now();
-        let mut buffer = vec![0; 256 * 1024];
         let mut ended: Option<(ExitStatus, Instant)> = None;
         let mut told_to_end: Option<Instant> = None;
         let mut timed_out = false;
@@ -93,16 +101,18 @@ impl Running {
             }
             let wait = match (&ended, timeout) {
                 (Some((_, at)), _) => LINGER.saturating_sub(at.elapsed()),
-                (None, Some(limit)) if !timed_out => limit.saturating_sub(started.elapsed()).min(Duration::from_millis(250)),
+                (None, Some(limit)) if !timed_out => limit
+                    .saturating_sub(started.elapsed())
+                    .min(Duration::from_millis(250)),
                 _ => Duration::from_millis(250),
             };
             let ready = self.wait(wait)?;
             self.pass_signals_on();
             if ready.stdout {
-                take(&mut self.stdout, Stream::Stdout, &mut buffer, writer)?;
+                take(&mut self.stdout, Stream::Stdout, writer)?;
             }
             if ready.stderr {
-                take(&mut self.stderr, Stream::Stderr, &mut buffer, writer)?;
+                take(&mut self.stderr, Stream::Stderr, writer)?;
             }
             progress(writer.bytes());
             if let Some((_, at)) = &ended
@@ -138,19 +148,32 @@ impl Running {
             Some(signal) => Exit::Signal(signal),
             None => Exit::Code(status.code().unwrap_or_default()),
         };
-        let held = Pipes { stdout: self.stdout.map(OwnedFd::from), stderr: self.stderr.map(OwnedFd::from) };
+        let held = Pipes {
+            stdout: self.stdout.map(OwnedFd::from),
+            stderr: self.stderr.map(OwnedFd::from),
+        };
         let held = (held.stdout.is_some() || held.stderr.is_some()).then_some(held);
-        Ok(Ended { exit, timed_out, held })
+        Ok(Ended {
+            exit,
+            timed_out,
+            held,
+        })
     }
 
     /// Waits for something to happen.
     fn wait(&self, longest: Duration) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&self.signals.wake, PollFlags::IN)];
-        let pipes = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
+        let pipes = [
+            self.stdout.as_ref().map(AsFd::as_fd),
+            self.stderr.as_ref().map(AsFd::as_fd),
+        ];
         for pipe in pipes.iter().flatten() {
             fds.push(PollFd::from_borrowed_fd(*pipe, PollFlags::IN));
         }
-        let timeout = Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos() as _ };
+        let timeout = Timespec {
+            tv_sec: longest.as_secs() as _,
+            tv_nsec: longest.subsec_nanos() as _,
+        };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -173,7 +196,9 @@ impl Running {
     }
 
     fn send(&self, signal: Signal) {
-        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else {
+            return;
+        };
         // If it has just ended there is nobody to tell.
         let _ = match self.own_group {
             true => kill_process_group(pid, signal),
@@ -188,18 +213,20 @@ struct Ready {
 }
 
 /// Takes what a pipe has, and goes on while it stops inside a line: so lines of two streams seldom run together.
-fn take<P: Read + AsFd>(pipe: &mut Option<P>, stream: Stream, buffer: &mut [u8], writer: &mut Writer<'_>) -> io::Result<()> {
+fn take<P: Read + AsFd>(pipe: &mut Option<P>, stream: Stream, writer: &mut Writer<'_>) -> io::Result<()> {
     for _ in 0..16 {
         let Some(source) = pipe else { return Ok(()) };
-        match source.read(buffer) {
+        match writer.read_from(stream, source) {
             Ok(0) => *pipe = None,
-            Ok(read) => {
-                writer.write(stream, &buffer[..read]);
-                if buffer[read - 1] == b'\n' {
+            Ok(_) => {
+                if writer.ends_a_line() {
                     return Ok(());
                 }
                 let mut fds = [PollFd::new(source, PollFlags::IN)];
-                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let now = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 0,
+                };
                 if !matches!(poll(&mut fds, Some(&now)), Ok(1..)) {
                     return Ok(());
                 }
@@ -223,9 +250,12 @@ impl Signals {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let mut flags = Vec::new();
-        for (number, signal) in
-            [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGQUIT, Signal::QUIT)]
-        {
+        for (number, signal) in [
+            (SIGINT, Signal::INT),
+            (SIGTERM, Signal::TERM),
+            (SIGHUP, Signal::HUP),
+            (SIGQUIT, Signal::QUIT),
+        ] {
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(number, flag.clone())?;
             signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;

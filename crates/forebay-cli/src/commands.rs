@@ -17,7 +17,9 @@ use crate::args::{CallArgs, Cli, Command, Common};
 use crate::error::{CliError, DONE};
 use crate::print;
 use crate::settings::Layers;
-use forebay::{Call, DiskStore, Excerpt, Folded, Handle, Output, Query, Reply, Session, Settings, Store, Timestamp};
+use forebay::{
+    Call, DiskStore, Excerpt, Folded, Handle, Output, Query, Reply, Session, Settings, Store, Timestamp,
+};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -70,7 +72,12 @@ impl Context {
             true => settings.session.parse()?,
             false => Session::safe(&settings.session),
         };
-        Ok(Context { store: DiskStore::new(settings.root), session, settings: settings.shown, json: common.json })
+        Ok(Context {
+            store: DiskStore::new(settings.root),
+            session,
+            settings: settings.shown,
+            json: common.json,
+        })
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -79,7 +86,40 @@ impl Context {
 
     /// The output that is meant by a handle as it was typed.
     pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
-        Ok(self.store().find(text, &self.session)?)
+        self.store()
+            .find(text, &self.session)
+            .map_err(|error| match error {
+                forebay::Error::NotFound { .. } => {
+                    CliError::not_there(error.to_string()).hint(self.what_there_is(text))
+                }
+                error => error.into(),
+            })
+    }
+
+    /// What can be asked for instead of an output that is not there.
+    fn what_there_is(&self, text: &str) -> String {
+        let session = text
+            .split_once('/')
+            .and_then(|(session, _)| session.parse().ok())
+            .unwrap_or(self.session.clone());
+        let mut records = self.store().list(&session).unwrap_or_default();
+        let more = if records.len() > 8 {
+            ", … (`forebay ls` lists them all)"
+        } else {
+            ""
+        };
+        let newest: Vec<&str> = records
+            .iter_mut()
+            .rev()
+            .take(8)
+            .map(|record| record.handle.id())
+            .collect();
+        match newest.is_empty() {
+            true => {
+                format!("session {session} has no outputs; `forebay ls --all` lists those of all sessions")
+            }
+            false => format!("outputs of session {session}: {}{more}", newest.join(", ")),
+        }
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
@@ -87,7 +127,12 @@ impl Context {
     }
 
     /// The call that an output belongs to.
-    pub(crate) fn call(&self, args: CallArgs, tool: &str, default_args: Option<String>) -> Result<Call, CliError> {
+    pub(crate) fn call(
+        &self,
+        args: CallArgs,
+        tool: &str,
+        default_args: Option<String>,
+    ) -> Result<Call, CliError> {
         if let Some(text) = &args.args {
             serde_json::from_str::<serde::de::IgnoredAny>(text)
                 .map_err(|error| CliError::usage(format!("--args is not JSON: {error}")))?;
@@ -102,8 +147,17 @@ impl Context {
                 forebay::fresh_id(random)
             }
         };
-        let call = Call::new(self.session.clone(), id, args.tool.unwrap_or_else(|| tool.to_owned()), Timestamp::now());
-        Ok(Call { server: args.server, args: args.args.or(default_args), ..call })
+        let call = Call::new(
+            self.session.clone(),
+            id,
+            args.tool.unwrap_or_else(|| tool.to_owned()),
+            Timestamp::now(),
+        );
+        Ok(Call {
+            server: args.server,
+            args: args.args.or(default_args),
+            ..call
+        })
     }
 
     /// Prints what the model gets: the view, or the output by the streams it came by.
@@ -115,11 +169,12 @@ impl Context {
             Some(folded) => print::out(&folded.text),
             None => {
                 let mut written = Ok(());
-                self.store().for_each_stretch(output, |stream, bytes| match stream {
-                    forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
-                    forebay::Stream::Stdout => {}
-                    forebay::Stream::Stderr => print::err_bytes(bytes),
-                })?;
+                self.store()
+                    .for_each_stretch(output, |stream, bytes| match stream {
+                        forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
+                        forebay::Stream::Stdout => {}
+                        forebay::Stream::Stderr => print::err_bytes(bytes),
+                    })?;
                 written
             }
         }
@@ -141,8 +196,24 @@ impl Context {
             "exit": record.exit.map(forebay::Exit::status),
         });
         let more = [
-            ("signal", record.exit.and_then(|exit| if let forebay::Exit::Signal(n) = exit { Some(json!(n)) } else { None })),
-            ("cut_short", if let forebay::State::CutShort(why) = &record.state { Some(json!(why)) } else { None }),
+            (
+                "signal",
+                record.exit.and_then(|exit| {
+                    if let forebay::Exit::Signal(n) = exit {
+                        Some(json!(n))
+                    } else {
+                        None
+                    }
+                }),
+            ),
+            (
+                "cut_short",
+                if let forebay::State::CutShort(why) = &record.state {
+                    Some(json!(why))
+                } else {
+                    None
+                },
+            ),
             ("lost", record.lost.as_ref().map(|lost| json!(lost))),
         ];
         for (name, field) in more {

@@ -12,6 +12,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A file that may not grow further is a failure of the store like any other, not the end of this process.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let cli = Cli::parse();
     match commands::run(cli) {
         Ok(code) => code,

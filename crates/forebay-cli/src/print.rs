@@ -38,7 +38,13 @@ pub(crate) fn forgive(written: io::Result<()>) -> Result<(), CliError> {
 pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> String {
     let width = |text: &str| text.chars().count();
     let widths: Vec<usize> = (0..head.len())
-        .map(|column| rows.iter().map(|row| width(&row[column])).chain([width(head[column])]).max().unwrap_or(0))
+        .map(|column| {
+            rows.iter()
+                .map(|row| width(&row[column]))
+                .chain([width(head[column])])
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let line = |cells: Vec<&str>| -> String {
         let mut text = String::new();
@@ -53,7 +59,8 @@ pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> Stri
         text.trim_end().to_owned() + "\n"
     };
     let mut text = line(head.to_vec());
-    rows.iter().for_each(|row| text.push_str(&line(row.iter().map(String::as_str).collect())));
+    rows.iter()
+        .for_each(|row| text.push_str(&line(row.iter().map(String::as_str).collect())));
     text
 }
 
@@ -66,7 +73,11 @@ pub(crate) fn bytes(count: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }
 
 /// A number with its thousands apart.
@@ -80,7 +91,12 @@ mod tests {
 
     #[test]
     fn bytes_are_said_in_the_unit_that_fits() {
-        let table = [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (10 << 30, "10.0 GiB")];
+        let table = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1536, "1.5 KiB"),
+            (10 << 30, "10.0 GiB"),
+        ];
         for (count, text) in table {
             assert_eq!(bytes(count), text);
         }
@@ -89,6 +105,9 @@ mod tests {
     #[test]
     fn columns_stand_under_each_other() {
         let rows = [vec!["a".into(), "1".into()], vec!["longer".into(), "1000".into()]];
-        assert_eq!(table(&["name", "n"], &[false, true], &rows), "name       n\na          1\nlonger  1000\n");
+        assert_eq!(
+            table(&["name", "n"], &[false, true], &rows),
+            "name       n\na          1\nlonger  1000\n"
+        );
     }
 }

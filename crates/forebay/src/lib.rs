@@ -77,15 +77,17 @@ pub struct Folded {
 /// be read.
 pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read) -> Result<Output> {
     let mut writer = store.begin(call);
-    let mut block = vec![0; output::BLOCK];
     loop {
-        match source.read(&mut block) {
+        match writer.read_from(Stream::Stdout, source) {
             Ok(0) => return Ok(writer.finish(End::default())),
-            Ok(read) => writer.write(Stream::Stdout, &block[..read]),
+            Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 let why = format!("reading the output failed: {error}");
-                return Ok(writer.finish(End { exit: None, cut_short: Some(why) }));
+                return Ok(writer.finish(End {
+                    exit: None,
+                    cut_short: Some(why),
+                }));
             }
         }
     }
@@ -112,19 +114,33 @@ pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: R
     let text = view.print(output)?;
     if output.record().lost.is_none() {
         // The view is kept beside its output so that it can be proved later; it is given all the same if not.
-        let given = Given { view: view.clone(), text: String::from_utf8_lossy(&text).into_owned() };
-        let _ = serde_json::to_vec(&given).map(|json| store.attach(&output.record().handle, Part::View, &json));
+        let given = Given {
+            view: view.clone(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        };
+        let _ =
+            serde_json::to_vec(&given).map(|json| store.attach(&output.record().handle, Part::View, &json));
     }
-    Ok(Reply { size, folded: Some(Folded { reason, view, text }) })
+    Ok(Reply {
+        size,
+        folded: Some(Folded { reason, view, text }),
+    })
 }
 
 /// The size, with the tokens counted exactly where an upper bound cannot tell whether they fit.
 fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
     let size = output.record().size;
     let unsure = limits::token_limit(limits, room).filter(|&limit| !size.tokens_exact && size.tokens > limit);
-    let counted = unsure.map(|limit| output.tokens_up_to(limit)).transpose()?.flatten();
+    let counted = unsure
+        .map(|limit| output.tokens_up_to(limit))
+        .transpose()?
+        .flatten();
     Ok(match counted {
-        Some(tokens) => Size { tokens, tokens_exact: true, ..size },
+        Some(tokens) => Size {
+            tokens,
+            tokens_exact: true,
+            ..size
+        },
         None => size,
     })
 }
@@ -148,7 +164,9 @@ impl Given {
             return Ok(None);
         }
         part.read_at(0, &mut text).map_err(cannot())?;
-        serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|error| cannot()(error.into()))
     }
 }
 

@@ -180,7 +180,10 @@ pub struct Extract {
 }
 
 impl Default for Settings {
-    #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
+    #[expect(
+        clippy::expect_used,
+        reason = "the file is part of the program, and a test reads it"
+    )]
     fn default() -> Settings {
         toml::from_str(DEFAULT).expect("default.toml has every setting")
     }
@@ -192,20 +195,33 @@ impl Settings {
         let wrong = |text: String| Err(Error::BadSetting(text));
         let ratio = |key: &str, ratio: f64| match (0.0..=1.0).contains(&ratio) {
             true => Ok(()),
-            false => Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}"))),
+            false => Err(Error::BadSetting(format!(
+                "{key} is a share from 0 to 1, not {ratio}"
+            ))),
         };
         if self.handle.max_bytes > 1_000_000 {
-            return wrong(format!("handle.max_bytes is at most 1000000, not {}", self.handle.max_bytes));
+            return wrong(format!(
+                "handle.max_bytes is at most 1000000, not {}",
+                self.handle.max_bytes
+            ));
         }
         if self.extract.overlap_percent > 50 {
-            return wrong(format!("extract.overlap_percent is at most 50, not {}", self.extract.overlap_percent));
+            return wrong(format!(
+                "extract.overlap_percent is at most 50, not {}",
+                self.extract.overlap_percent
+            ));
         }
         if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {
-            return wrong(format!("extract.models has {model:?}, and a model is provider/model"));
+            return wrong(format!(
+                "extract.models has {model:?}, and a model is provider/model"
+            ));
         }
         ratio("head_tail.head_ratio", self.head_tail.head_ratio)?;
         for (tool, limits) in &self.head_tail.tools {
-            ratio(&format!("head_tail.tools.{tool}.head_ratio"), limits.head_ratio.unwrap_or_default())?;
+            ratio(
+                &format!("head_tail.tools.{tool}.head_ratio"),
+                limits.head_ratio.unwrap_or_default(),
+            )?;
         }
         let limits = self.recovery.tools.values().chain([&self.recovery.other]);
         let least = limits.map(|limit| limit.characters).min().unwrap_or(u64::MAX);
@@ -235,10 +251,17 @@ impl Settings {
                 ..Limits::default()
             },
             Preset::Handle if !self.handle.enabled => Limits::default(),
-            Preset::Handle => Limits { bytes: Some(self.handle.max_bytes), ..Limits::default() },
+            Preset::Handle => Limits {
+                bytes: Some(self.handle.max_bytes),
+                ..Limits::default()
+            },
             Preset::HeadTail => {
                 let limits = self.head_tail.of(tool);
-                Limits { characters: Some(limits.characters), lines: Some(limits.lines), ..Limits::default() }
+                Limits {
+                    characters: Some(limits.characters),
+                    lines: Some(limits.lines),
+                    ..Limits::default()
+                }
             }
             Preset::Materialize => Limits {
                 characters: Some(self.materialize.max_inline_chars),
@@ -246,7 +269,13 @@ impl Settings {
                 ..Limits::default()
             },
             Preset::Recovery => Limits {
-                characters: Some(self.recovery.tools.get(tool).unwrap_or(&self.recovery.other).characters),
+                characters: Some(
+                    self.recovery
+                        .tools
+                        .get(tool)
+                        .unwrap_or(&self.recovery.other)
+                        .characters,
+                ),
                 ..Limits::default()
             },
         }
@@ -261,14 +290,18 @@ impl Settings {
             Preset::Recovery => self.recovery.tools.keys().map(String::as_str).collect(),
             Preset::Handle | Preset::Materialize => Vec::new(),
         };
-        tools.into_iter().chain([""]).map(|tool| self.limits(tool)).fold(self.excerpt, |budget, limits| {
-            let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
-            budget.min(Budget {
-                tokens: positive(limits.tokens),
-                bytes: positive(limits.bytes).min(positive(limits.characters)),
-                lines: limits.lines,
+        tools
+            .into_iter()
+            .chain([""])
+            .map(|tool| self.limits(tool))
+            .fold(self.excerpt, |budget, limits| {
+                let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
+                budget.min(Budget {
+                    tokens: positive(limits.tokens),
+                    bytes: positive(limits.bytes).min(positive(limits.characters)),
+                    lines: limits.lines,
+                })
             })
-        })
     }
 }
 
@@ -291,7 +324,10 @@ mod tests {
 
     #[test]
     fn the_thresholds_are_those_of_the_systems_the_presets_come_from() {
-        let with = |preset| Settings { preset, ..Settings::default() };
+        let with = |preset| Settings {
+            preset,
+            ..Settings::default()
+        };
         let head_tail = |tool| {
             let limits = with(Preset::HeadTail).limits(tool);
             (limits.characters.unwrap(), limits.lines.unwrap())
@@ -302,33 +338,63 @@ mod tests {
         assert_eq!(head_tail("search_files"), (30_000, 300));
         assert_eq!(head_tail("anything_else"), (20_000, 200));
         let recovery = |tool| with(Preset::Recovery).limits(tool).characters.unwrap();
-        assert_eq!(["read_file", "grep_content", "execute_shell", "glob_files", "other"].map(recovery), [3_500; 5]);
+        assert_eq!(
+            [
+                "read_file",
+                "grep_content",
+                "execute_shell",
+                "glob_files",
+                "other"
+            ]
+            .map(recovery),
+            [3_500; 5]
+        );
         assert_eq!((recovery("web_search"), recovery("web_fetch")), (4_000, 5_000));
         assert_eq!(with(Preset::Handle).limits("x").bytes, Some(12_288));
         let materialize = with(Preset::Materialize).limits("x");
-        assert_eq!((materialize.characters, materialize.bytes), (Some(4_000), Some(16_384)));
+        assert_eq!(
+            (materialize.characters, materialize.bytes),
+            (Some(4_000), Some(16_384))
+        );
     }
 
     #[test]
     fn out_of_range_is_said_with_the_key_and_the_value() {
         let mut settings = Settings::default();
         settings.handle.max_bytes = 1_000_001;
-        assert_eq!(settings.check().unwrap_err().to_string(), "handle.max_bytes is at most 1000000, not 1000001");
+        assert_eq!(
+            settings.check().unwrap_err().to_string(),
+            "handle.max_bytes is at most 1000000, not 1000001"
+        );
         let mut settings = Settings::default();
         settings.recovery.other.characters = 2_000;
-        assert!(settings.check().unwrap_err().to_string().contains("cutting must save something"));
+        assert!(
+            settings
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("cutting must save something")
+        );
         let mut settings = Settings::default();
         settings.head_tail.head_ratio = 1.5;
         assert!(settings.check().unwrap_err().to_string().contains("from 0 to 1"));
         let mut settings = Settings::default();
         settings.extract.models = vec!["gpt".into()];
-        assert!(settings.check().unwrap_err().to_string().contains("provider/model"));
+        assert!(
+            settings
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("provider/model")
+        );
     }
 
     #[test]
     fn a_bypassed_tool_is_known_by_name_by_server_and_by_prefix() {
-        let settings =
-            Settings { bypass: ["plain", "fs/read", "git/*"].map(str::to_owned).to_vec(), ..Settings::default() };
+        let settings = Settings {
+            bypass: ["plain", "fs/read", "git/*"].map(str::to_owned).to_vec(),
+            ..Settings::default()
+        };
         let call = |server: Option<&str>, tool: &str| Call {
             server: server.map(str::to_owned),
             ..Call::new(Session::safe("s"), "i", tool, jiff::Timestamp::UNIX_EPOCH)
@@ -342,21 +408,51 @@ mod tests {
             (None, "plainer", false),
         ];
         for (server, tool, expected) in table {
-            assert_eq!(settings.bypasses(&call(server, tool)), expected, "{server:?} {tool}");
+            assert_eq!(
+                settings.bypasses(&call(server, tool)),
+                expected,
+                "{server:?} {tool}"
+            );
         }
     }
 
     #[test]
     fn an_excerpt_is_never_larger_than_what_passes_untouched() {
-        for preset in [Preset::Digest, Preset::Handle, Preset::HeadTail, Preset::Materialize, Preset::Recovery] {
-            let settings = Settings { preset, excerpt: Budget { tokens: 90_000, bytes: 900_000, lines: None }, ..Settings::default() };
+        for preset in [
+            Preset::Digest,
+            Preset::Handle,
+            Preset::HeadTail,
+            Preset::Materialize,
+            Preset::Recovery,
+        ] {
+            let settings = Settings {
+                preset,
+                excerpt: Budget {
+                    tokens: 90_000,
+                    bytes: 900_000,
+                    lines: None,
+                },
+                ..Settings::default()
+            };
             let budget = settings.excerpt_budget();
             for tool in ["read_file", "list_directory", "web_fetch", "other"] {
                 let limits = settings.limits(tool);
-                assert!(limits.tokens.is_none_or(|limit| budget.tokens <= limit), "{preset:?}");
-                assert!(limits.bytes.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
-                assert!(limits.characters.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
-                assert!(limits.lines.is_none_or(|limit| budget.lines.unwrap() <= limit), "{preset:?}");
+                assert!(
+                    limits.tokens.is_none_or(|limit| budget.tokens <= limit),
+                    "{preset:?}"
+                );
+                assert!(
+                    limits.bytes.is_none_or(|limit| budget.bytes <= limit),
+                    "{preset:?}"
+                );
+                assert!(
+                    limits.characters.is_none_or(|limit| budget.bytes <= limit),
+                    "{preset:?}"
+                );
+                assert!(
+                    limits.lines.is_none_or(|limit| budget.lines.unwrap() <= limit),
+                    "{preset:?}"
+                );
             }
         }
     }

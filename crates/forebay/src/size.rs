@@ -1,6 +1,7 @@
 //! How large an output is, measured in the same pass in which it is written.
 
 use crate::kind::{Kind, Sniffer};
+use crate::view::errors::Scanner;
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 
@@ -27,16 +28,8 @@ pub const STRIDE: u64 = 64 * 1024;
 /// Measures bytes as they come.
 #[derive(Default)]
 pub struct Measure {
-    bytes: u64,
-    characters: Characters,
-    newlines: u64,
-    longest: u64,
-    /// Where the line that is not yet ended began.
-    line_start: u64,
-    hash: blake3::Hasher,
-    sniffer: Sniffer,
-    /// Entries of the line index that nobody has taken yet.
-    index: Vec<u8>,
+    pub(crate) hash: blake3::Hasher,
+    pub(crate) text: Text,
 }
 
 /// What a [`Measure`] found.
@@ -47,17 +40,55 @@ pub struct Measured {
     pub kind: Kind,
     /// The hash of its bytes.
     pub hash: String,
+    /// Places in lines that speak of errors: found on the way, so that a view need not look for them again.
+    pub spoken: Vec<u64>,
 }
 
 impl Measure {
     /// Takes the next bytes.
-    pub fn update(&mut self, mut bytes: &[u8]) {
-        self.hash.update(bytes);
-        self.sniffer.update(bytes);
-        self.characters.update(bytes);
+    pub fn update(&mut self, bytes: &[u8]) {
+        // A stride at a time: it stays in the cache while everything is measured.
+        for part in bytes.chunks(STRIDE as usize) {
+            self.hash.update(part);
+            self.text.update(part);
+        }
+    }
+
+    /// Entries of the line index since this was last asked: the newlines before each further [`STRIDE`].
+    pub fn take_index(&mut self) -> Vec<u8> {
+        self.text.take_index()
+    }
+
+    /// What was measured.
+    pub fn finish(self) -> Measured {
+        self.text.finish(&self.hash)
+    }
+}
+
+/// All that is measured but the hash, which can go its own way.
+#[derive(Default)]
+pub(crate) struct Text {
+    bytes: u64,
+    characters: Characters,
+    newlines: u64,
+    longest: u64,
+    /// Where the line that is not yet ended began.
+    line_start: u64,
+    sniffer: Sniffer,
+    scanner: Scanner,
+    /// Entries of the line index that nobody has taken yet.
+    index: Vec<u8>,
+}
+
+impl Text {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let to_entry = STRIDE - self.bytes % STRIDE;
-            let (part, rest) = bytes.split_at(bytes.len().min(usize::try_from(to_entry).unwrap_or(usize::MAX)));
+            let (part, rest) =
+                bytes.split_at(bytes.len().min(usize::try_from(to_entry).unwrap_or(usize::MAX)));
+            self.sniffer.update(part);
+            self.scanner.update(part);
+            self.characters.update(part);
             for newline in memchr_iter(b'\n', part) {
                 let end = self.bytes + newline as u64;
                 self.longest = self.longest.max(end - self.line_start);
@@ -72,14 +103,12 @@ impl Measure {
         }
     }
 
-    /// Entries of the line index since this was last asked: the newlines before each further [`STRIDE`].
-    pub fn take_index(&mut self) -> Vec<u8> {
+    pub(crate) fn take_index(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.index)
     }
 
-    /// What was measured.
-    pub fn finish(mut self) -> Measured {
-        let (characters, invalid) = std::mem::take(&mut self.characters).finish();
+    pub(crate) fn finish(self, hash: &blake3::Hasher) -> Measured {
+        let (characters, invalid) = self.characters.finish();
         let last_line = self.bytes - self.line_start;
         let size = Size {
             bytes: self.bytes,
@@ -89,10 +118,13 @@ impl Measure {
             tokens: crate::tokens::at_most(self.bytes, invalid),
             tokens_exact: self.bytes == 0,
         };
-        let kind = std::mem::take(&mut self.sniffer).finish(&size, invalid);
-        Measured { size, kind, hash: self.hash.finalize().to_hex().to_string() }
+        Measured {
+            size,
+            kind: self.sniffer.finish(&size, invalid),
+            hash: hash.finalize().to_hex().to_string(),
+            spoken: self.scanner.finish(),
+        }
     }
-
 }
 
 /// Counts characters as bytes come, as [`Size::characters`] counts them.
@@ -194,7 +226,11 @@ mod tests {
         ];
         for (bytes, characters, lines, longest) in table {
             let size = measure(&[bytes]).size;
-            assert_eq!((size.characters, size.lines, size.longest_line), (*characters, *lines, *longest), "{bytes:?}");
+            assert_eq!(
+                (size.characters, size.lines, size.longest_line),
+                (*characters, *lines, *longest),
+                "{bytes:?}"
+            );
         }
     }
 

@@ -103,14 +103,18 @@ impl dyn Store + '_ {
             output.for_each_block(range, |_, block| take(stream, block))
         };
         if let Some(stretches) = output.stretches() {
-            stretches.iter().try_for_each(|&(end, stream)| show(end, stream))?;
+            stretches
+                .iter()
+                .try_for_each(|&(end, stream)| show(end, stream))?;
         } else {
             let handle = &output.record().handle;
             let part = self.open_part(handle, Part::Streams)?;
             let mut read = 0;
             let mut entries = vec![0; 64 * 1024];
             loop {
-                let filled = part.read_at(read, &mut entries).map_err(Error::store(format!("read the streams of {handle}")))?;
+                let filled = part
+                    .read_at(read, &mut entries)
+                    .map_err(Error::store(format!("read the streams of {handle}")))?;
                 writer::stretches(&entries[..filled]).try_for_each(|(end, stream)| show(end, stream))?;
                 if filled < 8 {
                     break;
@@ -132,7 +136,9 @@ impl dyn Store + '_ {
         if self.record(&handle).is_ok() {
             return Ok(handle);
         }
-        let not_found = || Error::NotFound { wanted: handle.to_string() };
+        let not_found = || Error::NotFound {
+            wanted: handle.to_string(),
+        };
         if handle.id().len() < SHORTEST_PREFIX {
             return Err(not_found());
         }
@@ -142,7 +148,10 @@ impl dyn Store + '_ {
             1 => Handle::new(handle.session().clone(), &ids.remove(0)),
             _ => {
                 ids.truncate(5);
-                Err(Error::Ambiguous { prefix: handle.to_string(), ids })
+                Err(Error::Ambiguous {
+                    prefix: handle.to_string(),
+                    ids,
+                })
             }
         }
     }

@@ -14,8 +14,8 @@ mod recovery;
 mod units;
 mod verify;
 
-pub use print::grouped;
 pub use materialize::ContextRef;
+pub use print::grouped;
 pub use verify::{Fault, verify};
 pub(crate) use verify::{verify_record, verify_text};
 
@@ -110,8 +110,18 @@ impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked { total, pieces, wording, opening, closing } = unchecked;
-        Ok(View { opening, closing, ..View::new(total, pieces, wording)? })
+        let Unchecked {
+            total,
+            pieces,
+            wording,
+            opening,
+            closing,
+        } = unchecked;
+        Ok(View {
+            opening,
+            closing,
+            ..View::new(total, pieces, wording)?
+        })
     }
 }
 
@@ -122,14 +132,22 @@ impl View {
         for piece in &pieces {
             let range = piece.range();
             if range.start != at || range.end <= range.start {
-                return Err(Error::NotAView(format!("byte {at} is followed by the piece {range:?}")));
+                return Err(Error::NotAView(format!(
+                    "byte {at} is followed by the piece {range:?}"
+                )));
             }
             at = range.end;
         }
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        Ok(View { total, pieces, wording, opening: String::new(), closing: String::new() })
+        Ok(View {
+            total,
+            pieces,
+            wording,
+            opening: String::new(),
+            closing: String::new(),
+        })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.
@@ -175,7 +193,11 @@ impl View {
 
     /// The same view, with a text before and behind it.
     pub(crate) fn framed(self, opening: impl Into<String>, closing: impl Into<String>) -> View {
-        View { opening: opening.into(), closing: closing.into(), ..self }
+        View {
+            opening: opening.into(),
+            closing: closing.into(),
+            ..self
+        }
     }
 
     /// The pieces, in the order of the output.
@@ -185,14 +207,19 @@ impl View {
 
     /// How many bytes of the output are shown as they are.
     pub fn verbatim_bytes(&self) -> u64 {
-        self.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_))).map(|p| p.range().end - p.range().start).sum()
+        self.pieces
+            .iter()
+            .filter(|piece| matches!(piece, Piece::Verbatim(_)))
+            .map(|p| p.range().end - p.range().start)
+            .sum()
     }
 }
 
 /// Why a gap is one: overwritten if it is the inside of one line and ends with a carriage return.
 fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let ends_overwritten = output.read(gap.end - 1..gap.end)? == b"\r" && gap.end < output.len();
-    let one_line = ends_overwritten && output.newlines_before(gap.start)? == output.newlines_before(gap.end)?;
+    let one_line =
+        ends_overwritten && output.newlines_before(gap.start)? == output.newlines_before(gap.end)?;
     Ok(if one_line { Why::Overwritten } else { Why::LeftOut })
 }
 
@@ -231,14 +258,22 @@ mod tests {
             vec![verbatim(0..4), verbatim(4..4), verbatim(4..10)],
             vec![verbatim(0..11)],
         ] {
-            assert!(matches!(view(10, pieces.clone()), Err(Error::NotAView(_))), "{pieces:?}");
+            assert!(
+                matches!(view(10, pieces.clone()), Err(Error::NotAView(_))),
+                "{pieces:?}"
+            );
         }
     }
 
     #[test]
     fn a_written_view_that_does_not_tile_is_refused_when_it_is_read() {
         let written = r#"{"total":10,"pieces":[{"verbatim":{"start":0,"end":9}}],"wording":"commands","opening":"","closing":""}"#;
-        assert!(serde_json::from_str::<View>(written).unwrap_err().to_string().contains("byte 9 of 10"));
+        assert!(
+            serde_json::from_str::<View>(written)
+                .unwrap_err()
+                .to_string()
+                .contains("byte 9 of 10")
+        );
     }
 
     proptest! {

@@ -21,7 +21,14 @@ pub(crate) struct Args {
     #[arg(value_name = "PATTERN", required_unless_present = "pattern_flag")]
     pattern: Option<String>,
     /// The pattern, where it begins with a dash
-    #[arg(short = 'e', long = "regexp", value_name = "PATTERN", conflicts_with = "pattern", allow_hyphen_values = true, id = "pattern_flag")]
+    #[arg(
+        short = 'e',
+        long = "regexp",
+        value_name = "PATTERN",
+        conflicts_with = "pattern",
+        allow_hyphen_values = true,
+        id = "pattern_flag"
+    )]
     pattern_flag: Option<String>,
     /// Take capitals and small letters for the same
     #[arg(short, long)]
@@ -38,7 +45,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let pattern = args.pattern.or(args.pattern_flag).ok_or_else(|| CliError::usage("no pattern"))?;
+    let pattern = args
+        .pattern
+        .or(args.pattern_flag)
+        .ok_or_else(|| CliError::usage("no pattern"))?;
     let query = Grep {
         pattern,
         ignore_case: args.ignore_case,

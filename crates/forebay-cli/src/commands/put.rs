@@ -33,10 +33,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let mut source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
         Some(path) => {
-            let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
+            let cannot =
+                |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
             let file = File::open(path).map_err(cannot)?;
             if file.metadata().map_err(cannot)?.is_dir() {
-                return Err(CliError::usage(format!("{} is a folder, not an output", path.display())));
+                return Err(CliError::usage(format!(
+                    "{} is a folder, not an output",
+                    path.display()
+                )));
             }
             Box::new(file)
         }
@@ -47,7 +51,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if let Some(lost) = &output.record().lost {
-        print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));
+        print::err(&format!(
+            "forebay: {} bytes could not be kept: {}\n",
+            lost.bytes, lost.why
+        ));
         return Ok(ExitCode::from(STORE));
     }
     Ok(ExitCode::from(DONE))

@@ -30,7 +30,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     match given {
         Some(given) => {
             let shown = grouped(given.view.verbatim_bytes());
-            let _ = writeln!(text, "view      {} tokens, {shown} bytes of the output as they are:\n", tokens::count(&given.text));
+            let _ = writeln!(
+                text,
+                "view      {} tokens, {shown} bytes of the output as they are:\n",
+                tokens::count(&given.text)
+            );
             text.push_str(&given.text);
         }
         None => text.push_str("view      none: it was passed on as it is\n"),
@@ -48,21 +52,44 @@ fn facts(record: &Record, path: Option<String>) -> String {
     fact("handle", record.handle.to_string());
     fact("tool", record.call.full_name());
     if let Some(args) = &record.call.args {
-        fact("args", args.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect());
+        fact(
+            "args",
+            args.chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .take(300)
+                .collect(),
+        );
     }
     fact("called", record.call.at.to_string());
-    fact("state", match &record.state {
-        State::CutShort(why) => format!("cut short: {why}"),
-        _ => ls::ended(record),
-    });
-    fact("size", format!(
-        "{} bytes, {} characters, {} lines, longest line {}, {}{} tokens",
-        grouped(size.bytes), grouped(size.characters), grouped(size.lines), grouped(size.longest_line),
-        if size.tokens_exact { "" } else { "at most " }, grouped(size.tokens)
-    ));
+    fact(
+        "state",
+        match &record.state {
+            State::CutShort(why) => format!("cut short: {why}"),
+            _ => ls::ended(record),
+        },
+    );
+    fact(
+        "size",
+        format!(
+            "{} bytes, {} characters, {} lines, longest line {}, {}{} tokens",
+            grouped(size.bytes),
+            grouped(size.characters),
+            grouped(size.lines),
+            grouped(size.longest_line),
+            if size.tokens_exact { "" } else { "at most " },
+            grouped(size.tokens)
+        ),
+    );
     fact("kind", record.kind.to_string());
     if let Some(streams) = record.streams {
-        fact("streams", format!("stdout {} bytes, stderr {} bytes", grouped(streams.stdout), grouped(streams.stderr)));
+        fact(
+            "streams",
+            format!(
+                "stdout {} bytes, stderr {} bytes",
+                grouped(streams.stdout),
+                grouped(streams.stderr)
+            ),
+        );
     }
     if let Some(lost) = &record.lost {
         fact("lost", format!("{} bytes: {}", grouped(lost.bytes), lost.why));

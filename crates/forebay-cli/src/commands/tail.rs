@@ -51,14 +51,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         true => u64::MAX,
         false => budget.tokens.saturating_sub(tokens::count_bytes(&excerpt.text)),
     };
-    let until = args.wait.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|wait| Instant::now() + wait);
+    let until = args
+        .wait
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .map(|wait| Instant::now() + wait);
     let last = follow(context, &handle, output.len(), left, until)?;
     print::out(last.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }
 
 /// Prints what comes; returns the line that says why it stopped.
-fn follow(context: &Context, handle: &Handle, mut at: u64, mut left: u64, until: Option<Instant>) -> Result<String> {
+fn follow(
+    context: &Context,
+    handle: &Handle,
+    mut at: u64,
+    mut left: u64,
+    until: Option<Instant>,
+) -> Result<String> {
     // What the last line itself may cost.
     const LAST_LINE: u64 = 60;
     let short = handle.short();
@@ -68,7 +77,10 @@ fn follow(context: &Context, handle: &Handle, mut at: u64, mut left: u64, until:
             let block = output.read(at..output.len().min(at + 4_096))?;
             let cost = tokens::count_bytes(&block);
             if cost + LAST_LINE > left {
-                return Ok(format!("\n[the budget is used up; next: forebay read {short} --bytes {at}:{}]\n", output.len()));
+                return Ok(format!(
+                    "\n[the budget is used up; next: forebay read {short} --bytes {at}:{}]\n",
+                    output.len()
+                ));
             }
             left -= cost;
             if print::out(&block).is_err() {
@@ -77,7 +89,10 @@ fn follow(context: &Context, handle: &Handle, mut at: u64, mut left: u64, until:
             at += block.len() as u64;
         }
         if !output.is_growing() {
-            let exit = output.record().exit.map_or(String::new(), |exit| format!(", {exit}"));
+            let exit = output
+                .record()
+                .exit
+                .map_or(String::new(), |exit| format!(", {exit}"));
             return Ok(format!("[end of {short}{exit}]\n"));
         }
         if until.is_some_and(|until| Instant::now() >= until) {

@@ -49,7 +49,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         };
         faulty += usize::from(!faults.is_empty());
         match context.json {
-            true => print::json(&json!({ "handle": handle.to_string(), "ok": faults.is_empty(), "faults": faults }))?,
+            true => print::json(
+                &json!({ "handle": handle.to_string(), "ok": faults.is_empty(), "faults": faults }),
+            )?,
             false if faults.is_empty() => print::out(format!("ok      {}\n", handle.short()).as_bytes())?,
             false => print::out(format!("FAULTY  {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?,
         }

@@ -29,7 +29,13 @@ pub struct Grep {
 impl Grep {
     /// Looks for `pattern`, as it is written, with no context.
     pub fn new(pattern: impl Into<String>) -> Grep {
-        Grep { pattern: pattern.into(), ignore_case: false, context: 0, max: 50, from_byte: 0 }
+        Grep {
+            pattern: pattern.into(),
+            ignore_case: false,
+            context: 0,
+            max: 50,
+            from_byte: 0,
+        }
     }
 }
 
@@ -77,28 +83,89 @@ pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
         .build(&query.pattern)
         .map_err(|error| Error::BadQuery(format!("the pattern does not parse: {error}")))?;
     let found = search(output, &matcher, query.from_byte.min(output.len()), query.max)?;
-    let matches: Vec<Match> = found.places.iter().map(|place| describe(output, place, query)).collect::<Result<_>>()?;
     let total_lines = output.lines()?;
-    let print = |count: usize| print(output, query, &matches[..count], &found, total_lines);
-    let (mut low, mut high) = (0, matches.len());
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        match budget.holds(&print(middle).0) {
-            true => low = middle,
-            false => high = middle - 1,
+    let mut matches = Vec::new();
+    // Where not even one match fits with all its context, less of both is shown: an answer must go on.
+    for (context, width) in [
+        (query.context, LONG),
+        (query.context.min(2), 400),
+        (0, 120),
+        (0, 40),
+    ] {
+        let mut described = describe_all(
+            output,
+            &matcher,
+            &Grep {
+                context,
+                ..query.clone()
+            },
+            &found,
+            budget,
+            width,
+        )?;
+        let (mut low, mut high) = (0, described.len());
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            match budget.holds(&print(output, query, &described[..middle], &found, total_lines).0) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        described.truncate(low);
+        matches = described;
+        if !matches.is_empty() || found.total == 0 {
+            break;
         }
     }
-    let (text, next) = print(low);
-    let places = &found.places[..low];
+    let (text, next) = print(output, query, &matches, &found, total_lines);
+    let places = &found.places[..matches.len()];
     Ok(Excerpt {
         text,
-        bytes: places.first().map_or(0, |place| place.line.start)..places.last().map_or(0, |place| place.line.end),
-        lines: matches[..low].first().zip(matches[..low].last()).map(|(first, last)| (first.line, last.line)),
+        bytes: places.first().map_or(0, |place| place.line.start)
+            ..places.last().map_or(0, |place| place.line.end),
+        lines: matches
+            .first()
+            .zip(matches.last())
+            .map(|(first, last)| (first.line, last.line)),
         total_lines,
         next,
         growing: output.is_growing(),
-        matches: Some(Matches { total: found.total, shown: matches.into_iter().take(low).collect() }),
+        matches: Some(Matches {
+            total: found.total,
+            shown: matches,
+        }),
     })
+}
+
+/// Describes matches, no more of them than the budget could hold, however many are asked for.
+fn describe_all(
+    output: &Output,
+    matcher: &RegexMatcher,
+    query: &Grep,
+    found: &Found,
+    budget: Budget,
+    width: usize,
+) -> Result<Vec<Match>> {
+    let mut matches: Vec<Match> = Vec::new();
+    let mut length = 0;
+    for place in &found.places {
+        if length > budget.bytes {
+            break;
+        }
+        let found = describe(output, matcher, place, query, width)?;
+        let new_lines = matches.last().map_or(u64::MAX, |last| found.line - last.line);
+        let context = found
+            .before
+            .iter()
+            .rev()
+            .take(usize::try_from(new_lines).unwrap_or(usize::MAX));
+        length += context
+            .chain([&found.text])
+            .map(|line| line.len() as u64 + 3)
+            .sum::<u64>();
+        matches.push(found);
+    }
+    Ok(matches)
 }
 
 /// One match, as offsets.
@@ -138,7 +205,11 @@ fn search(output: &Output, matcher: &RegexMatcher, from: u64, max: usize) -> Res
             .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect()
     });
     let mut all = Found::default();
@@ -187,7 +258,13 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// Searches whole lines.
-fn search_lines(matcher: &RegexMatcher, block: &[u8], base: u64, max: usize, found: &mut Found) -> Result<()> {
+fn search_lines(
+    matcher: &RegexMatcher,
+    block: &[u8],
+    base: u64,
+    max: usize,
+    found: &mut Found,
+) -> Result<()> {
     let mut at = 0;
     while at < block.len() {
         let rest = &block[at..];
@@ -200,16 +277,26 @@ fn search_lines(matcher: &RegexMatcher, block: &[u8], base: u64, max: usize, fou
         if place == block.len() && block.ends_with(b"\n") {
             return Ok(());
         }
-        let start = memchr::memrchr(b'\n', &block[..place]).map_or(0, |newline| newline + 1).max(at);
+        let start = memchr::memrchr(b'\n', &block[..place])
+            .map_or(0, |newline| newline + 1)
+            .max(at);
         let end = memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
         let line = &block[start..end];
         if line.len() > LONG {
             search_long(matcher, line, line.len(), base + start as u64, max, found)?;
-        } else if certain || matcher.is_match(line.strip_suffix(b"\n").unwrap_or(line)).map_err(failed)? {
+        } else if certain
+            || matcher
+                .is_match(line.strip_suffix(b"\n").unwrap_or(line))
+                .map_err(failed)?
+        {
             found.total += 1;
             if found.places.len() < max {
                 let line = base + start as u64..base + end as u64;
-                found.places.push(Place { end: line.end, line, partial: false });
+                found.places.push(Place {
+                    end: line.end,
+                    line,
+                    partial: false,
+                });
             }
         }
         at = end;
@@ -218,7 +305,14 @@ fn search_lines(matcher: &RegexMatcher, block: &[u8], base: u64, max: usize, fou
 }
 
 /// Searches a part of a long line; what starts at `border` or behind it is left for the next part.
-fn search_long(matcher: &RegexMatcher, part: &[u8], border: usize, base: u64, max: usize, found: &mut Found) -> Result<()> {
+fn search_long(
+    matcher: &RegexMatcher,
+    part: &[u8],
+    border: usize,
+    base: u64,
+    max: usize,
+    found: &mut Found,
+) -> Result<()> {
     matcher
         .find_iter(part, |place| {
             if place.start() >= border && border < part.len() {
@@ -240,59 +334,109 @@ fn search_long(matcher: &RegexMatcher, part: &[u8], border: usize, base: u64, ma
 }
 
 /// Fills in a match: its number, its text, its context.
-fn describe(output: &Output, place: &Place, query: &Grep) -> Result<Match> {
+fn describe(
+    output: &Output,
+    matcher: &RegexMatcher,
+    place: &Place,
+    query: &Grep,
+    width: usize,
+) -> Result<Match> {
     let mut range = place.line.start..place.line.end.min(output.len());
     if place.partial {
         // What is around a match stays in its line, and begins with a whole character.
-        let inside = range.start.max(output.line_start_near(place.end, place.end - range.start)?);
+        let inside = range
+            .start
+            .max(output.line_start_near(place.end, place.end - range.start)?);
         range = output.character_start(inside)?.min(range.end)..range.end;
-        let end = output.line_end_near(place.end.min(range.end), range.end.saturating_sub(place.end).max(1))?;
+        let end = output.line_end_near(
+            place.end.min(range.end),
+            range.end.saturating_sub(place.end).max(1),
+        )?;
         range.end = end.min(range.end).max(range.start);
     }
     let number = output.newlines_before(range.start)?;
-    let text = |range: Range<u64>| -> Result<String> {
-        let bytes = output.read(range)?;
-        let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        Ok(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
-    };
+    let mut bytes = output.read(range.clone())?;
+    let mut partial = place.partial;
+    if bytes.len() > width {
+        // Less than the line has room: what is around the match.
+        let hit = matcher.find(&bytes).map_err(failed)?.map_or(0, |hit| hit.start());
+        let start = output.character_start(range.start + hit.saturating_sub(width / 3) as u64)?;
+        let end = output.character_start((start + width as u64).min(range.end))?;
+        bytes = output.read(start..end)?;
+        range = start..end;
+        partial = true;
+    }
     let mut found = Match {
         line: number + 1,
         byte: range.start,
-        text: text(range.clone())?,
-        partial: place.partial,
+        text: plain(bytes.strip_suffix(b"\n").unwrap_or(&bytes)),
+        partial,
         before: Vec::new(),
         after: Vec::new(),
     };
-    if query.context > 0 && !place.partial {
-        let line = |number: u64| -> Result<Option<String>> {
-            let start = output.line_start(number)?;
-            match start < output.len() {
-                true => text(start..output.line_end_near(start, LONG as u64)?).map(Some),
-                false => Ok(None),
-            }
+    if query.context > 0 && !partial {
+        let reach = LONG as u64 * query.context.min(16);
+        let count = usize::try_from(query.context).unwrap_or(usize::MAX);
+        let from = range.start.saturating_sub(reach);
+        let lines = |range: Range<u64>| -> Result<Vec<String>> {
+            let bytes = output.read(range)?;
+            let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            Ok(bytes.split(|&byte| byte == b'\n').map(plain).collect())
         };
-        for before in number.saturating_sub(query.context)..number {
-            found.before.extend(line(before)?);
+        if range.start > 0 {
+            let mut before = lines(from..range.start)?;
+            found.before = before.split_off(before.len().saturating_sub(count));
         }
-        for after in number + 1..=number + query.context {
-            found.after.extend(line(after)?);
+        if range.end < output.len() {
+            found.after = lines(range.end..(range.end + reach).min(output.len()))?;
+            found.after.truncate(count);
         }
     }
     Ok(found)
 }
 
+/// A line without its carriage return, as text; of a long one the beginning.
+fn plain(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.len() > LONG {
+        true => String::from_utf8_lossy(&line[..LONG]).into_owned() + "…",
+        false => String::from_utf8_lossy(line).into_owned(),
+    }
+}
+
 /// Prints matches the way grep does, with where they stand and how to go on.
-fn print(output: &Output, query: &Grep, shown: &[Match], found: &Found, lines: u64) -> (Vec<u8>, Option<String>) {
+fn print(
+    output: &Output,
+    query: &Grep,
+    shown: &[Match],
+    found: &Found,
+    lines: u64,
+) -> (Vec<u8>, Option<String>) {
     let handle = output.record().handle.short();
-    let grows = if output.is_growing() { ", still growing" } else { "" };
-    let behind = if query.from_byte > 0 { format!(" from byte {} on", grouped(query.from_byte)) } else { String::new() };
+    let grows = if output.is_growing() {
+        ", still growing"
+    } else {
+        ""
+    };
+    let behind = if query.from_byte > 0 {
+        format!(" from byte {} on", grouped(query.from_byte))
+    } else {
+        String::new()
+    };
     let count = match found.total {
         0 => "no match".to_owned(),
         1 => "1 match".to_owned(),
         many => format!("{} matches", grouped(many)),
     };
-    let first = if (shown.len() as u64) < found.total { format!(", the first {} shown", shown.len()) } else { String::new() };
-    let mut text = format!("[{count}{behind} in {} lines{grows}{first} · {handle}]\n", grouped(lines));
+    let first = if (shown.len() as u64) < found.total {
+        format!(", the first {} shown", shown.len())
+    } else {
+        String::new()
+    };
+    let mut text = format!(
+        "[{count}{behind} in {} lines{grows}{first} · {handle}]\n",
+        grouped(lines)
+    );
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {
         let from = found.line - found.before.len() as u64;
@@ -303,26 +447,40 @@ fn print(output: &Output, query: &Grep, shown: &[Match], found: &Found, lines: u
             text.push_str(&format!("{line}-{before}\n"));
         }
         match found.partial {
-            true => text.push_str(&format!("{} (byte {}):…{}…\n", found.line, found.byte, found.text)),
+            true => text.push_str(&format!(
+                "{} (byte {}):…{}…\n",
+                found.line, found.byte, found.text
+            )),
             false => text.push_str(&format!("{}:{}\n", found.line, found.text)),
         }
         printed = found.line;
         let next_match = shown.get(number + 1).map_or(u64::MAX, |next| next.line);
-        for (line, after) in (found.line + 1..).zip(&found.after).filter(|(line, _)| *line < next_match) {
+        for (line, after) in (found.line + 1..)
+            .zip(&found.after)
+            .filter(|(line, _)| *line < next_match)
+        {
             text.push_str(&format!("{line}-{after}\n"));
             printed = line;
         }
     }
-    let next = ((shown.len() as u64) < found.total).then(|| {
-        let from = match shown.len() {
-            0 => query.from_byte,
-            count => found.places[count - 1].end,
-        };
+    if shown.is_empty() && found.total > 0 {
+        text.push_str("[the budget has no room for a match: ask with a larger one]\n");
+    }
+    let next = (!shown.is_empty() && (shown.len() as u64) < found.total).then(|| {
+        let from = found.places[shown.len() - 1].end;
         let flags = [
             if query.ignore_case { " -i" } else { "" }.to_owned(),
-            if query.context > 0 { format!(" -C {}", query.context) } else { String::new() },
+            if query.context > 0 {
+                format!(" -C {}", query.context)
+            } else {
+                String::new()
+            },
         ];
-        format!("forebay grep {handle} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
+        format!(
+            "forebay grep {handle} {}{} --from-byte {from}",
+            shell_quoted(&query.pattern),
+            flags.concat()
+        )
     });
     if let Some(next) = &next {
         text.push_str(&format!("[next: {next}]\n"));
@@ -344,22 +502,38 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    const ROOMY: Budget = Budget { tokens: 2_000, bytes: 12_000, lines: None };
+    const ROOMY: Budget = Budget {
+        tokens: 2_000,
+        bytes: 12_000,
+        lines: None,
+    };
 
     fn found(bytes: &[u8], grep: Grep, budget: Budget) -> Excerpt {
         let excerpt = excerpt(&output_of(bytes), &Query::Grep(grep), budget).unwrap();
-        assert!(budget.holds(&excerpt.text), "{}", String::from_utf8_lossy(&excerpt.text));
+        assert!(
+            budget.holds(&excerpt.text),
+            "{}",
+            String::from_utf8_lossy(&excerpt.text)
+        );
         excerpt
     }
 
     fn check(text: &str, grep: Grep, expected: Expect) {
-        expected.assert_eq(&String::from_utf8_lossy(&found(text.as_bytes(), grep, ROOMY).text));
+        expected.assert_eq(&String::from_utf8_lossy(
+            &found(text.as_bytes(), grep, ROOMY).text,
+        ));
     }
 
     #[test]
     fn matches_have_their_line_numbers_and_contexts_that_meet_are_merged() {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
-        check(&text, Grep { context: 1, ..Grep::new("line (3|5|20)$") }, expect![[r#"
+        check(
+            &text,
+            Grep {
+                context: 1,
+                ..Grep::new("line (3|5|20)$")
+            },
+            expect![[r#"
             [3 matches in 30 lines · s/id1234]
             2-line 2
             3:line 3
@@ -370,36 +544,80 @@ mod tests {
             19-line 19
             20:line 20
             21-line 21
-        "#]]);
-        check(&text, Grep { ignore_case: true, ..Grep::new("LINE 1$") }, expect![[r#"
+        "#]],
+        );
+        check(
+            &text,
+            Grep {
+                ignore_case: true,
+                ..Grep::new("LINE 1$")
+            },
+            expect![[r#"
             [1 match in 30 lines · s/id1234]
             1:line 1
-        "#]]);
-        check(&text, Grep::new("nothing like it"), expect![[r#"
+        "#]],
+        );
+        check(
+            &text,
+            Grep::new("nothing like it"),
+            expect![[r#"
             [no match in 30 lines · s/id1234]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn totals_are_true_however_few_are_shown_and_the_next_command_goes_on() {
         let text: String = (1..=1_000).map(|line| format!("error {line}\n")).collect();
-        check(&text, Grep { max: 2, ..Grep::new("it's|error") }, expect![[r#"
+        check(
+            &text,
+            Grep {
+                max: 2,
+                ..Grep::new("it's|error")
+            },
+            expect![[r#"
             [1,000 matches in 1,000 lines, the first 2 shown · s/id1234]
             1:error 1
             2:error 2
             [next: forebay grep s/id1234 'it'\''s|error' --from-byte 16]
-        "#]]);
-        let next = found(text.as_bytes(), Grep { max: 2, from_byte: 16, ..Grep::new("error") }, ROOMY);
-        assert_eq!(next.matches.unwrap().shown.iter().map(|found| found.line).collect::<Vec<_>>(), [3, 4]);
+        "#]],
+        );
+        let next = found(
+            text.as_bytes(),
+            Grep {
+                max: 2,
+                from_byte: 16,
+                ..Grep::new("error")
+            },
+            ROOMY,
+        );
+        assert_eq!(
+            next.matches
+                .unwrap()
+                .shown
+                .iter()
+                .map(|found| found.line)
+                .collect::<Vec<_>>(),
+            [3, 4]
+        );
     }
 
     #[test]
     fn inside_a_giant_line_every_place_counts_and_is_shown_with_what_is_around_it() {
-        let text = format!("first\n{}needle{}needle{}\nlast\n", "x".repeat(3 << 20), "y".repeat(5_000), "z".repeat(2 << 20));
-        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap();
+        let text = format!(
+            "first\n{}needle{}needle{}\nlast\n",
+            "x".repeat(3 << 20),
+            "y".repeat(5_000),
+            "z".repeat(2 << 20)
+        );
+        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY)
+            .matches
+            .unwrap();
         assert_eq!(found.total, 2);
         for found in &found.shown {
-            assert!(found.line == 2 && found.partial && found.text.contains("needle") && found.text.len() < 400);
+            assert!(
+                found.line == 2 && found.partial && found.text.contains("needle") && found.text.len() < 400
+            );
         }
         assert!(text[found.shown[1].byte as usize..].starts_with(&found.shown[1].text));
     }
@@ -408,9 +626,42 @@ mod tests {
     fn a_match_across_two_windows_of_a_giant_line_is_found_once() {
         for shift in [0, 1, 3, 5, 6, 7, 200] {
             for border in [BLOCK - OVERLAP, BLOCK] {
-                let text = format!("{}needle{}", "x".repeat(border - 6 + shift), "y".repeat(2 * BLOCK));
-                assert_eq!(found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap().total, 1, "{shift} {border}");
+                let text = format!(
+                    "{}needle{}",
+                    "x".repeat(border - 6 + shift),
+                    "y".repeat(2 * BLOCK)
+                );
+                assert_eq!(
+                    found(text.as_bytes(), Grep::new("needle"), ROOMY)
+                        .matches
+                        .unwrap()
+                        .total,
+                    1,
+                    "{shift} {border}"
+                );
             }
+        }
+    }
+
+    #[test]
+    fn a_match_that_does_not_fit_is_shown_with_less_around_it_so_that_the_answer_goes_on() {
+        let text = format!("{}\n", "some words and a needle and more words ".repeat(60)).repeat(50);
+        let small = Budget {
+            tokens: 120,
+            bytes: 900,
+            lines: None,
+        };
+        for context in [0, 1, 100] {
+            let found = found(
+                text.as_bytes(),
+                Grep {
+                    context,
+                    ..Grep::new("needle")
+                },
+                small,
+            );
+            assert!(found.matches.unwrap().shown[0].text.contains("needle"));
+            assert!(found.next.unwrap().contains(" --from-byte "), "{context}");
         }
     }
 
@@ -423,8 +674,17 @@ mod tests {
 
     #[test]
     fn a_pattern_never_matches_across_lines() {
-        assert_eq!(found(b"a\nb\n", Grep::new(r"a\s+b"), ROOMY).matches.unwrap().total, 0);
-        assert_eq!(found(b"a\n\nb\n", Grep::new("^$"), ROOMY).matches.unwrap().total, 1);
+        assert_eq!(
+            found(b"a\nb\n", Grep::new(r"a\s+b"), ROOMY)
+                .matches
+                .unwrap()
+                .total,
+            0
+        );
+        assert_eq!(
+            found(b"a\n\nb\n", Grep::new("^$"), ROOMY).matches.unwrap().total,
+            1
+        );
         assert_eq!(found(b"a\nb", Grep::new("x*"), ROOMY).matches.unwrap().total, 2);
     }
 

@@ -9,7 +9,9 @@ use std::ops::Range;
 pub(super) fn lines(output: &Output, first: u64, last: u64, budget: Budget) -> Result<Excerpt> {
     let total = output.lines()?;
     if first == 0 || last < first {
-        return Err(Error::BadQuery(format!("lines are counted from 1 and go up: {first}:{last} is no range of lines")));
+        return Err(Error::BadQuery(format!(
+            "lines are counted from 1 and go up: {first}:{last} is no range of lines"
+        )));
     }
     if first > total && total > 0 {
         return Err(Error::BadQuery(format!(
@@ -21,7 +23,15 @@ pub(super) fn lines(output: &Output, first: u64, last: u64, budget: Budget) -> R
         )));
     }
     let range = output.line_start(first - 1)?..output.line_start(last)?;
-    forward(output, &Asked { range, lines: Some((first, last.min(total.max(1)))), total }, budget)
+    forward(
+        output,
+        &Asked {
+            range,
+            lines: Some((first, last.min(total.max(1)))),
+            total,
+        },
+        budget,
+    )
 }
 
 /// Bytes as they are asked for. Only a cut of ours keeps characters whole.
@@ -41,7 +51,15 @@ pub(super) fn bytes(output: &Output, range: Range<u64>, budget: Budget) -> Resul
         )));
     }
     let range = range.start.min(output.len())..range.end.min(output.len());
-    forward(output, &Asked { range, lines: None, total: output.lines()? }, budget)
+    forward(
+        output,
+        &Asked {
+            range,
+            lines: None,
+            total: output.lines()?,
+        },
+        budget,
+    )
 }
 
 /// The last `count` lines: as many of them as fit, the last ones first.
@@ -49,7 +67,11 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
     let total = output.lines()?;
     let first = total.saturating_sub(count.max(1)) + 1;
     let range = output.line_start(first - 1)?..output.len();
-    let asked = Asked { range: range.clone(), lines: Some((first, total.max(1))), total };
+    let asked = Asked {
+        range: range.clone(),
+        lines: Some((first, total.max(1))),
+        total,
+    };
     let window = range.start.max(range.end.saturating_sub(budget.bytes));
     let bytes = output.read(window..range.end)?;
     let cut = |missing: usize| -> u64 {
@@ -59,7 +81,9 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
         // Whole lines where one fits, else whole characters.
         let newline = memchr::memchr(b'\n', &bytes[missing - 1..]).map(|at| missing + at);
         let whole = newline.filter(|&at| at < bytes.len()).unwrap_or_else(|| {
-            (missing..bytes.len()).find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(bytes.len())
+            (missing..bytes.len())
+                .find(|&at| bytes[at] & 0xc0 != 0x80)
+                .unwrap_or(bytes.len())
         });
         window + whole as u64
     };
@@ -88,9 +112,14 @@ fn forward(output: &Output, asked: &Asked, budget: Budget) -> Result<Excerpt> {
         if missing == 0 {
             return range.start + end as u64;
         }
-        let whole = memchr::memrchr(b'\n', &bytes[..end]).map(|newline| newline + 1).unwrap_or_else(|| {
-            (0..=end).rev().find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80).unwrap_or(0)
-        });
+        let whole = memchr::memrchr(b'\n', &bytes[..end])
+            .map(|newline| newline + 1)
+            .unwrap_or_else(|| {
+                (0..=end)
+                    .rev()
+                    .find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80)
+                    .unwrap_or(0)
+            });
         range.start + whole as u64
     };
     let first_try = usize::from(window < range.end);
@@ -136,7 +165,8 @@ fn print(output: &Output, asked: &Asked, shown: Range<u64>, bytes: &[u8], base: 
     }
     let first = output.newlines_before(shown.start)? + 1;
     let last = output.newlines_before(shown.end.saturating_sub(1).max(shown.start))? + 1;
-    let starts_line = first == 1 && shown.start == 0 || output.read(shown.start.max(1) - 1..shown.start)? == b"\n";
+    let starts_line =
+        first == 1 && shown.start == 0 || output.read(shown.start.max(1) - 1..shown.start)? == b"\n";
     let ends_line = shown.end == output.len() || output.read(shown.end.max(1) - 1..shown.end)? == b"\n";
     excerpt.lines = Some((first, last));
     let whole = starts_line && ends_line && !shown.is_empty();
@@ -163,7 +193,11 @@ fn print(output: &Output, asked: &Asked, shown: Range<u64>, bytes: &[u8], base: 
         excerpt.text.push(b'\n');
     }
     if let Some(next) = &excerpt.next {
-        let label = if shown.start > asked.range.start { "before this" } else { "next" };
+        let label = if shown.start > asked.range.start {
+            "before this"
+        } else {
+            "next"
+        };
         excerpt.text.extend(format!("[{label}: {next}]\n").as_bytes());
     }
     Ok(excerpt)
@@ -182,17 +216,24 @@ fn next(
         // A tail that did not fit: what is missing comes before it.
         return Some(match asked.lines {
             Some((from, _)) if from < first => format!("forebay read {handle} --lines {from}:{}", first - 1),
-            _ => format!("forebay read {handle} --bytes {}:{}", asked.range.start, shown.start),
+            _ => format!(
+                "forebay read {handle} --bytes {}:{}",
+                asked.range.start, shown.start
+            ),
         });
     }
     if shown.end >= output.len() {
         return None;
     }
     match asked.lines {
-        Some((_, until)) if ends_line && last < until => Some(format!("forebay read {handle} --lines {}:{until}", last + 1)),
-        Some((from, until)) if ends_line => {
-            Some(format!("forebay read {handle} --lines {}:{}", last + 1, last + 1 + until - from))
+        Some((_, until)) if ends_line && last < until => {
+            Some(format!("forebay read {handle} --lines {}:{until}", last + 1))
         }
+        Some((from, until)) if ends_line => Some(format!(
+            "forebay read {handle} --lines {}:{}",
+            last + 1,
+            last + 1 + until - from
+        )),
         _ => {
             let end = match shown.end < asked.range.end {
                 true => asked.range.end,
@@ -210,10 +251,19 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    const ROOMY: Budget = Budget { tokens: 2_000, bytes: 12_000, lines: None };
+    const ROOMY: Budget = Budget {
+        tokens: 2_000,
+        bytes: 12_000,
+        lines: None,
+    };
 
     fn numbered(count: u64) -> Output {
-        output_of((1..=count).map(|line| format!("line {line}\n")).collect::<String>().as_bytes())
+        output_of(
+            (1..=count)
+                .map(|line| format!("line {line}\n"))
+                .collect::<String>()
+                .as_bytes(),
+        )
     }
 
     fn check(output: &Output, query: Query, budget: Budget, expected: Expect) {
@@ -224,29 +274,52 @@ mod tests {
 
     #[test]
     fn lines_say_where_they_stand_and_how_to_go_on() {
-        check(&numbered(5_000), Query::Lines(100..=102), ROOMY, expect![[r#"
+        check(
+            &numbered(5_000),
+            Query::Lines(100..=102),
+            ROOMY,
+            expect![[r#"
             [lines 100–102 of 5,000 · s/id1234]
             line 100
             line 101
             line 102
             [next: forebay read s/id1234 --lines 103:105]
-        "#]]);
-        check(&numbered(3), Query::Lines(2..=99), ROOMY, expect![[r#"
+        "#]],
+        );
+        check(
+            &numbered(3),
+            Query::Lines(2..=99),
+            ROOMY,
+            expect![[r#"
             [lines 2–3 of 3 · s/id1234]
             line 2
             line 3
-        "#]]);
-        check(&numbered(5_000), Query::Head(1), ROOMY, expect![[r#"
+        "#]],
+        );
+        check(
+            &numbered(5_000),
+            Query::Head(1),
+            ROOMY,
+            expect![[r#"
             [line 1 of 5,000 · s/id1234]
             line 1
             [next: forebay read s/id1234 --lines 2:2]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_does_not_fit_is_said_with_the_command_that_reads_it() {
-        let small = Budget { tokens: 70, bytes: 1_000, lines: None };
-        check(&numbered(5_000), Query::Lines(100..=900), small, expect![[r#"
+        let small = Budget {
+            tokens: 70,
+            bytes: 1_000,
+            lines: None,
+        };
+        check(
+            &numbered(5_000),
+            Query::Lines(100..=900),
+            small,
+            expect![[r#"
             [lines 100–108 of 5,000 · s/id1234]
             line 100
             line 101
@@ -258,8 +331,13 @@ mod tests {
             line 107
             line 108
             [next: forebay read s/id1234 --lines 109:900]
-        "#]]);
-        check(&numbered(5_000), Query::Tail(900), small, expect![[r#"
+        "#]],
+        );
+        check(
+            &numbered(5_000),
+            Query::Tail(900),
+            small,
+            expect![[r#"
             [lines 4,996–5,000 of 5,000 · s/id1234]
             line 4996
             line 4997
@@ -267,30 +345,53 @@ mod tests {
             line 4999
             line 5000
             [before this: forebay read s/id1234 --lines 4101:4995]
-        "#]]);
-        let few_lines = Budget { lines: Some(4), ..ROOMY };
-        check(&numbered(5_000), Query::Lines(1..=900), few_lines, expect![[r#"
+        "#]],
+        );
+        let few_lines = Budget {
+            lines: Some(4),
+            ..ROOMY
+        };
+        check(
+            &numbered(5_000),
+            Query::Lines(1..=900),
+            few_lines,
+            expect![[r#"
             [lines 1–2 of 5,000 · s/id1234]
             line 1
             line 2
             [next: forebay read s/id1234 --lines 3:900]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn one_giant_line_is_paged_through_by_bytes() {
         let output = output_of("abcdefghij".repeat(100).as_bytes());
-        let small = Budget { tokens: 80, bytes: 130, lines: None };
-        check(&output, Query::Lines(1..=1), small, expect![[r#"
+        let small = Budget {
+            tokens: 80,
+            bytes: 130,
+            lines: None,
+        };
+        check(
+            &output,
+            Query::Lines(1..=1),
+            small,
+            expect![[r#"
             [bytes 0–31 of 1,000, in line 1 of 1 · s/id1234]
             abcdefghijabcdefghijabcdefghija
             [next: forebay read s/id1234 --bytes 31:1000]
-        "#]]);
-        check(&output, Query::Tail(5), small, expect![[r#"
+        "#]],
+        );
+        check(
+            &output,
+            Query::Tail(5),
+            small,
+            expect![[r#"
             [bytes 979–1,000 of 1,000, in line 1 of 1 · s/id1234]
             jabcdefghijabcdefghij
             [before this: forebay read s/id1234 --bytes 0:979]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -298,24 +399,39 @@ mod tests {
         let error = |query| excerpt(&numbered(10), &query, ROOMY).unwrap_err().to_string();
         expect!["line 11 is behind the end: s/id1234 has 10 lines; its end: forebay tail s/id1234"]
             .assert_eq(&error(Query::Lines(11..=12)));
-        expect!["byte 5,000 is behind the end: s/id1234 has 71 bytes"].assert_eq(&error(Query::Bytes(5_000..5_001)));
-        expect!["lines are counted from 1 and go up: 0:3 is no range of lines"].assert_eq(&error(Query::Lines(0..=3)));
-        expect!["bytes are counted from 0 and go up: 7:7 is no range of bytes"].assert_eq(&error(Query::Bytes(7..7)));
+        expect!["byte 5,000 is behind the end: s/id1234 has 71 bytes"]
+            .assert_eq(&error(Query::Bytes(5_000..5_001)));
+        expect!["lines are counted from 1 and go up: 0:3 is no range of lines"]
+            .assert_eq(&error(Query::Lines(0..=3)));
+        expect!["bytes are counted from 0 and go up: 7:7 is no range of bytes"]
+            .assert_eq(&error(Query::Bytes(7..7)));
     }
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        for query in [Query::Lines(1..=9), Query::Tail(9), Query::Head(9), Query::Bytes(0..9)] {
-            check(&output_of(b""), query, ROOMY, expect![[r#"
+        for query in [
+            Query::Lines(1..=9),
+            Query::Tail(9),
+            Query::Head(9),
+            Query::Bytes(0..9),
+        ] {
+            check(
+                &output_of(b""),
+                query,
+                ROOMY,
+                expect![[r#"
                 [s/id1234 is empty]
-            "#]]);
+            "#]],
+            );
         }
     }
 
     #[test]
     fn bytes_that_are_not_utf_8_come_back_as_they_are() {
         let bytes = [b"ok\n", &[0xff, 0xfe, 0x80][..], b"\nok\n"].concat();
-        let text = excerpt(&output_of(&bytes), &Query::Lines(2..=2), ROOMY).unwrap().text;
+        let text = excerpt(&output_of(&bytes), &Query::Lines(2..=2), ROOMY)
+            .unwrap()
+            .text;
         assert!(text.windows(4).any(|part| part == [0xff, 0xfe, 0x80, b'\n']));
     }
 

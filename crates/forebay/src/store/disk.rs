@@ -51,7 +51,9 @@ impl DiskStore {
             .iter()
             .map(|folder| Files::new(self.folder(handle.session(), folder), handle))
             .find(|files| files.meta().exists())
-            .ok_or_else(|| Error::NotFound { wanted: handle.to_string() })
+            .ok_or_else(|| Error::NotFound {
+                wanted: handle.to_string(),
+            })
     }
 
     /// The record of an output; one whose writer is dead is brought to its end first.
@@ -60,7 +62,9 @@ impl DiskStore {
         if record.state != State::Growing {
             return Ok(record);
         }
-        let Some(path) = files.data() else { return Ok(record) };
+        let Some(path) = files.data() else {
+            return Ok(record);
+        };
         let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
         match file.try_lock() {
             Ok(()) => self.recover(files, file, &path),
@@ -86,7 +90,9 @@ impl DiskStore {
         let mut block = vec![0; BLOCK];
         let mut index = Vec::new();
         loop {
-            let read = file.read(&mut block).map_err(Error::store(format!("read {}", path.display())))?;
+            let read = file
+                .read(&mut block)
+                .map_err(Error::store(format!("read {}", path.display())))?;
             if read == 0 {
                 break;
             }
@@ -94,7 +100,7 @@ impl DiskStore {
             index.extend(measure.take_index());
         }
         record.abandoned(measure.finish());
-        let written = (!index.is_empty()).then(|| replace(&files.part(Part::Lines), &index)).unwrap_or(Ok(()));
+        let written = if index.is_empty() { Ok(()) } else { replace(&files.part(Part::Lines), &index) };
         if written.is_ok() && fs::rename(path, files.finished(&record)).is_ok() {
             let _ = files.write_record(&record);
         }
@@ -106,14 +112,25 @@ impl Store for DiskStore {
     fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
         let folder = self.folder(&call.session, FOLDERS[usize::from(call.terminal)]);
         let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot(&folder))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(cannot(&folder))?;
         let mut attempt = 1;
         let (handle, files) = loop {
             let handle = call.handle(attempt)?;
             let files = Files::new(folder.clone(), &handle);
-            let other = Files::new(self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]), &handle);
+            let other = Files::new(
+                self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]),
+                &handle,
+            );
             // Whoever makes the record's file owns the name.
-            let claimed = if other.meta().exists() { Err(io::ErrorKind::AlreadyExists.into()) } else { new_file(&files.meta()) };
+            let claimed = if other.meta().exists() {
+                Err(io::ErrorKind::AlreadyExists.into())
+            } else {
+                new_file(&files.meta())
+            };
             match claimed {
                 Ok(mut meta) => {
                     let record = Record::begin(handle.clone(), call.clone());
@@ -132,7 +149,14 @@ impl Store for DiskStore {
             Ok(file)
         });
         match opened {
-            Ok(file) => Ok(Box::new(DiskSink { handle, files, file, appended: 0, lines: None, streams: None })),
+            Ok(file) => Ok(Box::new(DiskSink {
+                handle,
+                files,
+                file,
+                appended: 0,
+                lines: None,
+                streams: None,
+            })),
             Err(error) => {
                 let _ = fs::remove_file(&beside);
                 let _ = fs::remove_file(files.meta());
@@ -187,7 +211,11 @@ impl Store for DiskStore {
         let mut ids = Vec::new();
         for folder in FOLDERS {
             for name in names_in(&self.folder(session, folder))? {
-                ids.extend(name.strip_suffix(META).filter(|id| id.starts_with(prefix)).map(str::to_owned));
+                ids.extend(
+                    name.strip_suffix(META)
+                        .filter(|id| id.starts_with(prefix))
+                        .map(str::to_owned),
+                );
             }
         }
         ids.retain(|id| Handle::new(session.clone(), id).is_ok());
@@ -210,7 +238,10 @@ impl Store for DiskStore {
         let data = files.data();
         // The record goes first: an output that is not listed is not asked for.
         fs::remove_file(files.meta()).map_err(Error::store(format!("remove {handle}")))?;
-        for path in data.into_iter().chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part))) {
+        for path in data
+            .into_iter()
+            .chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part)))
+        {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::store(format!("remove {}", path.display()))(error));
@@ -234,7 +265,10 @@ struct Files {
 
 impl Files {
     fn new(folder: PathBuf, handle: &Handle) -> Files {
-        Files { folder, id: handle.id().to_owned() }
+        Files {
+            folder,
+            id: handle.id().to_owned(),
+        }
     }
 
     fn named(&self, ending: &str) -> PathBuf {
@@ -256,7 +290,10 @@ impl Files {
 
     /// The file that holds the bytes now.
     fn data(&self) -> Option<PathBuf> {
-        [".log", ".txt", ".json", ".bin", ".part"].iter().map(|ending| self.named(ending)).find(|path| path.exists())
+        [".log", ".txt", ".json", ".bin", ".part"]
+            .iter()
+            .map(|ending| self.named(ending))
+            .find(|path| path.exists())
     }
 
     /// The name of the bytes of an output that has ended.
@@ -273,13 +310,18 @@ impl Files {
         let path = self.meta();
         let cannot = || Error::store(format!("read the record {}", path.display()));
         let text = fs::read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::NotFound { wanted: self.id.clone() },
+            io::ErrorKind::NotFound => Error::NotFound {
+                wanted: self.id.clone(),
+            },
             _ => cannot()(error),
         })?;
         let record: Record = serde_json::from_slice(&text).map_err(|error| cannot()(error.into()))?;
         match record.version <= VERSION {
             true => Ok(record),
-            false => Err(cannot()(io::Error::other(format!("version {} is newer than this program", record.version)))),
+            false => Err(cannot()(io::Error::other(format!(
+                "version {} is newer than this program",
+                record.version
+            )))),
         }
     }
 
@@ -358,7 +400,12 @@ impl ReadAt for File {
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Writes a small file in one step: beside it first, so that no reader sees half of it.
@@ -380,7 +427,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn to_json(record: &Record) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(record).unwrap_or_else(|_| unreachable!("a record has only text keys"));
+    let mut text =
+        serde_json::to_vec_pretty(record).unwrap_or_else(|_| unreachable!("a record has only text keys"));
     text.push(b'\n');
     text
 }
@@ -389,7 +437,12 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     let cannot = || Error::store(format!("list {}", folder.display()));
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(Vec::new());
         }
         Err(error) => return Err(cannot()(error)),
@@ -434,14 +487,38 @@ mod tests {
         put(&store, &call("a"), b"text");
         put(&store, &call("b"), b"{\"json\": true}");
         put(&store, &call("c"), b"\0\0\0");
-        put(&store, &Call { terminal: true, ..call("d") }, &b"x\n".repeat(100_000));
+        put(
+            &store,
+            &Call {
+                terminal: true,
+                ..call("d")
+            },
+            &b"x\n".repeat(100_000),
+        );
         let root = folder.path().join("root/s");
-        for name in ["tool/a.txt", "tool/b.json", "tool/c.bin", "terminal/d.log", "terminal/d.lines", "tool/a.meta.json"] {
-            let mode = fs::metadata(root.join(name)).unwrap_or_else(|_| panic!("{name}")).permissions().mode();
+        for name in [
+            "tool/a.txt",
+            "tool/b.json",
+            "tool/c.bin",
+            "terminal/d.log",
+            "terminal/d.lines",
+            "tool/a.meta.json",
+        ] {
+            let mode = fs::metadata(root.join(name))
+                .unwrap_or_else(|_| panic!("{name}"))
+                .permissions()
+                .mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
-        assert_eq!(fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(fs::read_dir(root.join("tool")).unwrap().count(), 6, "nothing else is left in the folder");
+        assert_eq!(
+            fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert_eq!(
+            fs::read_dir(root.join("tool")).unwrap().count(),
+            6,
+            "nothing else is left in the folder"
+        );
     }
 
     #[test]
@@ -450,7 +527,9 @@ mod tests {
         let store = DiskStore::new(folder.path());
         let record = put(&store, &call("a"), b"text");
         let meta = folder.path().join("s/tool/a.meta.json");
-        let newer = fs::read_to_string(&meta).unwrap().replace("\"version\": 1", "\"version\": 2");
+        let newer = fs::read_to_string(&meta)
+            .unwrap()
+            .replace("\"version\": 1", "\"version\": 2");
         fs::write(&meta, newer).unwrap();
         let error = Store::record(&store, &record.handle).unwrap_err().to_string();
         assert!(error.contains("version 2 is newer"), "{error}");

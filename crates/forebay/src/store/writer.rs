@@ -2,9 +2,14 @@
 
 use super::{Part, Sink, Store};
 use crate::output::ReadAt;
-use crate::size::{Measure, Measured, STRIDE};
+use crate::size::{Measure, Measured, STRIDE, Text};
 use crate::{Call, Exit, Handle, Lost, Output, Record, State, record::Streams};
-use std::{collections::VecDeque, io, sync::mpsc, thread};
+use std::{
+    collections::VecDeque,
+    io::{self, Read},
+    sync::{Arc, mpsc},
+    thread,
+};
 
 /// The stream by which bytes came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,7 @@ pub struct Writer<'a> {
     record: Record,
     measuring: Measuring,
     bytes: u64,
+    last: Option<u8>,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     streams: StreamMap,
@@ -61,14 +67,17 @@ impl<'a> Writer<'a> {
         let handle = match &sink {
             Some(sink) => sink.handle().clone(),
             // Nothing will ever be found under this name, and no view will mention it.
-            None => call.handle(1).unwrap_or_else(|_| unreachable!("an id made safe is an id")),
+            None => call
+                .handle(1)
+                .unwrap_or_else(|_| unreachable!("an id made safe is an id")),
         };
         Writer {
             store,
             sink,
             record: Record::begin(handle, call.clone()),
-            measuring: Measuring::Here(Box::default()),
+            measuring: Measuring::default(),
             bytes: 0,
+            last: None,
             head: Vec::new(),
             tail: VecDeque::new(),
             streams: StreamMap::default(),
@@ -86,23 +95,46 @@ impl<'a> Writer<'a> {
         self.bytes
     }
 
+    /// Whether the last byte that came ends a line.
+    pub fn ends_a_line(&self) -> bool {
+        self.last == Some(b'\n')
+    }
+
     /// Takes the next bytes of a stream.
     pub fn write(&mut self, stream: Stream, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
+        for part in bytes.chunks(READ_AT_ONCE) {
+            self.measuring.room()[..part.len()].copy_from_slice(part);
+            self.take(stream, part.len());
         }
+    }
+
+    /// Takes what one read of `source` gives, without copying it first; returns how many bytes that were.
+    pub fn read_from(&mut self, stream: Stream, source: &mut dyn Read) -> io::Result<usize> {
+        let read = source.read(self.measuring.room())?;
+        if read > 0 {
+            self.take(stream, read);
+        }
+        Ok(read)
+    }
+
+    /// Takes the next `length` bytes of the block that is being filled.
+    fn take(&mut self, stream: Stream, length: usize) {
+        let block = std::mem::take(&mut self.measuring.block);
+        let bytes = &block[self.measuring.filled..self.measuring.filled + length];
         let room = HEAD - self.head.len();
-        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.head.extend_from_slice(&bytes[..length.min(room)]);
         self.append(Part::Bytes, bytes);
         if self.failure.is_some() {
-            self.tail.extend(&bytes[bytes.len().saturating_sub(TAIL)..]);
+            self.tail.extend(&bytes[length.saturating_sub(TAIL)..]);
             self.tail.drain(..self.tail.len().saturating_sub(TAIL));
         }
-        self.bytes += bytes.len() as u64;
+        self.bytes += length as u64;
+        self.last = bytes.last().copied();
+        self.measuring.block = block;
         if let Some(entry) = self.streams.extend(stream, self.bytes) {
             self.append(Part::Streams, &entry);
         }
-        self.measuring.update(bytes, self.bytes);
+        self.measuring.update(length, self.bytes);
         let index = self.measuring.take_index();
         if !index.is_empty() {
             self.append(Part::Lines, &index);
@@ -111,13 +143,14 @@ impl<'a> Writer<'a> {
 
     /// Ends the output and opens it for reading.
     pub fn finish(mut self, end: End) -> Output {
-        let (measured, index) = std::mem::replace(&mut self.measuring, Measuring::Here(Box::default())).finish();
+        let (mut measured, index) = std::mem::take(&mut self.measuring).finish();
         if !index.is_empty() {
             self.append(Part::Lines, &index);
         }
         if let Some(entry) = self.streams.last(self.bytes) {
             self.append(Part::Streams, &entry);
         }
+        let spoken = std::mem::take(&mut measured.spoken);
         self.record.size = measured.size;
         self.record.kind = measured.kind;
         self.record.hash = measured.hash;
@@ -127,10 +160,17 @@ impl<'a> Writer<'a> {
             Some(why) => State::CutShort(why),
             None => State::Complete,
         };
+        self.close().with_spoken(spoken)
+    }
+
+    /// Ends the output in its store, and opens what there is of it.
+    fn close(mut self) -> Output {
         if let Some((kept, why)) = self.failure.take() {
             return self.finish_failed(kept, why);
         }
-        let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
+        let Some(sink) = self.sink.take() else {
+            unreachable!("no sink, yet no failure")
+        };
         if let Err(error) = sink.finish(&self.record) {
             // The bytes are there; only the word that they are whole is not.
             let kept = self.bytes;
@@ -159,7 +199,10 @@ impl<'a> Writer<'a> {
             self.record.state = State::CutShort(why.clone());
         }
         if kept < bytes {
-            self.record.lost = Some(Lost { bytes: bytes - kept, why });
+            self.record.lost = Some(Lost {
+                bytes: bytes - kept,
+                why,
+            });
             if let Some(sink) = self.sink.take() {
                 let hash = self
                     .store
@@ -182,9 +225,18 @@ impl<'a> Writer<'a> {
             let skip = self.tail.len() - (bytes - tail_from) as usize;
             self.tail.iter().skip(skip).copied().collect()
         };
-        let path = if kept > 0 { self.store.path(&self.record.handle) } else { None };
+        let path = if kept > 0 {
+            self.store.path(&self.record.handle)
+        } else {
+            None
+        };
         let stretches = self.streams.remembered();
-        let remnant = Remnant { head: self.head, tail, tail_from, length: bytes };
+        let remnant = Remnant {
+            head: self.head,
+            tail,
+            tail_from,
+            length: bytes,
+        };
         let lost = shown_head..tail_from;
         Output::new(self.record, Box::new(remnant), Box::new(Vec::new()), path)
             .unwrap_or_else(|_| unreachable!("bytes in memory have a length"))
@@ -285,7 +337,10 @@ struct StreamMap {
 impl StreamMap {
     /// Notes that bytes up to `end` came by `stream`; returns the entry of a stretch that this ended.
     fn extend(&mut self, stream: Stream, end: u64) -> Option<[u8; 8]> {
-        let entry = self.current.filter(|current| *current != stream).map(|current| self.close(current));
+        let entry = self
+            .current
+            .filter(|current| *current != stream)
+            .map(|current| self.close(current));
         self.current = Some(stream);
         self.end = end;
         entry
@@ -326,87 +381,168 @@ impl StreamMap {
 pub(crate) fn stretches(part: &[u8]) -> impl Iterator<Item = (u64, Stream)> {
     part.as_chunks::<8>().0.iter().map(|entry| {
         let entry = u64::from_le_bytes(*entry);
-        (entry / 2, if entry % 2 == 1 { Stream::Stderr } else { Stream::Stdout })
+        (
+            entry / 2,
+            if entry % 2 == 1 {
+                Stream::Stderr
+            } else {
+                Stream::Stdout
+            },
+        )
     })
 }
 
-/// Measuring, here or in a thread of its own.
-enum Measuring {
-    Here(Box<Measure>),
-    Thread {
-        blocks: mpsc::SyncSender<Vec<u8>>,
-        /// Blocks that were measured, to be filled again, with the index entries they gave.
-        back: mpsc::Receiver<(Vec<u8>, Vec<u8>)>,
-        filling: Vec<u8>,
-        spare: Vec<Vec<u8>>,
-        index: Vec<u8>,
-        thread: thread::JoinHandle<Measured>,
-    },
+/// Measuring: by hand while there is little, then in threads of its own.
+#[derive(Default)]
+struct Measuring {
+    /// The block that is being filled, as long as a block can be.
+    block: Vec<u8>,
+    filled: usize,
+    index: Vec<u8>,
+    by: By,
 }
 
-const MEASURED_AT_ONCE: usize = 512 * 1024;
+enum By {
+    Hand(Box<Measure>),
+    Threads(Threads),
+}
+
+impl Default for By {
+    fn default() -> By {
+        By::Hand(Box::default())
+    }
+}
+
+const MEASURED_AT_ONCE: usize = 1024 * 1024;
+const READ_AT_ONCE: usize = 128 * 1024;
+
+/// Zeroed by the system as it is first touched, so that a small output pays only for what it uses.
+fn new_block() -> Vec<u8> {
+    vec![0; MEASURED_AT_ONCE + READ_AT_ONCE]
+}
 
 impl Measuring {
-    fn update(&mut self, bytes: &[u8], so_far: u64) {
-        match self {
-            Measuring::Here(measure) => {
-                measure.update(bytes);
+    /// Where the next bytes go.
+    fn room(&mut self) -> &mut [u8] {
+        if self.block.is_empty() {
+            self.block = new_block();
+        }
+        &mut self.block[self.filled..self.filled + READ_AT_ONCE]
+    }
+
+    /// Measures what has been filled in, at once or when there is enough of it.
+    fn update(&mut self, length: usize, so_far: u64) {
+        self.filled += length;
+        match &mut self.by {
+            By::Hand(measure) => {
+                measure.update(&self.block[..self.filled]);
+                self.filled = 0;
+                self.index.extend(measure.take_index());
                 if so_far >= LARGE {
-                    *self = Measuring::in_thread(std::mem::take(measure));
+                    self.by = By::Threads(Threads::start(std::mem::take(measure)));
                 }
             }
-            Measuring::Thread { blocks, back, filling, spare, index, .. } => {
-                filling.extend_from_slice(bytes);
-                if filling.len() >= MEASURED_AT_ONCE {
-                    for (mut block, entries) in back.try_iter() {
-                        block.clear();
-                        spare.push(block);
-                        index.extend(entries);
-                    }
-                    let next = spare.pop().unwrap_or_else(|| Vec::with_capacity(MEASURED_AT_ONCE * 2));
-                    // The thread ends only when this sender is gone.
-                    let _ = blocks.send(std::mem::replace(filling, next));
-                }
+            By::Threads(threads) if self.filled >= MEASURED_AT_ONCE => {
+                let full = std::mem::take(&mut self.block);
+                self.block = threads.measure(full, std::mem::take(&mut self.filled));
+                self.index.extend(threads.index.try_iter().flatten());
             }
+            By::Threads(_) => {}
         }
     }
 
-    fn in_thread(mut measure: Box<Measure>) -> Measuring {
-        let (blocks, to_measure) = mpsc::sync_channel::<Vec<u8>>(8);
-        let (done, back) = mpsc::channel();
-        let index = measure.take_index();
-        let thread = thread::spawn(move || {
-            for block in to_measure {
-                measure.update(&block);
-                let _ = done.send((block, measure.take_index()));
-            }
-            measure.finish()
-        });
-        Measuring::Thread { blocks, back, filling: Vec::new(), spare: Vec::new(), index, thread }
+    fn take_index(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.index)
     }
 
-    fn take_index(&mut self) -> Vec<u8> {
-        match self {
-            Measuring::Here(measure) => measure.take_index(),
-            Measuring::Thread { index, .. } => std::mem::take(index),
+    fn finish(mut self) -> (Measured, Vec<u8>) {
+        match self.by {
+            By::Hand(measure) => (measure.finish(), self.index),
+            By::Threads(mut threads) => {
+                threads.measure(self.block, self.filled);
+                let (measured, index) = threads.finish();
+                self.index.extend(index);
+                (measured, self.index)
+            }
+        }
+    }
+}
+
+/// One thread for the hash and one for the rest, both fed the same blocks.
+struct Threads {
+    hash: Fed<blake3::Hasher>,
+    text: Fed<Text>,
+    /// Entries of the line index.
+    index: mpsc::Receiver<Vec<u8>>,
+    /// Blocks that a thread may still be reading, oldest first.
+    under_way: VecDeque<Arc<(Vec<u8>, usize)>>,
+}
+
+/// A thread that is fed blocks until its sender is gone, and then has a result.
+struct Fed<T> {
+    blocks: mpsc::SyncSender<Arc<(Vec<u8>, usize)>>,
+    thread: thread::JoinHandle<T>,
+}
+
+impl<T: Send + 'static> Fed<T> {
+    fn start(mut state: T, mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> Fed<T> {
+        // The bound is what keeps memory flat when bytes come faster than they are measured.
+        let (blocks, to_measure) = mpsc::sync_channel::<Arc<(Vec<u8>, usize)>>(4);
+        let thread = thread::spawn(move || {
+            for block in to_measure {
+                update(&mut state, &block.0[..block.1]);
+            }
+            state
+        });
+        Fed { blocks, thread }
+    }
+
+    fn finish(self) -> T {
+        drop(self.blocks);
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Threads {
+    fn start(measure: Box<Measure>) -> Threads {
+        let (entries, index) = mpsc::channel();
+        let hash = Fed::start(measure.hash, |hash, block| {
+            hash.update(block);
+        });
+        let text = Fed::start(measure.text, move |text, block| {
+            text.update(block);
+            let _ = entries.send(text.take_index());
+        });
+        Threads {
+            hash,
+            text,
+            index,
+            under_way: VecDeque::new(),
+        }
+    }
+
+    /// Hands a block to both threads; returns one that they are done with, or none.
+    fn measure(&mut self, block: Vec<u8>, filled: usize) -> Vec<u8> {
+        let block = Arc::new((block, filled));
+        // The threads end only when these senders are gone.
+        let _ = self.hash.blocks.send(block.clone());
+        let _ = self.text.blocks.send(block.clone());
+        self.under_way.push_back(block);
+        let done = self.under_way.pop_front().map(Arc::try_unwrap);
+        match done {
+            Some(Ok((block, _))) => block,
+            Some(Err(busy)) => {
+                self.under_way.push_front(busy);
+                Vec::new()
+            }
+            None => Vec::new(),
         }
     }
 
     fn finish(self) -> (Measured, Vec<u8>) {
-        match self {
-            Measuring::Here(mut measure) => {
-                let index = measure.take_index();
-                (measure.finish(), index)
-            }
-            Measuring::Thread { blocks, back, filling, mut index, thread, .. } => {
-                let _ = blocks.send(filling);
-                drop(blocks);
-                index.extend(back.iter().flat_map(|(_, entries)| entries));
-                match thread.join() {
-                    Ok(measured) => (measured, index),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-        }
+        let (hash, text) = (self.hash.finish(), self.text.finish());
+        (text.finish(&hash), self.index.iter().flatten().collect())
     }
 }

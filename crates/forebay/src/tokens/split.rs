@@ -144,7 +144,10 @@ fn ends_in_second(text: &str, start: usize) -> Option<usize> {
     if end > middle {
         return Some(end);
     }
-    let (at, c) = text[start..middle].char_indices().rev().find(|&(_, c)| in_second(class(c)))?;
+    let (at, c) = text[start..middle]
+        .char_indices()
+        .rev()
+        .find(|&(_, c)| in_second(class(c)))?;
     Some(start + at + c.len_utf8())
 }
 
@@ -156,9 +159,19 @@ fn begins_in_first(text: &str, start: usize) -> Option<usize> {
 
 /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`, where a long s is an s too.
 fn contraction(text: &str, end: usize) -> usize {
-    let Some(rest) = text[end..].strip_prefix('\'') else { return end };
+    let Some(rest) = text[end..].strip_prefix('\'') else {
+        return end;
+    };
     let mut letters = rest.chars();
-    let mut next = || letters.next().map(|c| if c == 'ſ' { ('s', 2) } else { (c.to_ascii_lowercase(), 1) });
+    let mut next = || {
+        letters.next().map(|c| {
+            if c == 'ſ' {
+                ('s', 2)
+            } else {
+                (c.to_ascii_lowercase(), 1)
+            }
+        })
+    };
     match (next(), next()) {
         (Some(('s' | 't' | 'm' | 'd', length)), _) => end + 1 + length,
         (Some(('r' | 'v', 1)), Some(('e', 1))) | (Some(('l', 1)), Some(('l', 1))) => end + 3,

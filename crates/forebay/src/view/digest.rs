@@ -17,12 +17,20 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     if output.record().kind == Kind::Binary {
         let size = print::grouped(output.len());
         let text = format!("{size} bytes that are not text");
-        let piece = Piece::Digest { range: 0..output.len(), text };
-        return Ok(View::new(output.len(), vec![piece], Wording::Commands)?.framed(opening(output), closing(output, budget)));
+        let piece = Piece::Digest {
+            range: 0..output.len(),
+            text,
+        };
+        return Ok(View::new(output.len(), vec![piece], Wording::Commands)?
+            .framed(opening(output), closing(output, budget)));
     }
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
-        units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range).collect()
+        units
+            .into_iter()
+            .filter(|unit| !unit.overwritten)
+            .map(|unit| unit.range)
+            .collect()
     };
     let head = seen(units::first(output, enough)?);
     let tail = seen(units::last(output, enough)?);
@@ -48,9 +56,14 @@ pub(super) fn cut_short(output: &Output, settings: &Settings) -> Result<View> {
 }
 
 /// The order in which units are taken in: the very end and the very beginning, then errors, tail and head in turn.
-fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>, spoken: Vec<Vec<Range<u64>>>) -> Vec<Vec<Range<u64>>> {
+fn in_turn(
+    head: Vec<Range<u64>>,
+    tail: Vec<Range<u64>>,
+    spoken: Vec<Vec<Range<u64>>>,
+) -> Vec<Vec<Range<u64>>> {
     let (mut head, mut tail, mut spoken) = (head.into_iter(), tail.into_iter(), spoken.into_iter());
-    let mut order: Vec<Vec<Range<u64>>> = vec![tail.by_ref().take(1).collect(), head.by_ref().take(1).collect()];
+    let mut order: Vec<Vec<Range<u64>>> =
+        vec![tail.by_ref().take(1).collect(), head.by_ref().take(1).collect()];
     loop {
         let turn: Vec<Vec<Range<u64>>> = spoken
             .by_ref()
@@ -70,7 +83,11 @@ fn from_both_ends(mut places: Vec<u64>) -> Vec<u64> {
     let mut order = Vec::new();
     let mut end = true;
     while !places.is_empty() {
-        order.push(if end { places.pop().unwrap_or_default() } else { places.remove(0) });
+        order.push(if end {
+            places.pop().unwrap_or_default()
+        } else {
+            places.remove(0)
+        });
         end = !end;
     }
     order
@@ -133,13 +150,23 @@ fn opening(output: &Output) -> String {
     let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
     let state = match (&record.lost, &record.state) {
         (Some(lost), _) => {
-            format!("only {} bytes could be kept: {}", print::grouped(record.kept()), lost.why)
+            format!(
+                "only {} bytes could be kept: {}",
+                print::grouped(record.kept()),
+                lost.why
+            )
         }
-        (None, State::CutShort(why)) => format!("cut short: {why}; what came is kept as {}", record.handle.short()),
+        (None, State::CutShort(why)) => {
+            format!("cut short: {why}; what came is kept as {}", record.handle.short())
+        }
         (None, State::Growing) => format!("still growing, kept as {}", record.handle.short()),
         (None, State::Complete) => format!("kept whole as {}", record.handle.short()),
     };
-    format!("[forebay view of {}, {} bytes{exit}; {state}]\n", print::count("line", size.lines), print::grouped(size.bytes))
+    format!(
+        "[forebay view of {}, {} bytes{exit}; {state}]\n",
+        print::count("line", size.lines),
+        print::grouped(size.bytes)
+    )
 }
 
 /// One line that says how to look further, where there is room for it.
@@ -169,7 +196,11 @@ mod tests {
 
     fn settings(tokens: u64) -> Settings {
         let mut settings = Settings::default();
-        settings.digest.budget = Budget { tokens, bytes: tokens * 8, lines: None };
+        settings.digest.budget = Budget {
+            tokens,
+            bytes: tokens * 8,
+            lines: None,
+        };
         settings
     }
 
@@ -182,10 +213,15 @@ mod tests {
 
     #[test]
     fn the_error_in_the_middle_is_shown_with_its_context() {
-        let mut lines: Vec<String> = (1..=400).map(|line| format!("compiling unit number {line}\n")).collect();
+        let mut lines: Vec<String> = (1..=400)
+            .map(|line| format!("compiling unit number {line}\n"))
+            .collect();
         lines[200] = "error[E0308]: mismatched types\n".into();
         lines[201] = "  --> src/main.rs:2:5\n".into();
-        check(lines.concat().as_bytes(), 260, expect![[r#"
+        check(
+            lines.concat().as_bytes(),
+            260,
+            expect![[r#"
             [forebay view of 400 lines, 10,293 bytes; kept whole as s/id1234]
             compiling unit number 1
             compiling unit number 2
@@ -216,17 +252,22 @@ mod tests {
             compiling unit number 398
             compiling unit number 399
             compiling unit number 400
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn of_a_progress_bar_only_what_a_person_would_have_seen_is_shown() {
         let bar: String = (0..2_000).map(|step| format!("{step} of 2000\r")).collect();
-        check(format!("start\n{bar}all done\n").as_bytes(), 200, expect![[r#"
+        check(
+            format!("start\n{bar}all done\n").as_bytes(),
+            200,
+            expect![[r#"
             [forebay view of 2 lines, 24,905 bytes; kept whole as s/id1234]
             start
             [… 24,890 bytes overwritten by carriage returns: forebay read s/id1234 --bytes 6:24896]all done
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -235,16 +276,22 @@ mod tests {
         let output = output_of(text.as_bytes());
         let view = fold(&output, &settings(500)).unwrap();
         assert!(matches!(view.pieces().first(), Some(Piece::Verbatim(range)) if range.end > 250));
-        assert!(matches!(view.pieces().last(), Some(Piece::Verbatim(range)) if range.end - range.start > 250));
+        assert!(
+            matches!(view.pieces().last(), Some(Piece::Verbatim(range)) if range.end - range.start > 250)
+        );
         assert!(settings(500).digest.budget.holds(&view.print(&output).unwrap()));
     }
 
     #[test]
     fn bytes_that_are_not_text_are_named_and_not_shown() {
-        check(&[0; 5_000], 200, expect![[r#"
+        check(
+            &[0; 5_000],
+            200,
+            expect![[r#"
             [forebay view of 1 line, 5,000 bytes; kept whole as s/id1234]
             [5,000 bytes that are not text: forebay read s/id1234 --lines 1:1]
-        "#]]);
+        "#]],
+        );
     }
 
     proptest! {

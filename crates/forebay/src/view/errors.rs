@@ -1,14 +1,31 @@
 //! The lines of an output that speak of errors, found at scan speed.
 
-use crate::{Output, Result, output::BLOCK};
+use crate::{Output, Result};
+use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
-use std::{ops::Range, sync::LazyLock, thread};
+use std::{collections::VecDeque, ops::Range, sync::LazyLock};
 
 /// How words of failure begin. Each is looked for in small, in capitals and with a capital, so that the scan can
 /// compare many bytes at once; what is found is then looked at closely.
 const BEGINNINGS: [&str; 18] = [
-    "error", "fail", "fatal", "panic", "exception", "traceback", "abort", "assert", "undefined", "not found",
-    "no such", "cannot", "denied", "timed out", "killed", "segmentation", "unable to", "mismatch",
+    "error",
+    "fail",
+    "fatal",
+    "panic",
+    "exception",
+    "traceback",
+    "abort",
+    "assert",
+    "undefined",
+    "not found",
+    "no such",
+    "cannot",
+    "denied",
+    "timed out",
+    "killed",
+    "segmentation",
+    "unable to",
+    "mismatch",
 ];
 
 static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
@@ -23,48 +40,93 @@ static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What is said of nothing: counts of zero, and tests that passed.
-static HARMLESS: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?i-u)\b(?:0|no|zero|without) (?:\w+ )?(?:error|fail|exception|panic)|\b(?:error|fail)\w*\s*[=:]\s*0\b|\.\.\. ok\b"));
+static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i-u)\b(?:0|no|zero|without) (?:\w+ )?(?:error|fail|exception|panic)|\b(?:error|fail)\w*\s*[=:]\s*0\b|\.\.\. ok\b",
+    )
+});
 
-#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
+#[expect(
+    clippy::expect_used,
+    reason = "the patterns are part of the program, and tests compile them"
+)]
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of this file")
 }
 
-/// So many are remembered from the beginning and so many from the end of each part that is scanned.
+/// So many are remembered from the beginning and so many from the end.
 const REMEMBERED: usize = 256;
 
-/// An output up to this size is scanned by one thread.
-const SMALL: u64 = 8 * 1024 * 1024;
+/// A line counts once; of a longer one, every stretch of this many bytes.
+const STRETCH: usize = 4 * 1024;
 
 /// Places inside lines that speak of errors: the first and the last ones, in order.
 pub(crate) fn find(output: &Output) -> Result<Vec<u64>> {
-    let parts = if output.len() <= SMALL { 1 } else { thread::available_parallelism().map_or(1, |n| n.get() as u64) };
-    let size = output.len().div_ceil(parts).max(1);
-    let ranges = (0..parts).map(|part| part * size..((part + 1) * size).min(output.len()));
-    let found: Vec<Result<Hits>> = thread::scope(|scope| {
-        let threads: Vec<_> = ranges.map(|range| scope.spawn(move || scan(output, range))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut all = Hits::default();
-    for hits in found {
-        let hits = hits?;
-        hits.first.iter().chain(&hits.last).for_each(|&at| all.add(at));
+    if let Some(places) = output.spoken() {
+        return Ok(places.to_vec());
     }
-    all.first.extend(all.last);
-    Ok(all.first)
+    let mut scanner = Scanner::default();
+    output.for_each_block(0..output.len(), |_, block| scanner.update(block))?;
+    Ok(scanner.finish())
 }
 
+/// Finds such lines as bytes come. How the bytes are cut on their way makes no difference.
 #[derive(Default)]
-struct Hits {
+pub(crate) struct Scanner {
     first: Vec<u64>,
-    last: std::collections::VecDeque<u64>,
+    last: VecDeque<u64>,
+    /// How many bytes have been scanned.
+    at: u64,
+    /// The beginning of a stretch whose end has not come yet.
+    carry: Vec<u8>,
 }
 
-impl Hits {
+impl Scanner {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+        if !self.carry.is_empty() {
+            let room = STRETCH - self.carry.len();
+            let newline = memchr(b'\n', &bytes[..bytes.len().min(room)]);
+            let end = newline.map_or(bytes.len().min(room), |newline| newline + 1);
+            self.carry.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end..];
+            if newline.is_none() && self.carry.len() < STRETCH {
+                return;
+            }
+            let carry = std::mem::take(&mut self.carry);
+            self.scan(&carry);
+        }
+        let lines = memrchr(b'\n', bytes).map_or(0, |newline| newline + 1);
+        let open = bytes.len() - lines;
+        let (whole, rest) = bytes.split_at(lines + open - open % STRETCH);
+        self.scan(whole);
+        self.carry.extend_from_slice(rest);
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u64> {
+        let carry = std::mem::take(&mut self.carry);
+        self.scan(&carry);
+        self.first.extend(self.last);
+        self.first
+    }
+
+    /// Scans stretches that are whole: lines, and parts of [`STRETCH`] bytes of a line that is longer.
+    fn scan(&mut self, bytes: &[u8]) {
+        let mut from = 0;
+        while let Some(found) = CANDIDATE.find_at(bytes, from) {
+            let stretch = stretch_around(bytes, found.start());
+            if found.end() > stretch.end {
+                from = stretch.end;
+                continue;
+            }
+            let is_one = starts_a_word(bytes, found.start()) && !HARMLESS.is_match(&bytes[stretch.clone()]);
+            from = if is_one { stretch.end } else { found.end() };
+            if is_one {
+                self.add(self.at + found.start() as u64);
+            }
+        }
+        self.at += bytes.len() as u64;
+    }
+
     fn add(&mut self, at: u64) {
         if self.first.len() < REMEMBERED {
             self.first.push(at);
@@ -77,55 +139,20 @@ impl Hits {
     }
 }
 
-/// Scans a part in blocks that overlap by the longest word, one hit a line.
-fn scan(output: &Output, range: Range<u64>) -> Result<Hits> {
-    const OVERLAP: u64 = 16;
-    let mut hits = Hits::default();
-    let mut buffer = vec![0; BLOCK];
-    let mut at = range.start;
-    let mut skip_to = at;
-    while at < range.end {
-        let read = output.fill(at, &mut buffer)?;
-        let block = &buffer[..read];
-        let is_last = at + read as u64 >= range.end;
-        let mut from = (skip_to.saturating_sub(at) as usize).min(read);
-        while let Some(found) = CANDIDATE.find_at(block, from) {
-            let place = at + found.start() as u64;
-            if place >= range.end {
-                break;
-            }
-            let line = line_around(block, found.range());
-            // A line of sensible length counts once. In a very long one every stretch may count.
-            from = found.end().max(if line.len() <= 2_000 { line.end } else { found.end() + 500 });
-            skip_to = at + from as u64;
-            if starts_a_word(block, found.start()) && !HARMLESS.is_match(&block[line]) {
-                hits.add(place);
-            }
-            if from >= read {
-                break;
-            }
-        }
-        if is_last || read == 0 {
-            break;
-        }
-        at += (read as u64).saturating_sub(OVERLAP).max(1);
-        skip_to = skip_to.max(at);
-    }
-    Ok(hits)
-}
-
-/// The line around a place, as far as it lies in the block, and no more than a thousand bytes each way.
-fn line_around(block: &[u8], place: Range<usize>) -> Range<usize> {
-    let from = place.start.saturating_sub(1_000);
-    let to = (place.end + 1_000).min(block.len());
-    let start = memchr::memrchr(b'\n', &block[from..place.start]).map_or(from, |newline| from + newline + 1);
-    let end = memchr::memchr(b'\n', &block[place.end..to]).map_or(to, |newline| place.end + newline + 1);
+/// The line around a place, or the part of it if it is long. `bytes` begin where a stretch does.
+fn stretch_around(bytes: &[u8], place: usize) -> Range<usize> {
+    let line = memrchr(b'\n', &bytes[..place]).map_or(0, |newline| newline + 1);
+    let start = line + (place - line) / STRETCH * STRETCH;
+    let reach = bytes.len().min(start + STRETCH);
+    let end = memchr(b'\n', &bytes[place..reach]).map_or(reach, |newline| place + newline + 1);
     start..end
 }
 
 /// Whether a word begins at `at`: `TypeError` and `test_failed` have words inside, `terror` has not.
 fn starts_a_word(block: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1).map(|before| block[before]) else { return true };
+    let Some(before) = at.checked_sub(1).map(|before| block[before]) else {
+        return true;
+    };
     !before.is_ascii_alphabetic() || (before.is_ascii_lowercase() && block[at].is_ascii_uppercase())
 }
 
@@ -133,10 +160,15 @@ fn starts_a_word(block: &[u8], at: usize) -> bool {
 mod tests {
     use super::*;
     use crate::store::memory::output_of;
+    use proptest::prelude::*;
 
     fn lines(text: &str) -> Vec<u64> {
         let output = output_of(text.as_bytes());
-        find(&output).unwrap().into_iter().map(|at| output.newlines_before(at).unwrap() + 1).collect()
+        find(&output)
+            .unwrap()
+            .into_iter()
+            .map(|at| output.newlines_before(at).unwrap() + 1)
+            .collect()
     }
 
     #[test]
@@ -162,18 +194,34 @@ mod tests {
     }
 
     #[test]
-    fn a_line_counts_once_and_a_word_across_two_blocks_is_found() {
+    fn a_line_counts_once() {
         assert_eq!(lines("ok\nerror: an error, and a failure\nok\nfatal\n"), [2, 4]);
-        for shift in 0..8 {
-            let text = format!("{}error here\n", "x".repeat(BLOCK - 4 - 2 + shift - 4) + "\n ");
-            assert_eq!(lines(&text), [2], "{shift}");
-        }
     }
 
     #[test]
     fn of_very_many_the_first_and_the_last_are_remembered() {
         let text: String = (1..=5_000).map(|line| format!("error {line}\n")).collect();
         let found = lines(&text);
-        assert_eq!((found.len(), found[0], *found.last().unwrap()), (2 * REMEMBERED, 1, 5_000));
+        assert_eq!(
+            (found.len(), found[0], *found.last().unwrap()),
+            (2 * REMEMBERED, 1, 5_000)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_bytes_are_cut_on_their_way_makes_no_difference(
+            parts in proptest::collection::vec(prop_oneof![
+                Just("error ".to_owned()), Just("0 errors\n".to_owned()), Just("fine\n".to_owned()), Just("x".repeat(1_500)),
+                Just("x\n".repeat(700)), Just("Fail".to_owned()),
+            ], 0..40),
+            cut in 1usize..3_000,
+        ) {
+            let text = parts.concat();
+            let (mut one, mut many) = (Scanner::default(), Scanner::default());
+            one.update(text.as_bytes());
+            text.as_bytes().chunks(cut).for_each(|part| many.update(part));
+            prop_assert_eq!(one.finish(), many.finish());
+        }
     }
 }

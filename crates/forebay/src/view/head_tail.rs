@@ -23,7 +23,9 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     }
     let artifact = artifact_line(output);
     if record.size.lines <= limits.lines {
-        return Ok(View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact));
+        return Ok(
+            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact),
+        );
     }
 
     let (head_lines, tail_lines) = share(limits.lines);
@@ -38,7 +40,9 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     }
     // Where one line is longer than its whole share, whole lines would leave nothing of that end.
     if (first == 0 && head > 0) || (last == output.len() && tail < output.len()) {
-        return Ok(View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact));
+        return Ok(
+            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact),
+        );
     }
     let shown = output.newlines_before(first)?;
     let opening = format!("[First {shown} lines of {}]\n", record.size.lines);
@@ -94,7 +98,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings(characters: u64, lines: u64) -> Settings {
-        let mut settings = Settings { preset: Preset::HeadTail, ..Settings::default() };
+        let mut settings = Settings {
+            preset: Preset::HeadTail,
+            ..Settings::default()
+        };
         settings.head_tail.other.characters = characters;
         settings.head_tail.other.lines = lines;
         settings
@@ -120,28 +127,41 @@ mod tests {
 
     #[test]
     fn characters_alone_are_cut_in_the_middle() {
-        check("abcdefghijklmnopqrstuvwxyz", &settings(10, 100), expect![[r#"
+        check(
+            "abcdefghijklmnopqrstuvwxyz",
+            &settings(10, 100),
+            expect![[r#"
             abc
 
             ... [16 characters truncated] ...
 
             tuvwxyz
             [Full output: handle s/id1234]
-        "#]]);
-        check("äöüÄÖÜßéèêëñç漢字仮名🎉🎊xyz0", &settings(10, 100), expect![[r#"
+        "#]],
+        );
+        check(
+            "äöüÄÖÜßéèêëñç漢字仮名🎉🎊xyz0",
+            &settings(10, 100),
+            expect![[r#"
             äöü
 
             ... [13 characters truncated] ...
 
             名🎉🎊xyz0
             [Full output: handle s/id1234]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn where_both_are_over_one_pass_keeps_whole_lines_within_the_characters() {
-        let text: String = (1..=50).map(|line| format!("line {line} with some words\n")).collect();
-        check(&text, &settings(200, 20), expect![[r#"
+        let text: String = (1..=50)
+            .map(|line| format!("line {line} with some words\n"))
+            .collect();
+        check(
+            &text,
+            &settings(200, 20),
+            expect![[r#"
             [First 2 lines of 50]
             line 1 with some words
             line 2 with some words
@@ -154,13 +174,18 @@ mod tests {
             line 49 with some words
             line 50 with some words
             [Full output: handle s/id1234]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn the_share_of_the_head_can_be_set_for_one_tool() {
         let mut settings = settings(20_000, 10);
-        let own = crate::settings::CharactersAndLines { characters: 20_000, lines: 10, head_ratio: Some(0.5) };
+        let own = crate::settings::CharactersAndLines {
+            characters: 20_000,
+            lines: 10,
+            head_ratio: Some(0.5),
+        };
         settings.head_tail.tools.insert("mine".into(), own);
         let call = Call::new(Session::safe("s"), "id1234", "mine", jiff::Timestamp::UNIX_EPOCH);
         let output = output_of_call(&call, "x\n".repeat(40).as_bytes());

@@ -25,7 +25,11 @@ impl View {
     }
 
     /// Prints with the counts of gaps from elsewhere: verification counts them anew.
-    pub(super) fn print_with(&self, output: &Output, count: impl Fn(&Range<u64>) -> Result<Gap>) -> Result<Vec<u8>> {
+    pub(super) fn print_with(
+        &self,
+        output: &Output,
+        count: impl Fn(&Range<u64>) -> Result<Gap>,
+    ) -> Result<Vec<u8>> {
         let mut text = self.opening.clone().into_bytes();
         for piece in &self.pieces {
             let marker = match piece {
@@ -56,7 +60,11 @@ impl View {
         let bytes = gap.bytes.end - gap.bytes.start;
         let lines = gap.lines.1 - gap.lines.0 + 1;
         if why == Why::Lost {
-            let why = output.record().lost.as_ref().map_or("the store failed", |lost| &lost.why);
+            let why = output
+                .record()
+                .lost
+                .as_ref()
+                .map_or("the store failed", |lost| &lost.why);
             return format!("[… {} bytes are lost: {why}]", grouped(bytes));
         }
         match self.wording {
@@ -73,11 +81,20 @@ impl View {
             Wording::Recovery => format!("\n\n[... {} characters truncated ...]\n", gap.characters),
             Wording::Commands | Wording::References => {
                 let what = match (why, gap.whole_lines) {
-                    (Why::Overwritten, _) => format!("{} bytes overwritten by carriage returns", grouped(bytes)),
+                    (Why::Overwritten, _) => {
+                        format!("{} bytes overwritten by carriage returns", grouped(bytes))
+                    }
                     (_, true) => format!("{} omitted", count("line", lines)),
-                    (_, false) if lines == 1 => format!("{} bytes of line {} omitted", grouped(bytes), gap.lines.0),
+                    (_, false) if lines == 1 => {
+                        format!("{} bytes of line {} omitted", grouped(bytes), gap.lines.0)
+                    }
                     (_, false) => {
-                        format!("{} bytes of lines {}–{} omitted", grouped(bytes), gap.lines.0, gap.lines.1)
+                        format!(
+                            "{} bytes of lines {}–{} omitted",
+                            grouped(bytes),
+                            gap.lines.0,
+                            gap.lines.1
+                        )
                     }
                 };
                 format!("[… {what}: {}]", self.call(output, gap))
@@ -95,9 +112,18 @@ impl View {
         let Range { start, end } = gap.bytes;
         match (self.wording, gap.whole_lines) {
             (Wording::References, _) => {
-                format!("context.read(\"{}\", {start}, {})", handle.id(), (end - start).min(65_536))
+                format!(
+                    "context.read(\"{}\", {start}, {})",
+                    handle.id(),
+                    (end - start).min(65_536)
+                )
             }
-            (_, true) => format!("forebay read {} --lines {}:{}", handle.short(), gap.lines.0, gap.lines.1),
+            (_, true) => format!(
+                "forebay read {} --lines {}:{}",
+                handle.short(),
+                gap.lines.0,
+                gap.lines.1
+            ),
             (_, false) => format!("forebay read {} --bytes {start}:{end}", handle.short()),
         }
     }
@@ -108,7 +134,10 @@ fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
     let before = output.newlines_before(range.start)?;
     let inside_last = output.newlines_before(range.end - 1)?;
     let mut characters = output.record().size.characters;
-    let says_characters = matches!(view.wording, Wording::Characters | Wording::Lines | Wording::Recovery);
+    let says_characters = matches!(
+        view.wording,
+        Wording::Characters | Wording::Lines | Wording::Recovery
+    );
     for piece in &view.pieces {
         // The wordings that say characters have one gap, so what is not shown is in it.
         if let (true, Piece::Verbatim(shown)) = (says_characters, piece) {
@@ -161,48 +190,80 @@ mod tests {
     #[test]
     fn a_marker_takes_the_place_of_the_lines_it_stands_for() {
         let text = b"one\ntwo\nthree\nfour\nfive\n";
-        check(text, &[0..4, 19..24], expect![[r#"
+        check(
+            text,
+            &[0..4, 19..24],
+            expect![[r#"
             one
             [… 3 lines omitted: forebay read s/id1234 --lines 2:4]
             five
-        "#]]);
-        check(text, &[4..8], expect![[r#"
+        "#]],
+        );
+        check(
+            text,
+            &[4..8],
+            expect![[r#"
             [… 1 line omitted: forebay read s/id1234 --lines 1:1]
             two
             [… 3 lines omitted: forebay read s/id1234 --lines 3:5]
-        "#]]);
-        check(text, &[], expect![[r#"
+        "#]],
+        );
+        check(
+            text,
+            &[],
+            expect![[r#"
             [… 5 lines omitted: forebay read s/id1234 --lines 1:5]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_marker_inside_a_line_stands_inside_the_line() {
-        check(b"begin middle end\n", &[0..6, 12..17], expect![[r#"
+        check(
+            b"begin middle end\n",
+            &[0..6, 12..17],
+            expect![[r#"
             begin [… 6 bytes of line 1 omitted: forebay read s/id1234 --bytes 6:12] end
-        "#]]);
-        check(b"a long line\nand another\n", &[0..6, 16..24], expect![[r#"
+        "#]],
+        );
+        check(
+            b"a long line\nand another\n",
+            &[0..6, 16..24],
+            expect![[r#"
             a long[… 10 bytes of lines 1–2 omitted: forebay read s/id1234 --bytes 6:16]another
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_carriage_returns_wrote_over_is_marked_as_such() {
-        check(b"10%\r50%\r100%\ndone\n", &[8..18], expect![[r#"
+        check(
+            b"10%\r50%\r100%\ndone\n",
+            &[8..18],
+            expect![[r#"
             [… 8 bytes overwritten by carriage returns: forebay read s/id1234 --bytes 0:8]100%
             done
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_end_without_a_newline_stays_one() {
-        check(b"a\nb", &[0..2], expect![[r#"
+        check(
+            b"a\nb",
+            &[0..2],
+            expect![[r#"
             a
             [… 1 line omitted: forebay read s/id1234 --lines 2:2]
-        "#]]);
-        check(b"a\nb", &[2..3], expect![[r#"
+        "#]],
+        );
+        check(
+            b"a\nb",
+            &[2..3],
+            expect![[r#"
             [… 1 line omitted: forebay read s/id1234 --lines 1:1]
-            b"#]]);
+            b"#]],
+        );
     }
 
     #[test]

@@ -1,0 +1,345 @@
+//! Reading back: bounded, true, and never a dead end.
+
+use crate::forebay::{Forebay, tokens};
+use expect_test::expect;
+
+fn numbered(count: u32) -> String {
+    (1..=count)
+        .map(|line| format!("line {line} of the output\n"))
+        .collect()
+}
+
+#[test]
+fn an_excerpt_says_where_it_stands_and_how_to_go_on() {
+    let forebay = Forebay::new();
+    forebay.put("output-1", numbered(52_311).as_bytes(), &[]);
+    let text = forebay
+        .run(["read", "output-1", "--lines", "40000:40002"])
+        .ok()
+        .text();
+    expect![[r#"
+        [lines 40,000–40,002 of 52,311 · s/output-1]
+        line 40000 of the output
+        line 40001 of the output
+        line 40002 of the output
+        [next: forebay read s/output-1 --lines 40003:40005]
+    "#]]
+    .assert_eq(&text);
+    let text = forebay.run(["tail", "output-1", "-n", "2"]).ok().text();
+    expect![[r#"
+        [lines 52,310–52,311 of 52,311 · s/output-1]
+        line 52310 of the output
+        line 52311 of the output
+    "#]]
+    .assert_eq(&text);
+    let text = forebay
+        .run(["grep", "output-1", "line 5231[01]", "-C", "1"])
+        .ok()
+        .text();
+    expect![[r#"
+        [2 matches in 52,311 lines · s/output-1]
+        52309-line 52309 of the output
+        52310:line 52310 of the output
+        52311:line 52311 of the output
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn every_answer_is_bounded_whatever_the_length_of_a_line() {
+    let forebay = Forebay::new();
+    let giant = format!("[{}]", "{\"key\": \"value\", \"n\": 17},".repeat(100_000));
+    forebay.put("giant", giant.as_bytes(), &[]);
+    forebay.put("lines", "x\n".repeat(400_000).as_bytes(), &[]);
+    forebay.put(
+        "wide",
+        format!("{}\n", "wörd ".repeat(2_000)).repeat(300).as_bytes(),
+        &[],
+    );
+    for id in ["giant", "lines", "wide"] {
+        for query in [
+            &["read"][..],
+            &["head", "-n", "100000"],
+            &["tail", "-n", "100000"],
+            &["read", "--lines", "1:900000"],
+            &["read", "--bytes", "100:900000"],
+            &["grep", "--max", "100000", "-C", "100", "-e", "e|x|ö"],
+        ] {
+            for budget in [None, Some("200")] {
+                let mut args = vec![query[0], id];
+                args.extend(&query[1..]);
+                args.extend(budget.map(|_| "--budget").into_iter().chain(budget));
+                let ran = forebay.run(&args).ok();
+                let limit = if budget.is_some() { 200 } else { 2_000 };
+                assert!(
+                    tokens(&ran.out) <= limit && ran.out.len() <= 12_000,
+                    "{args:?}: {} tokens",
+                    tokens(&ran.out)
+                );
+                assert!(
+                    tokens(&ran.out) > limit / 4,
+                    "{args:?} says too little: {}",
+                    ran.text()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_never_becomes_a_stored_output() {
+    let forebay = Forebay::new();
+    forebay.put("output", numbered(50_000).as_bytes(), &[]);
+    forebay.put("giant", "x ".repeat(500_000).as_bytes(), &[]);
+    for preset in ["digest", "handle", "head-tail", "materialize", "recovery"] {
+        for id in ["output", "giant"] {
+            for query in [
+                &["read", id][..],
+                &["tail", id, "-n", "5000"],
+                &["grep", id, "o|x", "--max", "5000"],
+            ] {
+                let mut command = forebay.command(query);
+                command.env("FOREBAY_PRESET", preset);
+                let excerpt = crate::forebay::Ran::from(command.output().unwrap()).ok();
+                let again = forebay.run_with_input(
+                    ["put", "--json", "--preset", preset, "--tool", "list_directory"],
+                    &excerpt.out,
+                );
+                assert_eq!(again.ok().json()["stored"], false, "{preset} {query:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_utf_8_comes_back_as_it_was() {
+    let forebay = Forebay::new();
+    forebay.put("bytes", b"ok\n\xff\xfe\x80 bytes\nok\n", &[]);
+    let ran = forebay.run(["read", "bytes", "--lines", "2:2"]).ok();
+    assert!(ran.out.windows(9).any(|part| part == b"\xff\xfe\x80 bytes"));
+    let json = forebay
+        .run(["read", "bytes", "--lines", "2:2", "--json"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&json["utf8"], &json["content"]),
+        (&false.into(), &"\u{fffd}\u{fffd}\u{fffd} bytes\n".into())
+    );
+    let found = forebay.run(["grep", "bytes", "bytes", "--json"]).ok().json();
+    assert_eq!(
+        (&found["total"], &found["matches"][0]["line"]),
+        (&1.into(), &2.into())
+    );
+}
+
+#[test]
+fn a_dead_handle_gets_an_answer_that_is_final_and_says_what_to_do() {
+    let forebay = Forebay::new();
+    forebay.put("alive-1", b"x", &[]);
+    for command in ["read", "cat", "tail", "head", "show", "verify"] {
+        let error = forebay.run([command, "s/gone-12345"]).fails(1);
+        expect![[r#"
+            forebay: there is no output s/gone-12345 (any more); asking for it again will not help
+            hint: outputs of session s: alive-1
+        "#]]
+        .assert_eq(&error);
+    }
+    assert!(
+        forebay
+            .run(["read", "other/alive-1"])
+            .fails(1)
+            .contains("there is no output other/alive-1")
+    );
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    let forebay = Forebay::new();
+    forebay.put("alive-1", b"x", &[]);
+    let long = "x".repeat(4096);
+    for name in [
+        "../s/alive-1",
+        "/etc/passwd",
+        "s/../../etc/passwd",
+        "s/alive-1/..",
+        "s/a b",
+        "s/\u{1b}[31m",
+        &long,
+    ] {
+        let error = forebay.run(["read", name]).fails(2);
+        assert!(
+            error.contains("is not the name of a") && error.len() < 500 && !error.contains('\u{1b}'),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn ranges_that_are_not_there_say_what_is() {
+    let forebay = Forebay::new();
+    forebay.put("short-1", b"one\ntwo\n", &[]);
+    let error = forebay.run(["read", "short-1", "--lines", "9:10"]).fails(2);
+    assert!(
+        error.contains("line 9 is behind the end: s/short-1 has 2 lines"),
+        "{error}"
+    );
+    assert_eq!(forebay.try_suggestions(&error), 1);
+    assert!(
+        forebay
+            .run(["read", "short-1", "--lines", "x:y"])
+            .err
+            .contains("is not a number")
+    );
+    assert!(
+        forebay
+            .run(["grep", "short-1", "(unclosed"])
+            .fails(2)
+            .contains("unclosed group")
+    );
+}
+
+#[test]
+fn every_command_that_is_printed_works() {
+    let forebay = Forebay::new();
+    let mut log: Vec<String> = (1..=9_000).map(|line| format!("step {line}\n")).collect();
+    log[4_000] = "error: it's broken \"here\"\n".into();
+    let progress: String = (0..5_000).map(|step| format!("{step} done\r")).collect();
+    let giant = "word ".repeat(200_000);
+    let mut tried = 0;
+    for (id, bytes) in [
+        ("log-001", log.concat()),
+        ("progress", progress),
+        ("giant-1", giant),
+    ] {
+        let view = forebay.put(id, bytes.as_bytes(), &[])["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        tried += forebay.try_suggestions(&view);
+        for query in [
+            &["read", id][..],
+            &["tail", id, "-n", "9000"],
+            &["grep", id, "o", "--max", "3"],
+            &["grep", id, "it's|o", "-i", "-C", "2"],
+        ] {
+            tried += forebay.try_suggestions(&forebay.run(query).ok().text());
+        }
+    }
+    assert!(tried >= 17, "{tried}");
+}
+
+#[test]
+fn grep_counts_truly_and_goes_on_where_it_stopped() {
+    let forebay = Forebay::new();
+    let text: String = (0..10_000)
+        .map(|n| {
+            if n % 10 == 3 {
+                format!("hit {n}\n")
+            } else {
+                format!("miss {n}\n")
+            }
+        })
+        .collect();
+    forebay.put("hits-01", text.as_bytes(), &[]);
+    let mut from = 0;
+    let mut seen = Vec::new();
+    loop {
+        let found = forebay
+            .run([
+                "grep",
+                "hits-01",
+                "^hit",
+                "--max",
+                "400",
+                "--json",
+                "--from-byte",
+                &from.to_string(),
+            ])
+            .ok()
+            .json();
+        let shown = found["matches"].as_array().unwrap();
+        seen.extend(shown.iter().map(|found| found["line"].as_u64().unwrap()));
+        assert_eq!(
+            found["total"].as_u64().unwrap() + (seen.len() - shown.len()) as u64,
+            1_000
+        );
+        let Some(next) = found["next"].as_str() else { break };
+        from = next.rsplit(' ').next().unwrap().parse().unwrap();
+    }
+    assert_eq!(seen, (0..1_000).map(|n| n * 10 + 4).collect::<Vec<u64>>());
+}
+
+#[test]
+fn listing_and_showing_read_well() {
+    let forebay = Forebay::new();
+    let args = [
+        "--tool",
+        "fetch",
+        "--server",
+        "web",
+        "--args",
+        r#"{"url": "https://example.org"}"#,
+    ];
+    forebay.put("listed-1", b"{\"a\": 1}\n", &args);
+    forebay.put("listed-2", numbered(9_000).as_bytes(), &[]);
+    let text = forebay.run(["ls"]).ok().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("HANDLE      TOOL            SIZE  LINES  KIND  STATE"),
+        "{text}"
+    );
+    assert!(
+        lines[1].starts_with("s/listed-1  web/fetch        9 B      1  JSON  complete"),
+        "{text}"
+    );
+    assert!(
+        lines[2].starts_with("s/listed-2  put        209.9 KiB  9,000  text  complete"),
+        "{text}"
+    );
+    let shown = forebay.run(["show", "listed-2"]).ok().text();
+    assert!(
+        shown.contains("kind      text\n")
+            && shown.contains("bytes of the output as they are:\n\n[forebay view of 9,000 lines"),
+        "{shown}"
+    );
+    let json = forebay.run(["show", "listed-2", "--json"]).ok().json();
+    assert_eq!(
+        (&json["complete"], &json["given"]["view"]["wording"]),
+        (&true.into(), &"commands".into())
+    );
+    let nothing = forebay.run(["ls", "--session", "empty"]);
+    assert_eq!((nothing.status, nothing.text().as_str()), (0, ""));
+    assert!(nothing.err.contains("nothing is kept in session empty"));
+}
+
+#[test]
+fn verify_finds_what_was_changed() {
+    let forebay = Forebay::new();
+    let answer = forebay.put("proved-1", numbered(9_000).as_bytes(), &[]);
+    assert_eq!(answer["stored"], true);
+    forebay.put("proved-2", b"small", &[]);
+    let ran = forebay.run(["verify"]);
+    assert_eq!(
+        (ran.status, ran.text().as_str(), ran.err.as_str()),
+        (
+            0,
+            "ok      s/proved-1\nok      s/proved-2\n",
+            "2 proved, 0 faulty\n"
+        )
+    );
+
+    let path = forebay.root().join("s/tool/proved-1.txt");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("line 3 ", "lime 3 ", 1)).unwrap();
+    let ran = forebay.run(["verify", "proved-1", "--json"]);
+    assert_eq!(ran.status, 1);
+    let faults = ran.json()["faults"].to_string();
+    assert!(
+        faults.contains("the record says hash") && faults.contains("the view's text differs"),
+        "{faults}"
+    );
+
+    std::fs::write(&path, &text[..text.len() - 25]).unwrap();
+    let faults = forebay.run(["verify", "proved-1", "--json"]).json()["faults"].to_string();
+    assert!(faults.contains("lines 9000, but the bytes have 8999"), "{faults}");
+}

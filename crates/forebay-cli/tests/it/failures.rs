@@ -1,0 +1,149 @@
+//! A store that fails: the command still runs to its end, and nothing is claimed that is not there.
+
+use crate::forebay::{Forebay, Ran};
+use std::process::{Command, Stdio};
+
+const LONG: &str =
+    "i=0; while [ $i -lt 60000 ]; do echo \"line $i of a long output\"; i=$((i+1)); done; exit 7";
+
+/// Runs with a limit on the size of files, which is how a disk that runs full looks to a program.
+fn with_small_files(forebay: &Forebay, args: &[&str]) -> Ran {
+    let template = forebay.command(["x"]);
+    let mut shell = Command::new("sh");
+    shell
+        .args([
+            "-c",
+            "ulimit -f 200; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_forebay"),
+        ])
+        .args(args)
+        .env_clear()
+        .envs(
+            template
+                .get_envs()
+                .map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())),
+        )
+        .current_dir(forebay.folder())
+        .stdin(Stdio::null());
+    Ran::from(shell.output().unwrap())
+}
+
+#[test]
+fn on_a_full_disk_the_command_runs_to_its_end_and_the_view_says_what_was_kept() {
+    let forebay = Forebay::new();
+    let ran = with_small_files(&forebay, &["run", "--", "sh", "-c", LONG]);
+    let text = ran.text();
+    assert_eq!(ran.status, 7, "{text}");
+    let kept = 200 * 512;
+    assert!(text.starts_with("[forebay view of 60,000 lines, 1,668,890 bytes, exit 7; only 102,400 bytes could be kept: the store failed: "), "{text}");
+    assert!(
+        text.contains("line 0 of a long output\n") && text.contains("line 59999 of a long output\n"),
+        "{text}"
+    );
+    assert!(text.contains(" bytes are lost: the store failed: "), "{text}");
+    assert!(
+        ran.err
+            .contains("forebay: 1566490 bytes of the output could not be kept"),
+        "{}",
+        ran.err
+    );
+
+    let listed = &forebay.ls()[0];
+    assert_eq!(
+        (&listed["complete"], &listed["lost"]["bytes"]),
+        (&false.into(), &1_566_490.into())
+    );
+    let handle = listed["handle"].as_str().unwrap();
+    let bytes = forebay.run(["cat", handle]).ok().out;
+    assert_eq!(bytes.len(), kept);
+    assert!(bytes.starts_with(b"line 0 of a long output\n"));
+    let proved = forebay.run(["verify", handle, "--json"]);
+    assert_eq!(proved.json()["ok"], true, "{}", proved.text());
+    assert!(
+        forebay.try_suggestions(&text) > 0,
+        "what is kept can be read: {text}"
+    );
+}
+
+#[test]
+fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_ends() {
+    let forebay = Forebay::new();
+    let file = forebay.file("a-file", "");
+    let root = file.join("below").display().to_string();
+    let run = |script: &str| forebay.run(["run", "--root", &root, "--", "sh", "-c", script]);
+
+    let small = run("echo out; echo err >&2; exit 5");
+    assert_eq!((small.status, small.text().as_str()), (5, "out\n"));
+    assert!(
+        small
+            .err
+            .starts_with("err\nforebay: 8 bytes of the output could not be kept: cannot write "),
+        "{}",
+        small.err
+    );
+
+    let large = run(LONG);
+    let text = large.text();
+    assert_eq!(large.status, 7);
+    assert!(
+        text.contains("exit 7; only 0 bytes could be kept: cannot write "),
+        "{text}"
+    );
+    assert!(
+        text.contains("line 0 of a long output\n") && text.contains("line 59999 of a long output\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("forebay read") && !text.contains("forebay grep"),
+        "no handle is claimed: {text}"
+    );
+
+    let answer = forebay
+        .run(["run", "--root", &root, "--json", "--", "sh", "-c", LONG])
+        .json();
+    assert_eq!(
+        (&answer["handle"], &answer["stored"], &answer["exit"]),
+        (&serde_json::Value::Null, &false.into(), &7.into())
+    );
+}
+
+#[test]
+fn a_put_that_cannot_be_kept_is_an_error_after_all_was_shown() {
+    let forebay = Forebay::new();
+    let file = forebay.file("a-file", "");
+    let root = file.join("below").display().to_string();
+    let ran = forebay.run_with_input(["put", "--root", &root], b"small\n");
+    assert_eq!((ran.status, ran.text().as_str()), (3, "small\n"));
+    assert!(ran.err.contains("could not be kept"), "{}", ran.err);
+}
+
+#[test]
+fn a_bad_input_is_a_clear_error_and_changes_nothing() {
+    let forebay = Forebay::new();
+    assert!(
+        forebay
+            .run(["put", "no-such-file"])
+            .fails(1)
+            .contains("cannot read no-such-file")
+    );
+    assert!(forebay.run(["put", "."]).fails(2).contains("is a folder"));
+    assert!(
+        forebay
+            .run(["put", "--args", "{not json", "/dev/null"])
+            .fails(2)
+            .contains("--args is not JSON")
+    );
+    assert!(
+        forebay
+            .run(["put", "--call-id", "", "/dev/null"])
+            .fails(2)
+            .contains("--call-id is empty")
+    );
+    assert!(
+        forebay
+            .run(["ls", "--session", "../up"])
+            .fails(2)
+            .contains("is not the name of a session")
+    );
+    assert_eq!(forebay.ls().len(), 0);
+}

@@ -1,0 +1,11 @@
+//! The command line, tried as its users do.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod excerpts;
+mod failures;
+mod forebay;
+mod presets;
+mod real_outputs;
+mod run;
+mod settings;

@@ -1,0 +1,349 @@
+//! `forebay run` leaves a command what is its own, and keeps all it prints.
+
+use crate::forebay::{Forebay, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{fs, io::Write, process::Stdio};
+
+const LONG: &str = "i=0; while [ $i -lt 4000 ]; do echo \"line $i of a long output\"; i=$((i+1)); done";
+
+fn shell<'a>(script: &'a str) -> [&'a str; 5] {
+    ["run", "--", "sh", "-c", script]
+}
+
+#[test]
+fn the_exit_status_is_the_commands_own() {
+    let forebay = Forebay::new();
+    let table = [
+        ("true", 0),
+        ("exit 3", 3),
+        ("exit 255", 255),
+        ("kill -TERM $$", 143),
+        ("kill -KILL $$", 137),
+    ];
+    for (script, status) in table {
+        for output in ["", LONG] {
+            let script = format!("{output}; {script}").trim_start_matches("; ").to_owned();
+            let ran = forebay.run(shell(&script));
+            assert_eq!((ran.status, ran.err.as_str()), (status, ""), "{script}");
+        }
+    }
+    assert!(
+        forebay
+            .run(["run", "--", "no-such-command-here"])
+            .fails(127)
+            .contains("cannot run no-such-command-here")
+    );
+    let plain = forebay.file("plain.txt", "not a program");
+    assert!(
+        forebay
+            .run(["run".as_ref(), "--".as_ref(), plain.as_os_str()])
+            .fails(126)
+            .contains("cannot run")
+    );
+}
+
+#[test]
+fn the_view_says_how_the_command_ended() {
+    let forebay = Forebay::new();
+    let view = |end: &str| forebay.run(shell(&format!("{LONG}; {end}"))).text();
+    assert!(
+        view("exit 3").starts_with("[forebay view of 4,000 lines, 106,890 bytes, exit 3; kept whole as s/")
+    );
+    assert!(view("kill -KILL $$").contains(", killed by signal 9, exit 137; "));
+}
+
+#[test]
+fn a_small_output_goes_to_the_streams_it_came_from_byte_for_byte() {
+    let forebay = Forebay::new();
+    let ran = forebay.run(shell(r"printf 'out\377\0no newline'; printf 'err\r\n' >&2"));
+    assert_eq!(
+        (ran.status, ran.out.as_slice(), ran.err.as_str()),
+        (0, &b"out\xff\0no newline"[..], "err\r\n")
+    );
+    let nothing = forebay.run(["run", "--", "true"]).ok();
+    assert_eq!(nothing.out, b"");
+}
+
+#[test]
+fn the_childs_input_works() {
+    let forebay = Forebay::new();
+    let ran = forebay
+        .run_with_input(["run", "--", "cat"], b"from outside\n")
+        .ok();
+    assert_eq!(ran.out, b"from outside\n");
+}
+
+#[test]
+fn both_streams_are_kept_in_their_order_and_told_apart() {
+    let forebay = Forebay::new();
+    let script = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three";
+    let answer = forebay
+        .run(["run", "--json", "--", "sh", "-c", script])
+        .ok()
+        .json();
+    let handle = answer["handle"].as_str().unwrap();
+    assert_eq!(forebay.run(["cat", handle]).ok().out, b"one\ntwo\nthree\n");
+    assert_eq!(
+        forebay.run(["cat", handle, "--stream", "stdout"]).ok().out,
+        b"one\nthree\n"
+    );
+    assert_eq!(
+        forebay.run(["cat", handle, "--stream", "stderr"]).ok().out,
+        b"two\n"
+    );
+    assert!(
+        forebay
+            .run(["show", handle])
+            .ok()
+            .text()
+            .contains("stdout 10 bytes, stderr 4 bytes")
+    );
+}
+
+#[test]
+fn lines_of_two_streams_do_not_run_together() {
+    let forebay = Forebay::new();
+    let script = "(i=0; while [ $i -lt 3000 ]; do echo out; i=$((i+1)); done) & \
+                  i=0; while [ $i -lt 3000 ]; do echo err >&2; i=$((i+1)); done; wait";
+    let answer = forebay
+        .run(["run", "--json", "--", "sh", "-c", script])
+        .ok()
+        .json();
+    let all = forebay
+        .run(["cat", answer["handle"].as_str().unwrap()])
+        .ok()
+        .text();
+    assert_eq!(all.lines().filter(|line| *line == "out").count(), 3000);
+    assert_eq!(all.lines().filter(|line| *line == "err").count(), 3000);
+}
+
+#[test]
+fn the_json_answer_has_the_documented_fields() {
+    let forebay = Forebay::new();
+    let small = forebay.run(["run", "--json", "--", "sh", "-c", "echo hi; exit 2"]);
+    let answer = small.json();
+    assert_eq!(small.status, 2);
+    assert_eq!(
+        (&answer["stored"], &answer["reason"], &answer["text"]),
+        (&false.into(), &serde_json::Value::Null, &"hi\n".into())
+    );
+    assert_eq!(
+        (
+            &answer["exit"],
+            &answer["size"]["bytes"],
+            &answer["size"]["lines"]
+        ),
+        (&2.into(), &3.into(), &1.into())
+    );
+    assert!(answer["handle"].as_str().unwrap().starts_with("s/"));
+    let large = forebay.run(["run", "--json", "--", "sh", "-c", LONG]).ok().json();
+    assert_eq!(
+        (&large["stored"], &large["reason"], &large["exit"]),
+        (&true.into(), &"token_budget".into(), &0.into())
+    );
+    for field in ["bytes", "characters", "lines", "longest_line", "tokens"] {
+        assert!(large["size"][field].as_u64().unwrap() > 0, "{field}");
+    }
+    assert!(large["size"]["tokens_exact"].is_boolean());
+}
+
+#[test]
+fn a_timeout_ends_the_command_and_keeps_what_it_printed() {
+    let forebay = Forebay::new();
+    let ran = forebay.run([
+        "run",
+        "--timeout",
+        "1s",
+        "--",
+        "sh",
+        "-c",
+        "echo before; sleep 60; echo after",
+    ]);
+    assert_eq!((ran.status, ran.text().as_str()), (124, "before\n"));
+    let listed = &forebay.ls()[0];
+    assert_eq!(listed["complete"], false);
+    assert_eq!(listed["state"]["cut-short"], "the command was ended after 1 s");
+    assert!(
+        forebay
+            .run(["run", "--timeout", "soon", "--", "true"])
+            .err
+            .contains("is not a time")
+    );
+}
+
+#[test]
+fn a_background_process_that_holds_the_pipe_does_not_hold_us() {
+    let forebay = Forebay::new();
+    let started = std::time::Instant::now();
+    let ran = forebay.run(shell("sleep 300 & echo started"));
+    assert_eq!((ran.status, ran.text().as_str()), (0, "started\n"));
+    // The sleep is what we would have waited for.
+    assert!(started.elapsed().as_secs() < 200);
+}
+
+#[test]
+fn termination_reaches_the_command_and_its_children_and_what_was_printed_is_kept() {
+    let forebay = Forebay::new();
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let mut command = forebay.command(shell(
+            "echo ready; sh -c 'echo child; sleep 300' ; echo not reached",
+        ));
+        let child = forebay.start(command.stdin(Stdio::null()));
+        eventually("the output is there", || {
+            forebay
+                .ls()
+                .iter()
+                .any(|listed| listed["state"] == "growing" && listed["size"]["bytes"] == 12)
+        });
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ran = crate::forebay::Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(
+            (ran.status, ran.text().as_str()),
+            (status, "ready\nchild\n"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn killing_forebay_itself_loses_nothing_that_was_captured() {
+    let forebay = Forebay::new();
+    let mut command = forebay.command(shell("echo captured; echo too >&2; sleep 300"));
+    let mut child = forebay.start(command.stdin(Stdio::null()));
+    eventually("the output is there", || {
+        forebay
+            .ls()
+            .first()
+            .is_some_and(|listed| listed["size"]["bytes"] == 13)
+    });
+    let growing = &forebay.ls()[0];
+    assert_eq!(
+        (&growing["complete"], &growing["state"]),
+        (&false.into(), &"growing".into())
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = &forebay.ls()[0];
+    assert_eq!(left["complete"], false);
+    assert_eq!(left["state"]["cut-short"], "its writer ended before it did");
+    let handle = left["handle"].as_str().unwrap();
+    assert_eq!(forebay.run(["cat", handle]).ok().out, b"captured\ntoo\n");
+    assert_eq!(forebay.run(["verify", "--json"]).ok().json()["ok"], true);
+    assert_eq!(
+        left["call"]["tool"], "run_command",
+        "what was called is known all the same"
+    );
+}
+
+#[test]
+fn an_output_is_read_and_followed_while_it_grows() {
+    let forebay = Forebay::new();
+    let fifo = forebay.folder().join("go");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let script = format!("echo first; echo second; cat '{}'; echo last", fifo.display());
+    let mut command = forebay.command(shell(&script));
+    let running = forebay.start(command.stdin(Stdio::null()));
+    eventually("it grows", || {
+        forebay
+            .ls()
+            .first()
+            .is_some_and(|listed| listed["size"]["bytes"] == 13)
+    });
+    let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
+    let text = forebay.run(["read", &handle]).ok().text();
+    assert!(text.starts_with("[lines 1–2 of 2, still growing · s/"), "{text}");
+    assert!(text.contains("first\nsecond\n"));
+    let found = forebay.run(["grep", &handle, "second", "--json"]).ok().json();
+    assert_eq!((&found["total"], &found["growing"]), (&1.into(), &true.into()));
+    let following = forebay.start(
+        forebay
+            .command(["tail", &handle, "-n", "1", "--follow"])
+            .stdin(Stdio::null()),
+    );
+    let waiting = forebay
+        .run(["tail", &handle, "--follow", "--wait", "0.2"])
+        .ok()
+        .text();
+    assert!(
+        waiting.contains("[still growing; next: forebay tail"),
+        "{waiting}"
+    );
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&fifo)
+        .unwrap()
+        .write_all(b"third\n")
+        .unwrap();
+    let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap())
+        .ok()
+        .text();
+    assert!(followed.contains("second\nthird\nlast\n[end of s/"), "{followed}");
+    assert!(followed.trim_end().ends_with(", exit 0]"), "{followed}");
+    let ran = crate::forebay::Ran::from(running.wait_with_output().unwrap()).ok();
+    assert_eq!(ran.text(), "first\nsecond\nthird\nlast\n");
+}
+
+#[test]
+fn following_ends_when_the_budget_is_used_up() {
+    let forebay = Forebay::new();
+    let mut command = forebay.command(shell(
+        "i=0; while [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i+1)); done; sleep 300",
+    ));
+    let mut running = forebay.start(command.stdin(Stdio::null()));
+    eventually("it grows", || {
+        forebay
+            .ls()
+            .first()
+            .is_some_and(|listed| listed["size"]["bytes"].as_u64() > Some(28_000))
+    });
+    let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
+    let ran = forebay
+        .run([
+            "tail", &handle, "--follow", "--budget", "300", "-n", "2000", "--wait", "5",
+        ])
+        .ok();
+    assert!(
+        crate::forebay::tokens(&ran.out) <= 300 + 60,
+        "{}",
+        crate::forebay::tokens(&ran.out)
+    );
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+#[test]
+fn many_at_once_each_have_an_output_of_their_own() {
+    let forebay = Forebay::new();
+    let children: Vec<_> = (0..12)
+        .map(|number| {
+            let mut command =
+                forebay.command(["run", "--call-id", "same", "--", "echo", &number.to_string()]);
+            forebay.start(command.stdin(Stdio::null()))
+        })
+        .collect();
+    for child in children {
+        let _ = crate::forebay::Ran::from(child.wait_with_output().unwrap()).ok();
+    }
+    let mut kept: Vec<String> = forebay
+        .ls()
+        .iter()
+        .map(|listed| {
+            forebay
+                .run(["cat", listed["handle"].as_str().unwrap()])
+                .ok()
+                .text()
+        })
+        .collect();
+    kept.sort_by_key(|text| text.trim().parse::<u32>().unwrap());
+    assert_eq!(
+        kept,
+        (0..12).map(|number| format!("{number}\n")).collect::<Vec<_>>()
+    );
+}
