@@ -6,7 +6,7 @@ use std::{fs, io::Write, process::Stdio};
 
 const LONG: &str = "i=0; while [ $i -lt 4000 ]; do echo \"line $i of a long output\"; i=$((i+1)); done";
 
-fn shell<'a>(script: &'a str) -> [&'a str; 5] {
+fn shell(script: &str) -> [&str; 5] {
     ["run", "--", "sh", "-c", script]
 }
 
