@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Measures forebay against its peers in one run and prints the table of bench/README.md.
+
+  bench/bench.py            everything but 10 GiB (about three minutes)
+  bench/bench.py --large    with 10 GiB (needs 25 GB of disk)
+
+Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
+"""
+import argparse, json, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPO = os.path.dirname(HERE)
+
+
+def tool(name, package):
+    """The path of a peer; installed by its Debian package's name if it is missing."""
+    if not shutil.which(name) and shutil.which('apt-get'):
+        subprocess.run(['apt-get', 'install', '-y', '-qq', package], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    path = shutil.which(name)
+    if not path:
+        sys.exit(f'{name} is needed: install the package {package}')
+    return path
+
+
+def run(argv, out=subprocess.DEVNULL, env=None):
+    """Seconds and the peak memory in MiB of one command."""
+    started = time.perf_counter()
+    child = subprocess.Popen(argv, stdout=out, stderr=subprocess.DEVNULL, env=env)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return time.perf_counter() - started, usage.ru_maxrss / 1024
+
+
+def pair(ours, peer, rounds, before=lambda: None):
+    """Runs both in turns; the medians in seconds, and our peak memory."""
+    a, b, memory = [], [], 0
+    for _ in range(rounds):
+        before(); b.append(peer())
+        before(); seconds, mib = ours(); a.append(seconds); memory = max(memory, mib)
+    return statistics.median(a), statistics.median(b), memory
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--large', action='store_true')
+    parser.add_argument('--rounds', type=int, default=7)
+    args = parser.parse_args()
+    rg = tool('rg', 'ripgrep')
+    subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
+    forebay = os.path.join(REPO, 'target', 'release', 'forebay')
+    work = tempfile.mkdtemp(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR'))
+    root = os.path.join(work, 'root')
+    env = dict(os.environ, FOREBAY_ROOT=root, FOREBAY_SESSION='bench', HOME=work)
+    rows = []
+
+    def row(what, ours, peer, memory=None, target='', added=False):
+        figure = f'{(ours - peer) * 1000:.1f} ms more' if added else f'{ours / peer:.2f} ×'
+        peak = f'{memory:.0f} MiB' if memory else ''
+        rows.append(f'| {what} | {ours * 1000:.1f} ms | {peer * 1000:.1f} ms | {figure} | {peak} | {target} |')
+        print(rows[-1], flush=True)
+
+    def log(path, size):
+        random.seed(1)
+        lines = [f'2026-11-15T18:{i % 60:02d}:{i * 7 % 60:02d}.{i % 1000:03d}Z INFO worker-{i % 16} request id={random.getrandbits(64):016x} '
+                 f'path=/api/v1/items/{i} status=200 took={random.randint(1, 900)}ms bytes={random.randint(100, 99999)}\n' for i in range(200_000)]
+        block = ''.join(lines).encode()
+        with open(path, 'wb') as f:
+            left = size
+            while left > 0:
+                f.write(block[:left]); left -= len(block)
+
+    def clean():
+        for path in (root, os.path.join(work, 'copy')):
+            shutil.rmtree(path, ignore_errors=True)
+            if os.path.exists(path): os.unlink(path)
+        os.sync()
+
+    def copy(path):
+        with open(os.path.join(work, 'copy'), 'wb') as f: return run(['cat', path], out=f)[0]
+
+    try:
+        print('| what | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
+        big = os.path.join(work, 'big.log'); log(big, 1 << 30)
+        row('`put` of 1 GiB; `cat > file`', *pair(lambda: run([forebay, 'put', big], env=env), lambda: copy(big), args.rounds, clean), '≤ 2.0 ×, < 64 MiB')
+        if args.large:
+            huge = os.path.join(work, 'huge.log'); log(huge, 10 << 30)
+            row('`put` of 10 GiB; `cat > file`', *pair(lambda: run([forebay, 'put', huge], env=env), lambda: copy(huge), 3, clean), '≤ 2.0 ×, < 64 MiB')
+            os.unlink(huge)
+        clean()
+        answer = json.loads(subprocess.run([forebay, 'put', '--json', big], env=env, capture_output=True, check=True).stdout)
+        handle = answer['handle']
+        path = json.loads(subprocess.run([forebay, 'show', '--json', handle], env=env, capture_output=True, check=True).stdout)['path']
+        for name, pattern in (('literal', 'items/77777 '), ('alternation', 'items/7777[0-9] |worker-99|status=500'), ('regex', r'worker-(3|7) .*took=[0-9]ms')):
+            row(f'`grep` of 1 GiB, {name}; `rg -c`', *pair(lambda: run([forebay, 'grep', handle, pattern], env=env), lambda: run([rg, '-c', pattern, path])[0], args.rounds), '≤ 1.3 ×')
+        lines = answer['size']['lines']
+        far = f'{lines - 1000}:{lines - 980}'
+        row('`read --lines` far into 1 GiB; at its start', *pair(lambda: run([forebay, 'read', handle, '--lines', far], env=env), lambda: run([forebay, 'read', handle, '--lines', '1:21'], env=env)[0], 30), '≤ 2 ×, < 10 ms')
+        row('`run -- true`; `true`', *pair(lambda: run([forebay, 'run', '--', 'true'], env=env), lambda: run(['true'])[0], 100), '≤ 4 ms more', True)
+        one = os.path.join(work, 'one.log'); log(one, 1_000_000)
+        row('`run` of 1 MB, folded to 1,000 tokens; the command', *pair(lambda: run([forebay, 'run', '--budget', '1000', '--', 'cat', one], env=env), lambda: run(['cat', one])[0], 40), '≤ 20 ms more', True)
+        hundred = os.path.join(work, 'hundred.log'); log(hundred, 100_000_000)
+        row('`run` of 100 MB; the command to a file', *pair(lambda: run([forebay, 'run', '--', 'cat', hundred], env=env), lambda: copy(hundred), args.rounds, clean), '≤ 2 ×')
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    main()
