@@ -12,10 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/tokens/hash.rs");
     let vocabulary = tiktoken::get_encoding("o200k_base").ok_or("the tiktoken crate has no o200k_base")?;
-    let tokens: Vec<Vec<u8>> = (0..)
-        .map(|rank| vocabulary.decode(&[rank]))
-        .take_while(|token| !token.is_empty())
-        .collect();
+    let tokens: Vec<Vec<u8>> =
+        (0..).map(|rank| vocabulary.decode(&[rank])).take_while(|token| !token.is_empty()).collect();
     if tokens.len() != 199_998 {
         return Err(format!("o200k_base has 199,998 tokens, found {}", tokens.len()).into());
     }

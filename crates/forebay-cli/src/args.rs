@@ -1,6 +1,6 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
-use crate::commands::{cat, completions, grep, head, ls, put, read, run, settings, show, tail, verify};
+use crate::commands::{cat, completions, grep, head, hold, ls, put, read, run, settings, show, tail, verify};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -41,13 +41,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
     pub(crate) session: Option<String>,
     /// An agent file whose YAML front matter holds settings
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "FOREBAY_AGENT",
-        help_heading = "Common options"
-    )]
+    #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
     pub(crate) agent: Option<PathBuf>,
     /// At most this many tokens; an output of more is folded
     #[arg(long, global = true, value_name = "TOKENS", help_heading = "Common options")]
@@ -117,6 +111,8 @@ pub(crate) enum Command {
     Tail(tail::Args),
     /// Search an output with a regular expression
     Grep(grep::Args),
+    #[command(hide = true)]
+    Hold(hold::Args),
     /// List the outputs of a session
     Ls(ls::Args),
     /// Show what is known of an output, and what the model was given of it

@@ -8,12 +8,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::{
+    fs::File,
     io::{self, IsTerminal, Read},
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::{net::UnixStream, process::CommandExt, process::ExitStatusExt},
     },
-    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -30,11 +31,54 @@ pub(crate) struct Ended {
     pub(crate) held: Option<Pipes>,
 }
 
-/// The pipes of a command.
+/// The pipes of a command, each until its end.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
-    pub(crate) stdout: Option<OwnedFd>,
-    pub(crate) stderr: Option<OwnedFd>,
+    pub(crate) stdout: Option<File>,
+    pub(crate) stderr: Option<File>,
+}
+
+impl Pipes {
+    fn are_closed(&self) -> bool {
+        self.stdout.is_none() && self.stderr.is_none()
+    }
+
+    /// Waits until there is something to read, `wake` says something, or the time is over.
+    fn wait(&self, wake: Option<BorrowedFd<'_>>, longest: Option<Duration>) -> io::Result<Ready> {
+        let fds = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd), wake];
+        let mut polled: Vec<PollFd<'_>> =
+            fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+        let timeout = longest
+            .map(|longest| Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos() as _ });
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut events = polled.iter().map(|fd| !fd.revents().is_empty());
+        let stdout = self.stdout.is_some() && events.next().unwrap_or(false);
+        let stderr = self.stderr.is_some() && events.next().unwrap_or(false);
+        Ok(Ready { stdout, stderr })
+    }
+
+    /// Takes in what is ready.
+    fn take(&mut self, ready: &Ready, writer: &mut Writer<'_>) -> io::Result<()> {
+        if ready.stdout {
+            take(&mut self.stdout, Stream::Stdout, writer)?;
+        }
+        if ready.stderr {
+            take(&mut self.stderr, Stream::Stderr, writer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in all that comes until both are at their end.
+    pub(crate) fn drain(&mut self, writer: &mut Writer<'_>) -> io::Result<()> {
+        while !self.are_closed() {
+            let ready = self.wait(None, None)?;
+            self.take(&ready, writer)?;
+        }
+        Ok(())
+    }
 }
 
 /// How long to go on listening when the command has ended but something holds its pipes.
@@ -46,8 +90,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A command that has been started.
 pub(crate) struct Running {
     child: Child,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
+    pipes: Pipes,
     own_group: bool,
     signals: Signals,
 }
@@ -63,22 +106,15 @@ impl Running {
         }
         let signals = Signals::listen()?;
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
         #[cfg(target_os = "linux")]
-        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)]
-            .into_iter()
-            .flatten()
+        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten()
         {
             // A larger pipe means fewer turns; a kernel that says no is no harm.
             let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
         }
-        Ok(Running {
-            child,
-            stdout,
-            stderr,
-            own_group,
-            signals,
-        })
+        Ok(Running { child, pipes: Pipes { stdout, stderr }, own_group, signals })
     }
 
     /// Takes in all that it prints until it ends.
@@ -96,24 +132,20 @@ impl Running {
             if ended.is_none() {
                 ended = self.child.try_wait()?.map(|status| (status, Instant::now()));
             }
-            if self.stdout.is_none() && self.stderr.is_none() && ended.is_some() {
+            if self.pipes.are_closed() && ended.is_some() {
                 break;
             }
             let wait = match (&ended, timeout) {
                 (Some((_, at)), _) => LINGER.saturating_sub(at.elapsed()),
-                (None, Some(limit)) if !timed_out => limit
-                    .saturating_sub(started.elapsed())
-                    .min(Duration::from_millis(250)),
+                (None, Some(limit)) if !timed_out => {
+                    limit.saturating_sub(started.elapsed()).min(Duration::from_millis(250))
+                }
                 _ => Duration::from_millis(250),
             };
-            let ready = self.wait(wait)?;
+            let ready = self.pipes.wait(Some(self.signals.wake.as_fd()), Some(wait))?;
+            self.signals.drain();
             self.pass_signals_on();
-            if ready.stdout {
-                take(&mut self.stdout, Stream::Stdout, writer)?;
-            }
-            if ready.stderr {
-                take(&mut self.stderr, Stream::Stderr, writer)?;
-            }
+            self.pipes.take(&ready, writer)?;
             progress(writer.bytes());
             if let Some((_, at)) = &ended
                 && at.elapsed() >= LINGER
@@ -148,41 +180,8 @@ impl Running {
             Some(signal) => Exit::Signal(signal),
             None => Exit::Code(status.code().unwrap_or_default()),
         };
-        let held = Pipes {
-            stdout: self.stdout.map(OwnedFd::from),
-            stderr: self.stderr.map(OwnedFd::from),
-        };
-        let held = (held.stdout.is_some() || held.stderr.is_some()).then_some(held);
-        Ok(Ended {
-            exit,
-            timed_out,
-            held,
-        })
-    }
-
-    /// Waits for something to happen.
-    fn wait(&self, longest: Duration) -> io::Result<Ready> {
-        let mut fds = vec![PollFd::new(&self.signals.wake, PollFlags::IN)];
-        let pipes = [
-            self.stdout.as_ref().map(AsFd::as_fd),
-            self.stderr.as_ref().map(AsFd::as_fd),
-        ];
-        for pipe in pipes.iter().flatten() {
-            fds.push(PollFd::from_borrowed_fd(*pipe, PollFlags::IN));
-        }
-        let timeout = Timespec {
-            tv_sec: longest.as_secs() as _,
-            tv_nsec: longest.subsec_nanos() as _,
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut events = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
-        let stdout = self.stdout.is_some() && events.next().unwrap_or(false);
-        let stderr = self.stderr.is_some() && events.next().unwrap_or(false);
-        self.signals.drain();
-        Ok(Ready { stdout, stderr })
+        let held = Some(self.pipes).filter(|pipes| !pipes.are_closed());
+        Ok(Ended { exit, timed_out, held })
     }
 
     fn pass_signals_on(&self) {
@@ -213,7 +212,7 @@ struct Ready {
 }
 
 /// Takes what a pipe has, and goes on while it stops inside a line: so lines of two streams seldom run together.
-fn take<P: Read + AsFd>(pipe: &mut Option<P>, stream: Stream, writer: &mut Writer<'_>) -> io::Result<()> {
+fn take(pipe: &mut Option<File>, stream: Stream, writer: &mut Writer<'_>) -> io::Result<()> {
     for _ in 0..16 {
         let Some(source) = pipe else { return Ok(()) };
         match writer.read_from(stream, source) {
@@ -223,10 +222,7 @@ fn take<P: Read + AsFd>(pipe: &mut Option<P>, stream: Stream, writer: &mut Write
                     return Ok(());
                 }
                 let mut fds = [PollFd::new(source, PollFlags::IN)];
-                let now = Timespec {
-                    tv_sec: 0,
-                    tv_nsec: 0,
-                };
+                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
                 if !matches!(poll(&mut fds, Some(&now)), Ok(1..)) {
                     return Ok(());
                 }
@@ -250,12 +246,9 @@ impl Signals {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let mut flags = Vec::new();
-        for (number, signal) in [
-            (SIGINT, Signal::INT),
-            (SIGTERM, Signal::TERM),
-            (SIGHUP, Signal::HUP),
-            (SIGQUIT, Signal::QUIT),
-        ] {
+        for (number, signal) in
+            [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGQUIT, Signal::QUIT)]
+        {
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(number, flag.clone())?;
             signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;

@@ -4,6 +4,7 @@ pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod grep;
 pub(crate) mod head;
+pub(crate) mod hold;
 pub(crate) mod ls;
 pub(crate) mod put;
 pub(crate) mod read;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Head(args) => head::run(&args, &context),
         Command::Tail(args) => tail::run(&args, &context),
         Command::Grep(args) => grep::run(args, &context),
+        Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
         Command::Verify(args) => verify::run(&args, &context),
@@ -86,14 +88,12 @@ impl Context {
 
     /// The output that is meant by a handle as it was typed.
     pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
-        self.store()
-            .find(text, &self.session)
-            .map_err(|error| match error {
-                forebay::Error::NotFound { .. } => {
-                    CliError::not_there(error.to_string()).hint(self.what_there_is(text))
-                }
-                error => error.into(),
-            })
+        self.store().find(text, &self.session).map_err(|error| match error {
+            forebay::Error::NotFound { .. } => {
+                CliError::not_there(error.to_string()).hint(self.what_there_is(text))
+            }
+            error => error.into(),
+        })
     }
 
     /// What can be asked for instead of an output that is not there.
@@ -103,17 +103,8 @@ impl Context {
             .and_then(|(session, _)| session.parse().ok())
             .unwrap_or(self.session.clone());
         let mut records = self.store().list(&session).unwrap_or_default();
-        let more = if records.len() > 8 {
-            ", … (`forebay ls` lists them all)"
-        } else {
-            ""
-        };
-        let newest: Vec<&str> = records
-            .iter_mut()
-            .rev()
-            .take(8)
-            .map(|record| record.handle.id())
-            .collect();
+        let more = if records.len() > 8 { ", … (`forebay ls` lists them all)" } else { "" };
+        let newest: Vec<&str> = records.iter_mut().rev().take(8).map(|record| record.handle.id()).collect();
         match newest.is_empty() {
             true => {
                 format!("session {session} has no outputs; `forebay ls --all` lists those of all sessions")
@@ -153,11 +144,7 @@ impl Context {
             args.tool.unwrap_or_else(|| tool.to_owned()),
             Timestamp::now(),
         );
-        Ok(Call {
-            server: args.server,
-            args: args.args.or(default_args),
-            ..call
-        })
+        Ok(Call { server: args.server, args: args.args.or(default_args), ..call })
     }
 
     /// Prints what the model gets: the view, or the output by the streams it came by.
@@ -169,12 +156,11 @@ impl Context {
             Some(folded) => print::out(&folded.text),
             None => {
                 let mut written = Ok(());
-                self.store()
-                    .for_each_stretch(output, |stream, bytes| match stream {
-                        forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
-                        forebay::Stream::Stdout => {}
-                        forebay::Stream::Stderr => print::err_bytes(bytes),
-                    })?;
+                self.store().for_each_stretch(output, |stream, bytes| match stream {
+                    forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
+                    forebay::Stream::Stdout => {}
+                    forebay::Stream::Stderr => print::err_bytes(bytes),
+                })?;
                 written
             }
         }
@@ -195,27 +181,20 @@ impl Context {
             "size": reply.size,
             "exit": record.exit.map(forebay::Exit::status),
         });
-        let more = [
-            (
-                "signal",
-                record.exit.and_then(|exit| {
-                    if let forebay::Exit::Signal(n) = exit {
-                        Some(json!(n))
-                    } else {
-                        None
-                    }
-                }),
-            ),
-            (
-                "cut_short",
-                if let forebay::State::CutShort(why) = &record.state {
-                    Some(json!(why))
-                } else {
-                    None
-                },
-            ),
-            ("lost", record.lost.as_ref().map(|lost| json!(lost))),
-        ];
+        let more =
+            [
+                (
+                    "signal",
+                    record.exit.and_then(|exit| {
+                        if let forebay::Exit::Signal(n) = exit { Some(json!(n)) } else { None }
+                    }),
+                ),
+                (
+                    "cut_short",
+                    if let forebay::State::CutShort(why) = &record.state { Some(json!(why)) } else { None },
+                ),
+                ("lost", record.lost.as_ref().map(|lost| json!(lost))),
+            ];
         for (name, field) in more {
             if let (Some(object), Some(field)) = (value.as_object_mut(), field) {
                 object.insert(name.to_owned(), field);

@@ -21,28 +21,16 @@ pub(crate) struct CliError {
 
 impl CliError {
     pub(crate) fn usage(message: impl Into<String>) -> CliError {
-        CliError {
-            message: message.into(),
-            hints: Vec::new(),
-            code: USAGE,
-        }
+        CliError { message: message.into(), hints: Vec::new(), code: USAGE }
     }
 
     pub(crate) fn not_there(message: impl Into<String>) -> CliError {
-        CliError {
-            message: message.into(),
-            hints: Vec::new(),
-            code: NOT_THERE,
-        }
+        CliError { message: message.into(), hints: Vec::new(), code: NOT_THERE }
     }
 
     /// The error of a command that could not be started, with the status a shell would give.
     pub(crate) fn not_run(message: impl Into<String>, code: u8) -> CliError {
-        CliError {
-            message: message.into(),
-            hints: Vec::new(),
-            code,
-        }
+        CliError { message: message.into(), hints: Vec::new(), code }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {
@@ -62,36 +50,23 @@ impl From<forebay::Error> for CliError {
     fn from(error: forebay::Error) -> CliError {
         use forebay::Error;
         let (code, hint) = match &error {
-            Error::BadName {
-                what: "handle" | "output",
-                ..
-            } => (
-                USAGE,
-                Some("`forebay ls` lists the handles of the session".to_owned()),
-            ),
+            Error::BadName { what: "handle" | "output", .. } => {
+                (USAGE, Some("`forebay ls` lists the handles of the session".to_owned()))
+            }
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),
             Error::NotFound { .. } => (NOT_THERE, Some("`forebay ls` lists what there is".to_owned())),
             Error::Ambiguous { .. } => (USAGE, Some("give more characters of the id".to_owned())),
-            Error::Store { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => (
-                STORE,
-                Some("choose another folder with --root or FOREBAY_ROOT".to_owned()),
-            ),
+            Error::Store { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                (STORE, Some("choose another folder with --root or FOREBAY_ROOT".to_owned()))
+            }
             _ => (STORE, None),
         };
-        CliError {
-            message: error.to_string(),
-            hints: hint.into_iter().collect(),
-            code,
-        }
+        CliError { message: error.to_string(), hints: hint.into_iter().collect(), code }
     }
 }
 
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> CliError {
-        CliError {
-            message: error.to_string(),
-            hints: Vec::new(),
-            code: STORE,
-        }
+        CliError { message: error.to_string(), hints: Vec::new(), code: STORE }
     }
 }

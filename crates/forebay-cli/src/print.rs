@@ -39,11 +39,7 @@ pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> Stri
     let width = |text: &str| text.chars().count();
     let widths: Vec<usize> = (0..head.len())
         .map(|column| {
-            rows.iter()
-                .map(|row| width(&row[column]))
-                .chain([width(head[column])])
-                .max()
-                .unwrap_or(0)
+            rows.iter().map(|row| width(&row[column])).chain([width(head[column])]).max().unwrap_or(0)
         })
         .collect();
     let line = |cells: Vec<&str>| -> String {
@@ -59,8 +55,7 @@ pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> Stri
         text.trim_end().to_owned() + "\n"
     };
     let mut text = line(head.to_vec());
-    rows.iter()
-        .for_each(|row| text.push_str(&line(row.iter().map(String::as_str).collect())));
+    rows.iter().for_each(|row| text.push_str(&line(row.iter().map(String::as_str).collect())));
     text
 }
 
@@ -73,11 +68,7 @@ pub(crate) fn bytes(count: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 {
-        format!("{count} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 /// A number with its thousands apart.
@@ -91,12 +82,7 @@ mod tests {
 
     #[test]
     fn bytes_are_said_in_the_unit_that_fits() {
-        let table = [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1536, "1.5 KiB"),
-            (10 << 30, "10.0 GiB"),
-        ];
+        let table = [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (10 << 30, "10.0 GiB")];
         for (count, text) in table {
             assert_eq!(bytes(count), text);
         }

@@ -80,40 +80,26 @@ impl Key {
 
     fn fits(&self, path: &[String]) -> bool {
         self.path.len() == path.len()
-            && self
-                .path
-                .iter()
-                .zip(path)
-                .all(|(own, given)| own == "*" || own == given)
+            && self.path.iter().zip(path).all(|(own, given)| own == "*" || own == given)
     }
 }
 
 impl Layers {
     /// Gathers all layers.
     pub(crate) fn gather(common: &Common, shown: Option<&Shown>) -> Result<Layers, CliError> {
-        let mut layers = vec![Layer {
-            source: Source::BuiltIn,
-            values: built_in()?,
-        }];
+        let mut layers = vec![Layer { source: Source::BuiltIn, values: built_in()? }];
         let files = [user_file(), project_file()];
         for path in files.into_iter().flatten() {
             let text = fs::read_to_string(&path).map_err(|error| {
                 CliError::usage(format!("cannot read the settings {}: {error}", path.display()))
             })?;
-            let values = text
-                .parse()
-                .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
-            layers.push(Layer {
-                source: Source::File(path),
-                values,
-            });
+            let values =
+                text.parse().map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
+            layers.push(Layer { source: Source::File(path), values });
         }
         layers.extend(environment()?);
         if let Some(path) = &common.agent {
-            layers.push(Layer {
-                source: Source::AgentFile(path.clone()),
-                values: front_matter(path)?,
-            });
+            layers.push(Layer { source: Source::AgentFile(path.clone()), values: front_matter(path)? });
         }
         layers.extend(flags(common, shown));
 
@@ -122,18 +108,11 @@ impl Layers {
         }
         let mut merged = Table::new();
         layers.iter().for_each(|layer| merge(&mut merged, &layer.values));
-        let settings: Settings = merged
-            .clone()
-            .try_into()
-            .map_err(|error| misfit(&layers, &error))?;
+        let settings: Settings = merged.clone().try_into().map_err(|error| misfit(&layers, &error))?;
         settings.shown.check().map_err(|error| {
             CliError::from(error).hint("`forebay settings` shows every value and where it came from")
         })?;
-        Ok(Layers {
-            layers,
-            merged,
-            settings,
-        })
+        Ok(Layers { layers, merged, settings })
     }
 
     /// Every value with its key and its source, in the order of the declarations.
@@ -146,16 +125,8 @@ impl Layers {
         leaves
             .into_iter()
             .map(|(path, value)| {
-                let layer = self
-                    .layers
-                    .iter()
-                    .rev()
-                    .find(|layer| get(&layer.values, &path).is_some());
-                (
-                    path.join("."),
-                    value,
-                    layer.map_or(&Source::BuiltIn, |layer| &layer.source),
-                )
+                let layer = self.layers.iter().rev().find(|layer| get(&layer.values, &path).is_some());
+                (path.join("."), value, layer.map_or(&Source::BuiltIn, |layer| &layer.source))
             })
             .collect()
     }
@@ -192,14 +163,8 @@ fn built_in() -> Result<Table, CliError> {
 }
 
 fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let set = env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    set.or_else(|| {
-        env::home_dir()
-            .filter(|home| home.is_absolute())
-            .map(|home| home.join(below_home))
-    })
+    let set = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    set.or_else(|| env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(below_home)))
 }
 
 fn default_root() -> PathBuf {
@@ -213,15 +178,9 @@ fn default_root() -> PathBuf {
 /// The session of the folder we run in: its name, and a hash that keeps folders of the same name apart.
 fn folder_session() -> Session {
     let folder = env::current_dir().unwrap_or_default();
-    let name = folder
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name: String = Session::safe(&name).as_str().chars().take(24).collect();
-    Session::safe(&format!(
-        "{name}-{}",
-        forebay::fingerprint(folder.as_os_str().as_encoded_bytes())
-    ))
+    Session::safe(&format!("{name}-{}", forebay::fingerprint(folder.as_os_str().as_encoded_bytes())))
 }
 
 fn user_file() -> Option<PathBuf> {
@@ -233,9 +192,7 @@ fn user_file() -> Option<PathBuf> {
 /// `forebay.toml` in this folder or the nearest one above it.
 fn project_file() -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
-    here.ancestors()
-        .map(|folder| folder.join("forebay.toml"))
-        .find(|path| path.is_file())
+    here.ancestors().map(|folder| folder.join("forebay.toml")).find(|path| path.is_file())
 }
 
 /// A layer for each variable that sets something.
@@ -244,18 +201,11 @@ fn environment() -> Result<Vec<Layer>, CliError> {
     let mut add = |name: &str, path: &[String], value: Value| {
         let mut values = Table::new();
         set(&mut values, path, value);
-        layers.push(Layer {
-            source: Source::Environment(name.to_owned()),
-            values,
-        });
+        layers.push(Layer { source: Source::Environment(name.to_owned()), values });
     };
     let list = |text: &str| {
         Value::Array(
-            text.split(',')
-                .map(str::trim)
-                .filter(|part| !part.is_empty())
-                .map(Value::from)
-                .collect(),
+            text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect(),
         )
     };
     if let Ok(tools) = env::var("TOOL_RESULT_BYPASS_TOOLS") {
@@ -316,11 +266,7 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
     for (key, value) in yaml.as_object().into_iter().flatten() {
         match value.as_object() {
             Some(inner) if key == "toolOutput" => {
-                found.extend(
-                    inner
-                        .iter()
-                        .map(|(name, value)| (format!("{key}.{name}"), value.clone())),
-                );
+                found.extend(inner.iter().map(|(name, value)| (format!("{key}.{name}"), value.clone())));
             }
             _ if key == "toolResponseMaxBytes" || key == "toolOutput" => {
                 found.push((key.clone(), value.clone()))
@@ -332,9 +278,7 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
     for (key, value) in found {
         let Some((_, path)) = FRONT_MATTER.iter().find(|(name, _)| *name == key) else {
             let nearest = nearest(&key, FRONT_MATTER.iter().map(|(name, _)| (*name).to_owned()));
-            return Err(wrong(format!(
-                "there is no setting {key}; did you mean {nearest}?"
-            )));
+            return Err(wrong(format!("there is no setting {key}; did you mean {nearest}?")));
         };
         let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
         let value = match value {
@@ -358,23 +302,13 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
     let mut add = |flag: &'static str, pairs: &[(&[&str], Value)]| {
         let mut values = Table::new();
         for (path, value) in pairs {
-            set(
-                &mut values,
-                &path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>(),
-                value.clone(),
-            );
+            set(&mut values, &path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>(), value.clone());
         }
-        layers.push(Layer {
-            source: Source::Flag(flag),
-            values,
-        });
+        layers.push(Layer { source: Source::Flag(flag), values });
     };
     let number = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
     if let Some(root) = &common.root {
-        add(
-            "--root",
-            &[(&["root"], Value::String(root.display().to_string()))],
-        );
+        add("--root", &[(&["root"], Value::String(root.display().to_string()))]);
     }
     if let Some(session) = &common.session {
         add("--session", &[(&["session"], Value::String(session.clone()))]);
@@ -394,10 +328,7 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
     if let Some(bytes) = shown.and_then(|shown| shown.tool_response_max_bytes) {
         add(
             "--tool-response-max-bytes",
-            &[
-                (&["handle", "max_bytes"], number(bytes)),
-                (&["preset"], Value::from("handle")),
-            ],
+            &[(&["handle", "max_bytes"], number(bytes)), (&["preset"], Value::from("handle"))],
         );
     }
     if let Some(preset) = shown.and_then(|shown| shown.preset) {
@@ -435,9 +366,7 @@ fn check_keys(layer: &Layer) -> Result<(), CliError> {
 }
 
 fn nearest(wrong: &str, right: impl Iterator<Item = String>) -> String {
-    right
-        .min_by_key(|name| strsim::damerau_levenshtein(name, wrong))
-        .unwrap_or_default()
+    right.min_by_key(|name| strsim::damerau_levenshtein(name, wrong)).unwrap_or_default()
 }
 
 /// Every setting there is, from the declarations.
@@ -460,10 +389,7 @@ fn walk(
     };
     let doc = text(node, "description").unwrap_or_else(|| doc.to_owned());
     if let Some(reference) = text(node, "$ref") {
-        let target = root
-            .pointer(reference.trim_start_matches('#'))
-            .cloned()
-            .unwrap_or_default();
+        let target = root.pointer(reference.trim_start_matches('#')).cloned().unwrap_or_default();
         return walk(root, &target, path, &doc, keys);
     }
     let properties = node.get("properties").and_then(|value| value.as_object());
@@ -478,18 +404,12 @@ fn walk(
         path.pop();
     } else if properties.is_none() {
         let kind = match node.get("type") {
-            Some(serde_json::Value::Array(kinds)) => kinds
-                .first()
-                .and_then(|kind| kind.as_str())
-                .unwrap_or_default()
-                .to_owned(),
+            Some(serde_json::Value::Array(kinds)) => {
+                kinds.first().and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
+            }
             _ => text(node, "type").unwrap_or_default(),
         };
-        keys.push(Key {
-            path: path.clone(),
-            doc,
-            kind,
-        });
+        keys.push(Key { path: path.clone(), doc, kind });
     }
 }
 
@@ -521,9 +441,7 @@ fn set(table: &mut Table, path: &[String], value: Value) {
         table.insert(name.clone(), value);
         return;
     }
-    let inner = table
-        .entry(name.clone())
-        .or_insert_with(|| Value::Table(Table::new()));
+    let inner = table.entry(name.clone()).or_insert_with(|| Value::Table(Table::new()));
     if let Value::Table(inner) = inner {
         set(inner, rest, value);
     }

@@ -29,15 +29,7 @@ pub struct Call {
 impl Call {
     /// A call of `tool` with no arguments and no server.
     pub fn new(session: Session, id: impl Into<String>, tool: impl Into<String>, at: Timestamp) -> Call {
-        Call {
-            session,
-            id: id.into(),
-            tool: tool.into(),
-            server: None,
-            args: None,
-            at,
-            terminal: false,
-        }
+        Call { session, id: id.into(), tool: tool.into(), server: None, args: None, at, terminal: false }
     }
 
     /// `<server>/<tool>`, or the tool alone.
@@ -51,9 +43,7 @@ impl Call {
     /// One argument as text, under the first of `names` that is there.
     pub fn argument(&self, names: &[&str]) -> Option<String> {
         let args: serde_json::Value = serde_json::from_str(self.args.as_deref()?).ok()?;
-        names
-            .iter()
-            .find_map(|name| args.get(name)?.as_str().map(str::to_owned))
+        names.iter().find_map(|name| args.get(name)?.as_str().map(str::to_owned))
     }
 
     /// The handle that an output of this call would like to have.

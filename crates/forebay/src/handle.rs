@@ -39,10 +39,7 @@ impl FromStr for Session {
     fn from_str(name: &str) -> Result<Session> {
         match is_name(name, |c| c == '.') {
             true => Ok(Session(name.to_owned())),
-            false => Err(Error::BadName {
-                what: "session",
-                name: shown(name),
-            }),
+            false => Err(Error::BadName { what: "session", name: shown(name) }),
         }
     }
 }
@@ -86,14 +83,8 @@ impl Handle {
     /// The handle of an output of `session`. The id is made of letters, digits, `_` and `-`.
     pub fn new(session: Session, id: &str) -> Result<Handle> {
         match is_name(id, |_| false) {
-            true => Ok(Handle {
-                session,
-                id: id.to_owned(),
-            }),
-            false => Err(Error::BadName {
-                what: "output",
-                name: shown(id),
-            }),
+            true => Ok(Handle { session, id: id.to_owned() }),
+            false => Err(Error::BadName { what: "output", name: shown(id) }),
         }
     }
 
@@ -123,10 +114,7 @@ impl FromStr for Handle {
     fn from_str(text: &str) -> Result<Handle> {
         match text.split_once('/') {
             Some((session, id)) => Handle::new(session.parse()?, id),
-            None => Err(Error::BadName {
-                what: "handle",
-                name: shown(text),
-            }),
+            None => Err(Error::BadName { what: "handle", name: shown(text) }),
         }
     }
 }
@@ -162,10 +150,7 @@ const SHOWN: usize = 8;
 /// An id that no other output has, from 128 random bits.
 pub fn fresh_id(random: [u8; 16]) -> String {
     let bits = u128::from_be_bytes(random);
-    (0..FRESH)
-        .rev()
-        .map(|i| char::from(ALPHABET[(bits >> (i * 5)) as usize % 32]))
-        .collect()
+    (0..FRESH).rev().map(|i| char::from(ALPHABET[(bits >> (i * 5)) as usize % 32])).collect()
 }
 
 /// Eight characters that tell names apart which would otherwise become the same.
@@ -192,20 +177,9 @@ fn safe_name(name: &str, fallback: &str, also: impl Fn(char) -> bool + Copy) -> 
     if is_name(name, also) {
         return name.to_owned();
     }
-    let kept: String = name
-        .chars()
-        .map(|c| if allowed(c, also) { c } else { '-' })
-        .collect();
-    let kept: String = kept
-        .trim_start_matches(['-', '.'])
-        .chars()
-        .take(LONGEST / 2)
-        .collect();
-    format!(
-        "{}-{}",
-        if kept.is_empty() { fallback } else { &kept },
-        fingerprint(name.as_bytes())
-    )
+    let kept: String = name.chars().map(|c| if allowed(c, also) { c } else { '-' }).collect();
+    let kept: String = kept.trim_start_matches(['-', '.']).chars().take(LONGEST / 2).collect();
+    format!("{}-{}", if kept.is_empty() { fallback } else { &kept }, fingerprint(name.as_bytes()))
 }
 
 /// A name as an error repeats it: cut, and without characters that would act on a terminal.
@@ -225,39 +199,19 @@ mod tests {
     #[test]
     fn names_that_could_lead_elsewhere_are_refused() {
         let long = "x".repeat(129);
-        let names = [
-            "",
-            "..",
-            ".",
-            ".x",
-            "a/b",
-            "a/../b",
-            "/etc/passwd",
-            "a b",
-            "a\0b",
-            "a\nb",
-            "-x",
-            "é",
-            &long,
-        ];
+        let names =
+            ["", "..", ".", ".x", "a/b", "a/../b", "/etc/passwd", "a b", "a\0b", "a\nb", "-x", "é", &long];
         for name in names {
             assert!(name.parse::<Session>().is_err(), "{name:?}");
             assert!(format!("s/{name}").parse::<Handle>().is_err(), "{name:?}");
         }
-        assert!(
-            "s/a.b".parse::<Handle>().is_err(),
-            "an id has no dot: endings are the store's"
-        );
+        assert!("s/a.b".parse::<Handle>().is_err(), "an id has no dot: endings are the store's");
         assert!("no-slash".parse::<Handle>().is_err());
     }
 
     #[test]
     fn an_error_does_not_repeat_a_huge_or_hostile_name() {
-        let text = "\x1b[31m"
-            .repeat(2_000)
-            .parse::<Session>()
-            .unwrap_err()
-            .to_string();
+        let text = "\x1b[31m".repeat(2_000).parse::<Session>().unwrap_err().to_string();
         assert!(text.len() < 600 && !text.contains('\x1b'), "{text}");
     }
 
@@ -274,10 +228,7 @@ mod tests {
         assert_eq!(fresh.len(), 26);
         let short = Handle::new(Session::safe("s"), &fresh).unwrap().short();
         assert_eq!(short, format!("s/{}", &fresh[..8]));
-        assert_eq!(
-            Handle::new(Session::safe("s"), "toolu_01AbC").unwrap().short(),
-            "s/toolu_01AbC"
-        );
+        assert_eq!(Handle::new(Session::safe("s"), "toolu_01AbC").unwrap().short(), "s/toolu_01AbC");
     }
 
     proptest! {

@@ -84,10 +84,7 @@ pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read) -> Result<Out
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 let why = format!("reading the output failed: {error}");
-                return Ok(writer.finish(End {
-                    exit: None,
-                    cut_short: Some(why),
-                }));
+                return Ok(writer.finish(End { exit: None, cut_short: Some(why) }));
             }
         }
     }
@@ -117,30 +114,21 @@ pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: R
         let given = Given {
             view: view.clone(),
             text: String::from_utf8_lossy(&text).into_owned(),
+            growing: output.is_growing(),
         };
         let _ =
             serde_json::to_vec(&given).map(|json| store.attach(&output.record().handle, Part::View, &json));
     }
-    Ok(Reply {
-        size,
-        folded: Some(Folded { reason, view, text }),
-    })
+    Ok(Reply { size, folded: Some(Folded { reason, view, text }) })
 }
 
 /// The size, with the tokens counted exactly where an upper bound cannot tell whether they fit.
 fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
     let size = output.record().size;
     let unsure = limits::token_limit(limits, room).filter(|&limit| !size.tokens_exact && size.tokens > limit);
-    let counted = unsure
-        .map(|limit| output.tokens_up_to(limit))
-        .transpose()?
-        .flatten();
+    let counted = unsure.map(|limit| output.tokens_up_to(limit)).transpose()?.flatten();
     Ok(match counted {
-        Some(tokens) => Size {
-            tokens,
-            tokens_exact: true,
-            ..size
-        },
+        Some(tokens) => Size { tokens, tokens_exact: true, ..size },
         None => size,
     })
 }
@@ -152,6 +140,9 @@ pub struct Given {
     pub view: View,
     /// The printed text; what is not UTF-8 stands as U+FFFD.
     pub text: String,
+    /// Whether the output went on growing afterwards, so that the view is of its beginning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub growing: bool,
 }
 
 impl Given {
@@ -164,9 +155,7 @@ impl Given {
             return Ok(None);
         }
         part.read_at(0, &mut text).map_err(cannot())?;
-        serde_json::from_slice(&text)
-            .map(Some)
-            .map_err(|error| cannot()(error.into()))
+        serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
     }
 }
 
@@ -179,6 +168,7 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
     }
     let mut faults = view::verify_record(&output)?;
     if let Some(given) = Given::of(store, handle)? {
+        let output = if given.growing { output.until(given.view.total())? } else { output };
         faults.extend(view::verify_text(&given.view, &output, &given.text)?);
     }
     Ok(faults)

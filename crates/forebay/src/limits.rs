@@ -42,11 +42,7 @@ impl Budget {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        Budget {
-            tokens: self.tokens.min(other.tokens),
-            bytes: self.bytes.min(other.bytes),
-            lines,
-        }
+        Budget { tokens: self.tokens.min(other.tokens), bytes: self.bytes.min(other.bytes), lines }
     }
 
     /// Whether a text keeps to it.
@@ -141,51 +137,19 @@ mod tests {
 
     #[test]
     fn the_strongest_reason_wins() {
-        let size = Size {
-            bytes: 20_000,
-            characters: 20_000,
-            lines: 100,
-            tokens: 5_000,
-            ..Size::default()
-        };
-        let limits = |bytes, tokens| Limits {
-            bytes,
-            tokens,
-            ..Limits::default()
-        };
+        let size = Size { bytes: 20_000, characters: 20_000, lines: 100, tokens: 5_000, ..Size::default() };
+        let limits = |bytes, tokens| Limits { bytes, tokens, ..Limits::default() };
         let table = [
             (limits(None, None), Room::Unknown, None),
             (limits(Some(20_000), Some(5_000)), Room::Tokens(5_000), None),
             (limits(Some(19_999), None), Room::Unknown, Some(Reason::SizeCap)),
-            (
-                limits(None, Some(4_999)),
-                Room::Unknown,
-                Some(Reason::TokenBudget),
-            ),
+            (limits(None, Some(4_999)), Room::Unknown, Some(Reason::TokenBudget)),
             (limits(None, None), Room::Tokens(4_999), Some(Reason::TokenBudget)),
             (limits(Some(1), Some(1)), Room::Tokens(1), Some(Reason::SizeCap)),
-            (
-                limits(Some(1), Some(1)),
-                Room::NotReserved,
-                Some(Reason::ReserveFailed),
-            ),
+            (limits(Some(1), Some(1)), Room::NotReserved, Some(Reason::ReserveFailed)),
             (limits(Some(0), None), Room::Unknown, Some(Reason::SizeCap)),
-            (
-                Limits {
-                    lines: Some(99),
-                    ..Limits::default()
-                },
-                Room::Unknown,
-                Some(Reason::SizeCap),
-            ),
-            (
-                Limits {
-                    characters: Some(19_999),
-                    ..Limits::default()
-                },
-                Room::Unknown,
-                Some(Reason::SizeCap),
-            ),
+            (Limits { lines: Some(99), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
+            (Limits { characters: Some(19_999), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
         ];
         for (limits, room, expected) in table {
             assert_eq!(decide(&size, &limits, room), expected, "{limits:?} {room:?}");
@@ -194,10 +158,7 @@ mod tests {
 
     #[test]
     fn nothing_is_never_too_much() {
-        let limits = Limits {
-            bytes: Some(0),
-            ..Limits::default()
-        };
+        let limits = Limits { bytes: Some(0), ..Limits::default() };
         assert_eq!(decide(&Size::default(), &limits, Room::NotReserved), None);
     }
 }

@@ -3,8 +3,8 @@
 //! Everything that reads an output (folds, queries, verification) reads it through [`Output`], a range at a
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
-use crate::size::STRIDE;
-use crate::{Error, Record, Result, State, Stream, tokens};
+use crate::size::{Measure, Measured, STRIDE};
+use crate::{Error, Exit, Record, Result, State, Stream, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{io, ops::Range, path::PathBuf};
 
@@ -29,10 +29,7 @@ impl ReadAt for Vec<u8> {
 
 /// Copies what there is of `bytes` from `offset` on into `buffer`.
 pub(crate) fn copy_at(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
-    let rest = usize::try_from(offset)
-        .ok()
-        .and_then(|at| bytes.get(at..))
-        .unwrap_or_default();
+    let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
     let length = rest.len().min(buffer.len());
     buffer[..length].copy_from_slice(&rest[..length]);
     length
@@ -67,25 +64,32 @@ impl Output {
         index: Box<dyn ReadAt>,
         path: Option<PathBuf>,
     ) -> Result<Output> {
-        let length = bytes
-            .size()
-            .map_err(Error::store(format!("read {}", record.handle)))?;
-        Ok(Output {
-            record,
-            bytes,
-            index,
-            path,
-            length,
-            lost: length..length,
-            stretches: None,
-            spoken: None,
-        })
+        let length = bytes.size().map_err(Error::store(format!("read {}", record.handle)))?;
+        Ok(Output { record, bytes, index, path, length, lost: length..length, stretches: None, spoken: None })
     }
 
     /// The same output, with a hole where bytes could not be kept.
     pub(crate) fn with_lost(mut self, lost: Range<u64>) -> Output {
         self.lost = lost;
         self
+    }
+
+    /// The same output while it grows, with what was measured of it so far.
+    pub(crate) fn while_growing(mut self, measured: &Measured, exit: Option<Exit>) -> Output {
+        self.record.size = measured.size;
+        self.record.kind = measured.kind;
+        self.record.exit = exit;
+        self.length = measured.size.bytes;
+        self
+    }
+
+    /// The same output as it was when it had only `length` bytes.
+    pub(crate) fn until(mut self, length: u64) -> Result<Output> {
+        let mut measure = Measure::default();
+        self.for_each_block(0..length.min(self.length), |_, block| measure.update(block))?;
+        self.record.size = measure.finish().size;
+        self.length = self.record.size.bytes;
+        Ok(self)
     }
 
     /// The same output, with the stretches of its streams at hand.
@@ -95,10 +99,7 @@ impl Output {
 
     /// The same output, with the places that speak of errors at hand.
     pub(crate) fn with_spoken(self, spoken: Vec<u64>) -> Output {
-        Output {
-            spoken: Some(spoken),
-            ..self
-        }
+        Output { spoken: Some(spoken), ..self }
     }
 
     /// Places in lines that speak of errors, where they are at hand.
@@ -153,9 +154,8 @@ impl Output {
 
     /// Fills `buffer` from `offset` on, as far as there are bytes.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        let length = usize::try_from(self.length.saturating_sub(offset))
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let length =
+            usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
         read_full(&*self.bytes, offset, &mut buffer[..length])
             .map_err(Error::store(format!("read {}", self.record.handle)))
     }
@@ -165,9 +165,7 @@ impl Output {
         let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK))];
         let mut at = range.start;
         while at < range.end {
-            let wanted = buffer
-                .len()
-                .min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
+            let wanted = buffer.len().min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
             let read = self.fill(at, &mut buffer[..wanted])?;
             if read == 0 {
                 break;
@@ -279,29 +277,24 @@ impl Output {
     /// Tokens of the whole output and whether the number is exact: beyond 16 MiB it is the bound.
     pub fn tokens(&self) -> Result<(u64, bool)> {
         match self.length <= COUNTED_WHOLE {
-            true => Ok((
-                self.tokens_up_to(u64::MAX)?.unwrap_or(self.record.size.tokens),
-                true,
-            )),
+            true => Ok((self.tokens_up_to(u64::MAX)?.unwrap_or(self.record.size.tokens), true)),
             false => Ok((self.record.size.tokens, self.record.size.tokens_exact)),
         }
     }
 
     fn entries(&self) -> Result<u64> {
-        let size = self.index.size().map_err(Error::store(format!(
-            "read the line index of {}",
-            self.record.handle
-        )))?;
+        let size = self
+            .index
+            .size()
+            .map_err(Error::store(format!("read the line index of {}", self.record.handle)))?;
         // Bytes that came after this output was opened may have entries already.
         Ok((size / 8).min(self.length / STRIDE))
     }
 
     fn entry(&self, number: u64) -> Result<u64> {
         let mut eight = [0; 8];
-        read_full(&*self.index, number * 8, &mut eight).map_err(Error::store(format!(
-            "read the line index of {}",
-            self.record.handle
-        )))?;
+        read_full(&*self.index, number * 8, &mut eight)
+            .map_err(Error::store(format!("read the line index of {}", self.record.handle)))?;
         Ok(u64::from_le_bytes(eight))
     }
 }
@@ -339,10 +332,7 @@ mod tests {
         for number in [0, 1, 9_999, 150_000, 199_999] {
             let start = output.line_start(number).unwrap();
             let line = output.read(start..start + 40).unwrap();
-            assert!(
-                line.starts_with(format!("line {}\n", number + 1).as_bytes()),
-                "{number}"
-            );
+            assert!(line.starts_with(format!("line {}\n", number + 1).as_bytes()), "{number}");
             assert_eq!(output.newlines_before(start).unwrap(), number);
         }
         assert_eq!(output.line_start(200_000).unwrap(), output.len());

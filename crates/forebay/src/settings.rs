@@ -180,10 +180,7 @@ pub struct Extract {
 }
 
 impl Default for Settings {
-    #[expect(
-        clippy::expect_used,
-        reason = "the file is part of the program, and a test reads it"
-    )]
+    #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
     fn default() -> Settings {
         toml::from_str(DEFAULT).expect("default.toml has every setting")
     }
@@ -195,15 +192,10 @@ impl Settings {
         let wrong = |text: String| Err(Error::BadSetting(text));
         let ratio = |key: &str, ratio: f64| match (0.0..=1.0).contains(&ratio) {
             true => Ok(()),
-            false => Err(Error::BadSetting(format!(
-                "{key} is a share from 0 to 1, not {ratio}"
-            ))),
+            false => Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}"))),
         };
         if self.handle.max_bytes > 1_000_000 {
-            return wrong(format!(
-                "handle.max_bytes is at most 1000000, not {}",
-                self.handle.max_bytes
-            ));
+            return wrong(format!("handle.max_bytes is at most 1000000, not {}", self.handle.max_bytes));
         }
         if self.extract.overlap_percent > 50 {
             return wrong(format!(
@@ -212,16 +204,11 @@ impl Settings {
             ));
         }
         if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {
-            return wrong(format!(
-                "extract.models has {model:?}, and a model is provider/model"
-            ));
+            return wrong(format!("extract.models has {model:?}, and a model is provider/model"));
         }
         ratio("head_tail.head_ratio", self.head_tail.head_ratio)?;
         for (tool, limits) in &self.head_tail.tools {
-            ratio(
-                &format!("head_tail.tools.{tool}.head_ratio"),
-                limits.head_ratio.unwrap_or_default(),
-            )?;
+            ratio(&format!("head_tail.tools.{tool}.head_ratio"), limits.head_ratio.unwrap_or_default())?;
         }
         let limits = self.recovery.tools.values().chain([&self.recovery.other]);
         let least = limits.map(|limit| limit.characters).min().unwrap_or(u64::MAX);
@@ -251,17 +238,10 @@ impl Settings {
                 ..Limits::default()
             },
             Preset::Handle if !self.handle.enabled => Limits::default(),
-            Preset::Handle => Limits {
-                bytes: Some(self.handle.max_bytes),
-                ..Limits::default()
-            },
+            Preset::Handle => Limits { bytes: Some(self.handle.max_bytes), ..Limits::default() },
             Preset::HeadTail => {
                 let limits = self.head_tail.of(tool);
-                Limits {
-                    characters: Some(limits.characters),
-                    lines: Some(limits.lines),
-                    ..Limits::default()
-                }
+                Limits { characters: Some(limits.characters), lines: Some(limits.lines), ..Limits::default() }
             }
             Preset::Materialize => Limits {
                 characters: Some(self.materialize.max_inline_chars),
@@ -269,13 +249,7 @@ impl Settings {
                 ..Limits::default()
             },
             Preset::Recovery => Limits {
-                characters: Some(
-                    self.recovery
-                        .tools
-                        .get(tool)
-                        .unwrap_or(&self.recovery.other)
-                        .characters,
-                ),
+                characters: Some(self.recovery.tools.get(tool).unwrap_or(&self.recovery.other).characters),
                 ..Limits::default()
             },
         }
@@ -290,18 +264,14 @@ impl Settings {
             Preset::Recovery => self.recovery.tools.keys().map(String::as_str).collect(),
             Preset::Handle | Preset::Materialize => Vec::new(),
         };
-        tools
-            .into_iter()
-            .chain([""])
-            .map(|tool| self.limits(tool))
-            .fold(self.excerpt, |budget, limits| {
-                let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
-                budget.min(Budget {
-                    tokens: positive(limits.tokens),
-                    bytes: positive(limits.bytes).min(positive(limits.characters)),
-                    lines: limits.lines,
-                })
+        tools.into_iter().chain([""]).map(|tool| self.limits(tool)).fold(self.excerpt, |budget, limits| {
+            let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
+            budget.min(Budget {
+                tokens: positive(limits.tokens),
+                bytes: positive(limits.bytes).min(positive(limits.characters)),
+                lines: limits.lines,
             })
+        })
     }
 }
 
@@ -324,10 +294,7 @@ mod tests {
 
     #[test]
     fn the_thresholds_are_those_of_the_systems_the_presets_come_from() {
-        let with = |preset| Settings {
-            preset,
-            ..Settings::default()
-        };
+        let with = |preset| Settings { preset, ..Settings::default() };
         let head_tail = |tool| {
             let limits = with(Preset::HeadTail).limits(tool);
             (limits.characters.unwrap(), limits.lines.unwrap())
@@ -339,23 +306,13 @@ mod tests {
         assert_eq!(head_tail("anything_else"), (20_000, 200));
         let recovery = |tool| with(Preset::Recovery).limits(tool).characters.unwrap();
         assert_eq!(
-            [
-                "read_file",
-                "grep_content",
-                "execute_shell",
-                "glob_files",
-                "other"
-            ]
-            .map(recovery),
+            ["read_file", "grep_content", "execute_shell", "glob_files", "other"].map(recovery),
             [3_500; 5]
         );
         assert_eq!((recovery("web_search"), recovery("web_fetch")), (4_000, 5_000));
         assert_eq!(with(Preset::Handle).limits("x").bytes, Some(12_288));
         let materialize = with(Preset::Materialize).limits("x");
-        assert_eq!(
-            (materialize.characters, materialize.bytes),
-            (Some(4_000), Some(16_384))
-        );
+        assert_eq!((materialize.characters, materialize.bytes), (Some(4_000), Some(16_384)));
     }
 
     #[test]
@@ -368,25 +325,13 @@ mod tests {
         );
         let mut settings = Settings::default();
         settings.recovery.other.characters = 2_000;
-        assert!(
-            settings
-                .check()
-                .unwrap_err()
-                .to_string()
-                .contains("cutting must save something")
-        );
+        assert!(settings.check().unwrap_err().to_string().contains("cutting must save something"));
         let mut settings = Settings::default();
         settings.head_tail.head_ratio = 1.5;
         assert!(settings.check().unwrap_err().to_string().contains("from 0 to 1"));
         let mut settings = Settings::default();
         settings.extract.models = vec!["gpt".into()];
-        assert!(
-            settings
-                .check()
-                .unwrap_err()
-                .to_string()
-                .contains("provider/model")
-        );
+        assert!(settings.check().unwrap_err().to_string().contains("provider/model"));
     }
 
     #[test]
@@ -408,51 +353,27 @@ mod tests {
             (None, "plainer", false),
         ];
         for (server, tool, expected) in table {
-            assert_eq!(
-                settings.bypasses(&call(server, tool)),
-                expected,
-                "{server:?} {tool}"
-            );
+            assert_eq!(settings.bypasses(&call(server, tool)), expected, "{server:?} {tool}");
         }
     }
 
     #[test]
     fn an_excerpt_is_never_larger_than_what_passes_untouched() {
-        for preset in [
-            Preset::Digest,
-            Preset::Handle,
-            Preset::HeadTail,
-            Preset::Materialize,
-            Preset::Recovery,
-        ] {
+        for preset in
+            [Preset::Digest, Preset::Handle, Preset::HeadTail, Preset::Materialize, Preset::Recovery]
+        {
             let settings = Settings {
                 preset,
-                excerpt: Budget {
-                    tokens: 90_000,
-                    bytes: 900_000,
-                    lines: None,
-                },
+                excerpt: Budget { tokens: 90_000, bytes: 900_000, lines: None },
                 ..Settings::default()
             };
             let budget = settings.excerpt_budget();
             for tool in ["read_file", "list_directory", "web_fetch", "other"] {
                 let limits = settings.limits(tool);
-                assert!(
-                    limits.tokens.is_none_or(|limit| budget.tokens <= limit),
-                    "{preset:?}"
-                );
-                assert!(
-                    limits.bytes.is_none_or(|limit| budget.bytes <= limit),
-                    "{preset:?}"
-                );
-                assert!(
-                    limits.characters.is_none_or(|limit| budget.bytes <= limit),
-                    "{preset:?}"
-                );
-                assert!(
-                    limits.lines.is_none_or(|limit| budget.lines.unwrap() <= limit),
-                    "{preset:?}"
-                );
+                assert!(limits.tokens.is_none_or(|limit| budget.tokens <= limit), "{preset:?}");
+                assert!(limits.bytes.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
+                assert!(limits.characters.is_none_or(|limit| budget.bytes <= limit), "{preset:?}");
+                assert!(limits.lines.is_none_or(|limit| budget.lines.unwrap() <= limit), "{preset:?}");
             }
         }
     }

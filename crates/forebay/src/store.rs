@@ -78,6 +78,11 @@ pub trait Sink: Send {
 
     /// Ends the output: from now on it is what `record` says.
     fn finish(self: Box<Self>, record: &Record) -> Result<()>;
+
+    /// Gives up the file that takes the bytes, where there is one, so that another process can go on with it.
+    fn into_file(self: Box<Self>) -> Option<std::fs::File> {
+        None
+    }
 }
 
 impl dyn Store + '_ {
@@ -103,9 +108,7 @@ impl dyn Store + '_ {
             output.for_each_block(range, |_, block| take(stream, block))
         };
         if let Some(stretches) = output.stretches() {
-            stretches
-                .iter()
-                .try_for_each(|&(end, stream)| show(end, stream))?;
+            stretches.iter().try_for_each(|&(end, stream)| show(end, stream))?;
         } else {
             let handle = &output.record().handle;
             let part = self.open_part(handle, Part::Streams)?;
@@ -136,9 +139,7 @@ impl dyn Store + '_ {
         if self.record(&handle).is_ok() {
             return Ok(handle);
         }
-        let not_found = || Error::NotFound {
-            wanted: handle.to_string(),
-        };
+        let not_found = || Error::NotFound { wanted: handle.to_string() };
         if handle.id().len() < SHORTEST_PREFIX {
             return Err(not_found());
         }
@@ -148,10 +149,7 @@ impl dyn Store + '_ {
             1 => Handle::new(handle.session().clone(), &ids.remove(0)),
             _ => {
                 ids.truncate(5);
-                Err(Error::Ambiguous {
-                    prefix: handle.to_string(),
-                    ids,
-                })
+                Err(Error::Ambiguous { prefix: handle.to_string(), ids })
             }
         }
     }

@@ -110,18 +110,8 @@ impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked {
-            total,
-            pieces,
-            wording,
-            opening,
-            closing,
-        } = unchecked;
-        Ok(View {
-            opening,
-            closing,
-            ..View::new(total, pieces, wording)?
-        })
+        let Unchecked { total, pieces, wording, opening, closing } = unchecked;
+        Ok(View { opening, closing, ..View::new(total, pieces, wording)? })
     }
 }
 
@@ -132,22 +122,14 @@ impl View {
         for piece in &pieces {
             let range = piece.range();
             if range.start != at || range.end <= range.start {
-                return Err(Error::NotAView(format!(
-                    "byte {at} is followed by the piece {range:?}"
-                )));
+                return Err(Error::NotAView(format!("byte {at} is followed by the piece {range:?}")));
             }
             at = range.end;
         }
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        Ok(View {
-            total,
-            pieces,
-            wording,
-            opening: String::new(),
-            closing: String::new(),
-        })
+        Ok(View { total, pieces, wording, opening: String::new(), closing: String::new() })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.
@@ -193,11 +175,12 @@ impl View {
 
     /// The same view, with a text before and behind it.
     pub(crate) fn framed(self, opening: impl Into<String>, closing: impl Into<String>) -> View {
-        View {
-            opening: opening.into(),
-            closing: closing.into(),
-            ..self
-        }
+        View { opening: opening.into(), closing: closing.into(), ..self }
+    }
+
+    /// How many bytes the output had.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// The pieces, in the order of the output.
@@ -258,22 +241,14 @@ mod tests {
             vec![verbatim(0..4), verbatim(4..4), verbatim(4..10)],
             vec![verbatim(0..11)],
         ] {
-            assert!(
-                matches!(view(10, pieces.clone()), Err(Error::NotAView(_))),
-                "{pieces:?}"
-            );
+            assert!(matches!(view(10, pieces.clone()), Err(Error::NotAView(_))), "{pieces:?}");
         }
     }
 
     #[test]
     fn a_written_view_that_does_not_tile_is_refused_when_it_is_read() {
         let written = r#"{"total":10,"pieces":[{"verbatim":{"start":0,"end":9}}],"wording":"commands","opening":"","closing":""}"#;
-        assert!(
-            serde_json::from_str::<View>(written)
-                .unwrap_err()
-                .to_string()
-                .contains("byte 9 of 10")
-        );
+        assert!(serde_json::from_str::<View>(written).unwrap_err().to_string().contains("byte 9 of 10"));
     }
 
     proptest! {

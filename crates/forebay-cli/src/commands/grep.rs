@@ -45,10 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let pattern = args
-        .pattern
-        .or(args.pattern_flag)
-        .ok_or_else(|| CliError::usage("no pattern"))?;
+    let pattern = args.pattern.or(args.pattern_flag).ok_or_else(|| CliError::usage("no pattern"))?;
     let query = Grep {
         pattern,
         ignore_case: args.ignore_case,

@@ -33,18 +33,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             print::json(&record_json(record, context))?;
         }
     } else if records.is_empty() {
-        let hint = if args.all {
-            ""
-        } else {
-            "; `forebay ls --all` looks in all sessions"
-        };
+        let hint = if args.all { "" } else { "; `forebay ls --all` looks in all sessions" };
         print::err(&format!(
             "nothing is kept in {}{hint}\n",
-            if args.all {
-                "any session".to_owned()
-            } else {
-                format!("session {}", context.session)
-            }
+            if args.all { "any session".to_owned() } else { format!("session {}", context.session) }
         ));
     } else {
         print::out(listing(&records).as_bytes())?;
@@ -73,11 +65,7 @@ fn listing(records: &[Record]) -> String {
                 record.handle.short(),
                 record.call.full_name(),
                 print::bytes(record.size.bytes),
-                if record.state == State::Growing {
-                    "…".into()
-                } else {
-                    grouped(record.size.lines)
-                },
+                if record.state == State::Growing { "…".into() } else { grouped(record.size.lines) },
                 record.kind.to_string(),
                 ended(record),
                 age(record.call.at),
@@ -86,11 +74,7 @@ fn listing(records: &[Record]) -> String {
         })
         .collect();
     let right = [false, false, true, true, false, false, true, false];
-    print::table(
-        &["HANDLE", "TOOL", "SIZE", "LINES", "KIND", "STATE", "AGE", "CALL"],
-        &right,
-        &rows,
-    )
+    print::table(&["HANDLE", "TOOL", "SIZE", "LINES", "KIND", "STATE", "AGE", "CALL"], &right, &rows)
 }
 
 /// How it ended, in a word or two.
@@ -115,19 +99,7 @@ fn age(at: Timestamp) -> String {
 
 /// What was called, as far as a line has room for it.
 fn shortened(record: &Record) -> String {
-    let text = record
-        .call
-        .argument(&["command"])
-        .or_else(|| record.call.args.clone())
-        .unwrap_or_default();
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(48)
-        .collect();
-    if line.chars().count() < text.chars().count() {
-        format!("{line}…")
-    } else {
-        line
-    }
+    let text = record.call.argument(&["command"]).or_else(|| record.call.args.clone()).unwrap_or_default();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(48).collect();
+    if line.chars().count() < text.chars().count() { format!("{line}…") } else { line }
 }

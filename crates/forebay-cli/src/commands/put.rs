@@ -37,10 +37,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
                 |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
             let file = File::open(path).map_err(cannot)?;
             if file.metadata().map_err(cannot)?.is_dir() {
-                return Err(CliError::usage(format!(
-                    "{} is a folder, not an output",
-                    path.display()
-                )));
+                return Err(CliError::usage(format!("{} is a folder, not an output", path.display())));
             }
             Box::new(file)
         }
@@ -51,10 +48,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if let Some(lost) = &output.record().lost {
-        print::err(&format!(
-            "forebay: {} bytes could not be kept: {}\n",
-            lost.bytes, lost.why
-        ));
+        print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));
         return Ok(ExitCode::from(STORE));
     }
     Ok(ExitCode::from(DONE))

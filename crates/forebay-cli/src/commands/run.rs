@@ -1,11 +1,11 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, hold};
 use crate::args::{CallArgs, Shown};
 use crate::capture::Running;
 use crate::error::CliError;
 use crate::print;
-use forebay::{End, State};
+use forebay::End;
 use std::{
     ffi::OsString,
     io::{self, IsTerminal},
@@ -33,12 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// The command and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -49,48 +44,38 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let [program, rest @ ..] = &args.command[..] else {
         return Err(CliError::usage("no command to run"));
     };
-    let words: Vec<String> = args
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
-    let call = forebay::Call {
-        terminal: true,
-        ..context.call(args.call, "run_command", Some(call_args))?
-    };
+    let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
 
     let running = Running::start(Command::new(program).args(rest)).map_err(|error| {
-        let code = if error.kind() == io::ErrorKind::NotFound {
-            127
-        } else {
-            126
-        };
+        let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
         CliError::not_run(format!("cannot run {}: {error}", program.to_string_lossy()), code)
     })?;
     let mut writer = context.store().begin(&call);
     let mut progress = Progress::new();
     let ended = running.capture(&mut writer, args.timeout, |bytes| progress.show(bytes))?;
     progress.clear();
-    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
-    let cut_short = match (ended.timed_out, ended.held.is_some()) {
-        (true, _) => Some(format!("the command was ended after {seconds} s")),
-        (false, true) => {
-            Some("a process in the background still had the output open when the command ended".to_owned())
-        }
-        (false, false) => None,
-    };
-    let output = writer.finish(End {
-        exit: Some(ended.exit),
-        cut_short,
+    let cut_short = ended.timed_out.then(|| {
+        let seconds = args.timeout.unwrap_or_default().as_secs_f64();
+        format!("the command was ended after {seconds} s")
     });
+    let end = End { exit: Some(ended.exit), cut_short };
+    let output = match ended.held {
+        Some(pipes) if !ended.timed_out => hold::leave(writer, pipes, end, context)?,
+        _ => writer.finish(end),
+    };
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
-    if let (Some(lost), State::CutShort(_)) = (&output.record().lost, &output.record().state) {
+    if output.is_growing() && !context.json {
+        let handle = output.record().handle.short();
         print::err(&format!(
-            "forebay: {} bytes of the output could not be kept: {}\n",
-            lost.bytes, lost.why
+            "forebay: a process in the background still has the output open; what it says is kept: \
+             forebay tail {handle} --follow\n"
         ));
+    }
+    if let Some(lost) = &output.record().lost {
+        print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
     }
     Ok(match ended.timed_out {
         true => ExitCode::from(TIMED_OUT),
@@ -119,11 +104,7 @@ struct Progress {
 
 impl Progress {
     fn new() -> Progress {
-        Progress {
-            started: Instant::now(),
-            shown: None,
-            on: io::stderr().is_terminal(),
-        }
+        Progress { started: Instant::now(), shown: None, on: io::stderr().is_terminal() }
     }
 
     fn show(&mut self, bytes: u64) {
@@ -150,11 +131,7 @@ mod tests {
     fn times_are_read_as_people_write_them() {
         let table = [("90", 90.0), ("1.5s", 1.5), ("5m", 300.0), ("1h", 3600.0)];
         for (text, seconds) in table {
-            assert_eq!(
-                parse_duration(text),
-                Ok(Duration::from_secs_f64(seconds)),
-                "{text}"
-            );
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
         }
         for text in ["", "x", "-1", "5 parsecs", "1e400"] {
             assert!(parse_duration(text).is_err(), "{text}");

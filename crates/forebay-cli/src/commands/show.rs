@@ -52,13 +52,7 @@ fn facts(record: &Record, path: Option<String>) -> String {
     fact("handle", record.handle.to_string());
     fact("tool", record.call.full_name());
     if let Some(args) = &record.call.args {
-        fact(
-            "args",
-            args.chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(300)
-                .collect(),
-        );
+        fact("args", args.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect());
     }
     fact("called", record.call.at.to_string());
     fact(
@@ -84,11 +78,7 @@ fn facts(record: &Record, path: Option<String>) -> String {
     if let Some(streams) = record.streams {
         fact(
             "streams",
-            format!(
-                "stdout {} bytes, stderr {} bytes",
-                grouped(streams.stdout),
-                grouped(streams.stderr)
-            ),
+            format!("stdout {} bytes, stderr {} bytes", grouped(streams.stdout), grouped(streams.stderr)),
         );
     }
     if let Some(lost) = &record.lost {

@@ -89,10 +89,7 @@ fn follow(
             at += block.len() as u64;
         }
         if !output.is_growing() {
-            let exit = output
-                .record()
-                .exit
-                .map_or(String::new(), |exit| format!(", {exit}"));
+            let exit = output.record().exit.map_or(String::new(), |exit| format!(", {exit}"));
             return Ok(format!("[end of {short}{exit}]\n"));
         }
         if until.is_some_and(|until| Instant::now() >= until) {

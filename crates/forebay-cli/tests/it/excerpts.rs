@@ -4,19 +4,14 @@ use crate::forebay::{Forebay, tokens};
 use expect_test::expect;
 
 fn numbered(count: u32) -> String {
-    (1..=count)
-        .map(|line| format!("line {line} of the output\n"))
-        .collect()
+    (1..=count).map(|line| format!("line {line} of the output\n")).collect()
 }
 
 #[test]
 fn an_excerpt_says_where_it_stands_and_how_to_go_on() {
     let forebay = Forebay::new();
     forebay.put("output-1", numbered(52_311).as_bytes(), &[]);
-    let text = forebay
-        .run(["read", "output-1", "--lines", "40000:40002"])
-        .ok()
-        .text();
+    let text = forebay.run(["read", "output-1", "--lines", "40000:40002"]).ok().text();
     expect![[r#"
         [lines 40,000–40,002 of 52,311 · s/output-1]
         line 40000 of the output
@@ -32,10 +27,7 @@ fn an_excerpt_says_where_it_stands_and_how_to_go_on() {
         line 52311 of the output
     "#]]
     .assert_eq(&text);
-    let text = forebay
-        .run(["grep", "output-1", "line 5231[01]", "-C", "1"])
-        .ok()
-        .text();
+    let text = forebay.run(["grep", "output-1", "line 5231[01]", "-C", "1"]).ok().text();
     expect![[r#"
         [2 matches in 52,311 lines · s/output-1]
         52309-line 52309 of the output
@@ -51,11 +43,7 @@ fn every_answer_is_bounded_whatever_the_length_of_a_line() {
     let giant = format!("[{}]", "{\"key\": \"value\", \"n\": 17},".repeat(100_000));
     forebay.put("giant", giant.as_bytes(), &[]);
     forebay.put("lines", "x\n".repeat(400_000).as_bytes(), &[]);
-    forebay.put(
-        "wide",
-        format!("{}\n", "wörd ".repeat(2_000)).repeat(300).as_bytes(),
-        &[],
-    );
+    forebay.put("wide", format!("{}\n", "wörd ".repeat(2_000)).repeat(300).as_bytes(), &[]);
     for id in ["giant", "lines", "wide"] {
         for query in [
             &["read"][..],
@@ -76,11 +64,7 @@ fn every_answer_is_bounded_whatever_the_length_of_a_line() {
                     "{args:?}: {} tokens",
                     tokens(&ran.out)
                 );
-                assert!(
-                    tokens(&ran.out) > limit / 4,
-                    "{args:?} says too little: {}",
-                    ran.text()
-                );
+                assert!(tokens(&ran.out) > limit / 4, "{args:?} says too little: {}", ran.text());
             }
         }
     }
@@ -93,11 +77,9 @@ fn a_read_never_becomes_a_stored_output() {
     forebay.put("giant", "x ".repeat(500_000).as_bytes(), &[]);
     for preset in ["digest", "handle", "head-tail", "materialize", "recovery"] {
         for id in ["output", "giant"] {
-            for query in [
-                &["read", id][..],
-                &["tail", id, "-n", "5000"],
-                &["grep", id, "o|x", "--max", "5000"],
-            ] {
+            for query in
+                [&["read", id][..], &["tail", id, "-n", "5000"], &["grep", id, "o|x", "--max", "5000"]]
+            {
                 let mut command = forebay.command(query);
                 command.env("FOREBAY_PRESET", preset);
                 let excerpt = crate::forebay::Ran::from(command.output().unwrap()).ok();
@@ -117,19 +99,13 @@ fn what_is_not_utf_8_comes_back_as_it_was() {
     forebay.put("bytes", b"ok\n\xff\xfe\x80 bytes\nok\n", &[]);
     let ran = forebay.run(["read", "bytes", "--lines", "2:2"]).ok();
     assert!(ran.out.windows(9).any(|part| part == b"\xff\xfe\x80 bytes"));
-    let json = forebay
-        .run(["read", "bytes", "--lines", "2:2", "--json"])
-        .ok()
-        .json();
+    let json = forebay.run(["read", "bytes", "--lines", "2:2", "--json"]).ok().json();
     assert_eq!(
         (&json["utf8"], &json["content"]),
         (&false.into(), &"\u{fffd}\u{fffd}\u{fffd} bytes\n".into())
     );
     let found = forebay.run(["grep", "bytes", "bytes", "--json"]).ok().json();
-    assert_eq!(
-        (&found["total"], &found["matches"][0]["line"]),
-        (&1.into(), &2.into())
-    );
+    assert_eq!((&found["total"], &found["matches"][0]["line"]), (&1.into(), &2.into()));
 }
 
 #[test]
@@ -144,12 +120,7 @@ fn a_dead_handle_gets_an_answer_that_is_final_and_says_what_to_do() {
         "#]]
         .assert_eq(&error);
     }
-    assert!(
-        forebay
-            .run(["read", "other/alive-1"])
-            .fails(1)
-            .contains("there is no output other/alive-1")
-    );
+    assert!(forebay.run(["read", "other/alive-1"]).fails(1).contains("there is no output other/alive-1"));
 }
 
 #[test]
@@ -157,15 +128,9 @@ fn names_that_lead_elsewhere_are_refused() {
     let forebay = Forebay::new();
     forebay.put("alive-1", b"x", &[]);
     let long = "x".repeat(4096);
-    for name in [
-        "../s/alive-1",
-        "/etc/passwd",
-        "s/../../etc/passwd",
-        "s/alive-1/..",
-        "s/a b",
-        "s/\u{1b}[31m",
-        &long,
-    ] {
+    for name in
+        ["../s/alive-1", "/etc/passwd", "s/../../etc/passwd", "s/alive-1/..", "s/a b", "s/\u{1b}[31m", &long]
+    {
         let error = forebay.run(["read", name]).fails(2);
         assert!(
             error.contains("is not the name of a") && error.len() < 500 && !error.contains('\u{1b}'),
@@ -179,23 +144,10 @@ fn ranges_that_are_not_there_say_what_is() {
     let forebay = Forebay::new();
     forebay.put("short-1", b"one\ntwo\n", &[]);
     let error = forebay.run(["read", "short-1", "--lines", "9:10"]).fails(2);
-    assert!(
-        error.contains("line 9 is behind the end: s/short-1 has 2 lines"),
-        "{error}"
-    );
+    assert!(error.contains("line 9 is behind the end: s/short-1 has 2 lines"), "{error}");
     assert_eq!(forebay.try_suggestions(&error), 1);
-    assert!(
-        forebay
-            .run(["read", "short-1", "--lines", "x:y"])
-            .err
-            .contains("is not a number")
-    );
-    assert!(
-        forebay
-            .run(["grep", "short-1", "(unclosed"])
-            .fails(2)
-            .contains("unclosed group")
-    );
+    assert!(forebay.run(["read", "short-1", "--lines", "x:y"]).err.contains("is not a number"));
+    assert!(forebay.run(["grep", "short-1", "(unclosed"]).fails(2).contains("unclosed group"));
 }
 
 #[test]
@@ -206,15 +158,8 @@ fn every_command_that_is_printed_works() {
     let progress: String = (0..5_000).map(|step| format!("{step} done\r")).collect();
     let giant = "word ".repeat(200_000);
     let mut tried = 0;
-    for (id, bytes) in [
-        ("log-001", log.concat()),
-        ("progress", progress),
-        ("giant-1", giant),
-    ] {
-        let view = forebay.put(id, bytes.as_bytes(), &[])["text"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+    for (id, bytes) in [("log-001", log.concat()), ("progress", progress), ("giant-1", giant)] {
+        let view = forebay.put(id, bytes.as_bytes(), &[])["text"].as_str().unwrap().to_owned();
         tried += forebay.try_suggestions(&view);
         for query in [
             &["read", id][..],
@@ -231,38 +176,19 @@ fn every_command_that_is_printed_works() {
 #[test]
 fn grep_counts_truly_and_goes_on_where_it_stopped() {
     let forebay = Forebay::new();
-    let text: String = (0..10_000)
-        .map(|n| {
-            if n % 10 == 3 {
-                format!("hit {n}\n")
-            } else {
-                format!("miss {n}\n")
-            }
-        })
-        .collect();
+    let text: String =
+        (0..10_000).map(|n| if n % 10 == 3 { format!("hit {n}\n") } else { format!("miss {n}\n") }).collect();
     forebay.put("hits-01", text.as_bytes(), &[]);
     let mut from = 0;
     let mut seen = Vec::new();
     loop {
         let found = forebay
-            .run([
-                "grep",
-                "hits-01",
-                "^hit",
-                "--max",
-                "400",
-                "--json",
-                "--from-byte",
-                &from.to_string(),
-            ])
+            .run(["grep", "hits-01", "^hit", "--max", "400", "--json", "--from-byte", &from.to_string()])
             .ok()
             .json();
         let shown = found["matches"].as_array().unwrap();
         seen.extend(shown.iter().map(|found| found["line"].as_u64().unwrap()));
-        assert_eq!(
-            found["total"].as_u64().unwrap() + (seen.len() - shown.len()) as u64,
-            1_000
-        );
+        assert_eq!(found["total"].as_u64().unwrap() + (seen.len() - shown.len()) as u64, 1_000);
         let Some(next) = found["next"].as_str() else { break };
         from = next.rsplit(' ').next().unwrap().parse().unwrap();
     }
@@ -272,30 +198,14 @@ fn grep_counts_truly_and_goes_on_where_it_stopped() {
 #[test]
 fn listing_and_showing_read_well() {
     let forebay = Forebay::new();
-    let args = [
-        "--tool",
-        "fetch",
-        "--server",
-        "web",
-        "--args",
-        r#"{"url": "https://example.org"}"#,
-    ];
+    let args = ["--tool", "fetch", "--server", "web", "--args", r#"{"url": "https://example.org"}"#];
     forebay.put("listed-1", b"{\"a\": 1}\n", &args);
     forebay.put("listed-2", numbered(9_000).as_bytes(), &[]);
     let text = forebay.run(["ls"]).ok().text();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(
-        lines[0].starts_with("HANDLE      TOOL            SIZE  LINES  KIND  STATE"),
-        "{text}"
-    );
-    assert!(
-        lines[1].starts_with("s/listed-1  web/fetch        9 B      1  JSON  complete"),
-        "{text}"
-    );
-    assert!(
-        lines[2].starts_with("s/listed-2  put        209.9 KiB  9,000  text  complete"),
-        "{text}"
-    );
+    assert!(lines[0].starts_with("HANDLE      TOOL            SIZE  LINES  KIND  STATE"), "{text}");
+    assert!(lines[1].starts_with("s/listed-1  web/fetch        9 B      1  JSON  complete"), "{text}");
+    assert!(lines[2].starts_with("s/listed-2  put        209.9 KiB  9,000  text  complete"), "{text}");
     let shown = forebay.run(["show", "listed-2"]).ok().text();
     assert!(
         shown.contains("kind      text\n")
@@ -303,10 +213,7 @@ fn listing_and_showing_read_well() {
         "{shown}"
     );
     let json = forebay.run(["show", "listed-2", "--json"]).ok().json();
-    assert_eq!(
-        (&json["complete"], &json["given"]["view"]["wording"]),
-        (&true.into(), &"commands".into())
-    );
+    assert_eq!((&json["complete"], &json["given"]["view"]["wording"]), (&true.into(), &"commands".into()));
     let nothing = forebay.run(["ls", "--session", "empty"]);
     assert_eq!((nothing.status, nothing.text().as_str()), (0, ""));
     assert!(nothing.err.contains("nothing is kept in session empty"));
@@ -321,11 +228,7 @@ fn verify_finds_what_was_changed() {
     let ran = forebay.run(["verify"]);
     assert_eq!(
         (ran.status, ran.text().as_str(), ran.err.as_str()),
-        (
-            0,
-            "ok      s/proved-1\nok      s/proved-2\n",
-            "2 proved, 0 faulty\n"
-        )
+        (0, "ok      s/proved-1\nok      s/proved-2\n", "2 proved, 0 faulty\n")
     );
 
     let path = forebay.root().join("s/tool/proved-1.txt");

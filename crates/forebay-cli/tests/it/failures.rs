@@ -11,18 +11,10 @@ fn with_small_files(forebay: &Forebay, args: &[&str]) -> Ran {
     let template = forebay.command(["x"]);
     let mut shell = Command::new("sh");
     shell
-        .args([
-            "-c",
-            "ulimit -f 200; exec \"$0\" \"$@\"",
-            env!("CARGO_BIN_EXE_forebay"),
-        ])
+        .args(["-c", "ulimit -f 200; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_forebay")])
         .args(args)
         .env_clear()
-        .envs(
-            template
-                .get_envs()
-                .map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())),
-        )
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
         .current_dir(forebay.folder())
         .stdin(Stdio::null());
     Ran::from(shell.output().unwrap())
@@ -41,28 +33,17 @@ fn on_a_full_disk_the_command_runs_to_its_end_and_the_view_says_what_was_kept() 
         "{text}"
     );
     assert!(text.contains(" bytes are lost: the store failed: "), "{text}");
-    assert!(
-        ran.err
-            .contains("forebay: 1566490 bytes of the output could not be kept"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("forebay: 1566490 bytes of the output could not be kept"), "{}", ran.err);
 
     let listed = &forebay.ls()[0];
-    assert_eq!(
-        (&listed["complete"], &listed["lost"]["bytes"]),
-        (&false.into(), &1_566_490.into())
-    );
+    assert_eq!((&listed["complete"], &listed["lost"]["bytes"]), (&false.into(), &1_566_490.into()));
     let handle = listed["handle"].as_str().unwrap();
     let bytes = forebay.run(["cat", handle]).ok().out;
     assert_eq!(bytes.len(), kept);
     assert!(bytes.starts_with(b"line 0 of a long output\n"));
     let proved = forebay.run(["verify", handle, "--json"]);
     assert_eq!(proved.json()["ok"], true, "{}", proved.text());
-    assert!(
-        forebay.try_suggestions(&text) > 0,
-        "what is kept can be read: {text}"
-    );
+    assert!(forebay.try_suggestions(&text) > 0, "what is kept can be read: {text}");
 }
 
 #[test]
@@ -75,9 +56,7 @@ fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_en
     let small = run("echo out; echo err >&2; exit 5");
     assert_eq!((small.status, small.text().as_str()), (5, "out\n"));
     assert!(
-        small
-            .err
-            .starts_with("err\nforebay: 8 bytes of the output could not be kept: cannot write "),
+        small.err.starts_with("err\nforebay: 8 bytes of the output could not be kept: cannot write "),
         "{}",
         small.err
     );
@@ -85,22 +64,14 @@ fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_en
     let large = run(LONG);
     let text = large.text();
     assert_eq!(large.status, 7);
-    assert!(
-        text.contains("exit 7; only 0 bytes could be kept: cannot write "),
-        "{text}"
-    );
+    assert!(text.contains("exit 7; only 0 bytes could be kept: cannot write "), "{text}");
     assert!(
         text.contains("line 0 of a long output\n") && text.contains("line 59999 of a long output\n"),
         "{text}"
     );
-    assert!(
-        !text.contains("forebay read") && !text.contains("forebay grep"),
-        "no handle is claimed: {text}"
-    );
+    assert!(!text.contains("forebay read") && !text.contains("forebay grep"), "no handle is claimed: {text}");
 
-    let answer = forebay
-        .run(["run", "--root", &root, "--json", "--", "sh", "-c", LONG])
-        .json();
+    let answer = forebay.run(["run", "--root", &root, "--json", "--", "sh", "-c", LONG]).json();
     assert_eq!(
         (&answer["handle"], &answer["stored"], &answer["exit"]),
         (&serde_json::Value::Null, &false.into(), &7.into())
@@ -120,30 +91,10 @@ fn a_put_that_cannot_be_kept_is_an_error_after_all_was_shown() {
 #[test]
 fn a_bad_input_is_a_clear_error_and_changes_nothing() {
     let forebay = Forebay::new();
-    assert!(
-        forebay
-            .run(["put", "no-such-file"])
-            .fails(1)
-            .contains("cannot read no-such-file")
-    );
+    assert!(forebay.run(["put", "no-such-file"]).fails(1).contains("cannot read no-such-file"));
     assert!(forebay.run(["put", "."]).fails(2).contains("is a folder"));
-    assert!(
-        forebay
-            .run(["put", "--args", "{not json", "/dev/null"])
-            .fails(2)
-            .contains("--args is not JSON")
-    );
-    assert!(
-        forebay
-            .run(["put", "--call-id", "", "/dev/null"])
-            .fails(2)
-            .contains("--call-id is empty")
-    );
-    assert!(
-        forebay
-            .run(["ls", "--session", "../up"])
-            .fails(2)
-            .contains("is not the name of a session")
-    );
+    assert!(forebay.run(["put", "--args", "{not json", "/dev/null"]).fails(2).contains("--args is not JSON"));
+    assert!(forebay.run(["put", "--call-id", "", "/dev/null"]).fails(2).contains("--call-id is empty"));
+    assert!(forebay.run(["ls", "--session", "../up"]).fails(2).contains("is not the name of a session"));
     assert_eq!(forebay.ls().len(), 0);
 }

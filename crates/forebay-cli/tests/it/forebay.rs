@@ -78,11 +78,7 @@ impl Forebay {
     }
 
     pub(crate) fn start(&self, command: &mut Command) -> Child {
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Keeps bytes under an id of their own and gives back the answer.
@@ -94,10 +90,7 @@ impl Forebay {
     /// The outputs of the session.
     pub(crate) fn ls(&self) -> Vec<Value> {
         let ran = self.run(["ls", "--json"]).ok();
-        ran.text()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        ran.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Runs every command that a text suggests; each must work.
@@ -115,17 +108,10 @@ impl Forebay {
             let binary = format!("'{}'", env!("CARGO_BIN_EXE_forebay"));
             let line = command.replacen("forebay", &binary, 1);
             let mut shell = self.command(["x"]);
-            let environment: Vec<_> = shell
-                .get_envs()
-                .map(|(k, v)| (k.to_owned(), v.unwrap().to_owned()))
-                .collect();
+            let environment: Vec<_> =
+                shell.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())).collect();
             shell = Command::new("sh");
-            shell
-                .arg("-c")
-                .arg(&line)
-                .env_clear()
-                .envs(environment)
-                .current_dir(self.folder.path());
+            shell.arg("-c").arg(&line).env_clear().envs(environment).current_dir(self.folder.path());
             let ran = Ran::from(shell.output().unwrap());
             assert_eq!(ran.status, 0, "{command}: {}", ran.err);
             assert!(!ran.out.is_empty(), "{command} says nothing");
@@ -164,15 +150,8 @@ impl Ran {
 impl From<Output> for Ran {
     fn from(output: Output) -> Ran {
         use std::os::unix::process::ExitStatusExt;
-        let status = output
-            .status
-            .code()
-            .unwrap_or_else(|| -output.status.signal().unwrap_or_default());
-        Ran {
-            status,
-            out: output.stdout,
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let status = output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or_default());
+        Ran { status, out: output.stdout, err: String::from_utf8_lossy(&output.stderr).into_owned() }
     }
 }
 

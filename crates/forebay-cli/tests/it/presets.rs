@@ -11,9 +11,7 @@ fn below_its_limits_an_output_passes_byte_for_byte() {
     let forebay = Forebay::new();
     for preset in ["digest", "handle", "head-tail", "materialize", "recovery"] {
         let bytes = "3,499 bytes, and no newline ".repeat(125).into_bytes();
-        let ran = forebay
-            .run_with_input(["put", "--preset", preset], &bytes[..3_499])
-            .ok();
+        let ran = forebay.run_with_input(["put", "--preset", preset], &bytes[..3_499]).ok();
         assert!(ran.out == bytes[..3_499], "{preset}");
     }
 }
@@ -30,21 +28,10 @@ fn the_handle_preset_gives_only_its_message_and_zero_stores_everything() {
          The handle is a relative path under the tool_output root.\n\
          Provide precise and detailed instructions in `extract` about what you are looking for.\n"
     );
-    assert_eq!(
-        forebay.put("big-02", &vec![b'x'; 12_288], &["--preset", "handle"])["stored"],
-        false
-    );
-    assert_eq!(
-        forebay.put("one", b"x", &["--tool-response-max-bytes", "0"])["stored"],
-        true
-    );
-    assert_eq!(
-        forebay.put("nothing", b"", &["--tool-response-max-bytes", "0"])["stored"],
-        false
-    );
-    let error = forebay
-        .run_with_input(["put", "--tool-response-max-bytes", "1000001"], b"x")
-        .fails(2);
+    assert_eq!(forebay.put("big-02", &vec![b'x'; 12_288], &["--preset", "handle"])["stored"], false);
+    assert_eq!(forebay.put("one", b"x", &["--tool-response-max-bytes", "0"])["stored"], true);
+    assert_eq!(forebay.put("nothing", b"", &["--tool-response-max-bytes", "0"])["stored"], false);
+    let error = forebay.run_with_input(["put", "--tool-response-max-bytes", "1000001"], b"x").fails(2);
     assert!(error.contains("handle.max_bytes is at most 1000000"), "{error}");
 }
 
@@ -60,15 +47,9 @@ fn the_head_tail_preset_keeps_to_the_limits_of_its_tool_and_names_the_artifact()
     assert!(text.starts_with("[First 30 lines of 500]\nline 1\n"));
     assert!(text.contains("line 30\n... [400 lines truncated — full output available in artifacts] ...\n\n[Last 70 lines of 500]\nline 431\n"));
     let path = forebay.root().join("s/tool/lines-1.txt");
-    assert!(
-        text.ends_with(&format!("[Full output: {} (handle s/lines-1)]\n", path.display())),
-        "{text}"
-    );
+    assert!(text.ends_with(&format!("[Full output: {} (handle s/lines-1)]\n", path.display())), "{text}");
     assert_eq!(std::fs::read_to_string(path).unwrap(), numbered(500));
-    assert_eq!(
-        forebay.put("lines-2", numbered(200).as_bytes(), &["--preset", "head-tail"])["stored"],
-        false
-    );
+    assert_eq!(forebay.put("lines-2", numbered(200).as_bytes(), &["--preset", "head-tail"])["stored"], false);
 }
 
 #[test]
@@ -87,28 +68,17 @@ fn the_materialize_preset_writes_json_as_json_and_names_the_reference() {
         r#"first context.tail("toolu_01AbC", 200), or context.grep("toolu_01AbC", 'Error|Exception', …)."#
     ));
     assert!(text.chars().count() <= 4_000);
-    assert_eq!(
-        std::fs::read_to_string(forebay.root().join("s/tool/toolu_01AbC.json")).unwrap(),
-        json
-    );
+    assert_eq!(std::fs::read_to_string(forebay.root().join("s/tool/toolu_01AbC.json")).unwrap(), json);
 }
 
 #[test]
 fn the_recovery_preset_cuts_each_tool_at_its_own_threshold() {
     let forebay = Forebay::new();
-    for (tool, limit) in [
-        ("read_file", 3_500),
-        ("web_search", 4_000),
-        ("web_fetch", 5_000),
-        ("other", 3_500),
-    ] {
+    for (tool, limit) in [("read_file", 3_500), ("web_search", 4_000), ("web_fetch", 5_000), ("other", 3_500)]
+    {
         let bytes = "0123456789".repeat(600);
         let at = |length: usize| {
-            forebay.put(
-                "x",
-                &bytes.as_bytes()[..length],
-                &["--preset", "recovery", "--tool", tool],
-            )
+            forebay.put("x", &bytes.as_bytes()[..length], &["--preset", "recovery", "--tool", tool])
         };
         assert_eq!(at(limit)["stored"], false, "{tool}");
         let text = at(limit + 1)["text"].as_str().unwrap().to_owned();
@@ -119,11 +89,7 @@ fn the_recovery_preset_cuts_each_tool_at_its_own_threshold() {
         );
         assert!(text.starts_with(&shown), "{tool}: {text}");
         assert!(
-            text.contains(&format!(
-                " | 1 lines, {},{:03} chars\n",
-                (limit + 1) / 1000,
-                (limit + 1) % 1000
-            )),
+            text.contains(&format!(" | 1 lines, {},{:03} chars\n", (limit + 1) / 1000, (limit + 1) % 1000)),
             "{text}"
         );
         assert!(text.contains("\nCommands:\n  • "), "{text}");
@@ -134,24 +100,13 @@ fn the_recovery_preset_cuts_each_tool_at_its_own_threshold() {
 fn the_digest_holds_its_budget_exactly_at_every_size() {
     let forebay = Forebay::new();
     let mut log = numbered(30_000).into_bytes();
-    log.extend(
-        "\u{1b}[31merror\u{1b}[0m: 漢字 🎉 \u{fffd}\n"
-            .repeat(200)
-            .as_bytes(),
-    );
+    log.extend("\u{1b}[31merror\u{1b}[0m: 漢字 🎉 \u{fffd}\n".repeat(200).as_bytes());
     log.extend(vec![b'='; 20_000]);
     for budget in [60, 100, 250, 500, 1_000, 4_000] {
         let answer = forebay.put("log", &log, &["--budget", &budget.to_string()]);
         let text = answer["text"].as_str().unwrap();
-        assert!(
-            tokens(text.as_bytes()) <= budget,
-            "{budget}: {} tokens",
-            tokens(text.as_bytes())
-        );
-        assert!(
-            text.contains("s/log"),
-            "{budget}: the handle is never cut: {text}"
-        );
+        assert!(tokens(text.as_bytes()) <= budget, "{budget}: {} tokens", tokens(text.as_bytes()));
+        assert!(text.contains("s/log"), "{budget}: the handle is never cut: {text}");
     }
 }
 
@@ -160,10 +115,7 @@ fn the_same_bytes_give_the_same_view() {
     let forebay = Forebay::new();
     let view = |session: &str| {
         let args = ["put", "--json", "--call-id", "same", "--session", session];
-        let text = forebay
-            .run_with_input(args, numbered(9_000).as_bytes())
-            .ok()
-            .json()["text"]
+        let text = forebay.run_with_input(args, numbered(9_000).as_bytes()).ok().json()["text"]
             .as_str()
             .unwrap()
             .to_owned();
@@ -175,28 +127,12 @@ fn the_same_bytes_give_the_same_view() {
 #[test]
 fn a_bypassed_tool_is_never_touched() {
     let forebay = Forebay::new();
-    let mut command = forebay.command([
-        "run",
-        "--tool",
-        "my_special_tool",
-        "--",
-        "sh",
-        "-c",
-        "yes | head -n 100000",
-    ]);
+    let mut command =
+        forebay.command(["run", "--tool", "my_special_tool", "--", "sh", "-c", "yes | head -n 100000"]);
     command.env("TOOL_RESULT_BYPASS_TOOLS", "another_tool,my_special_tool");
     let ran = crate::forebay::Ran::from(command.output().unwrap()).ok();
     assert!(ran.out == b"y\n".repeat(100_000));
-    let ran = forebay
-        .run([
-            "run",
-            "--tool",
-            "my_special_tool",
-            "--",
-            "sh",
-            "-c",
-            "yes | head -n 100000",
-        ])
-        .ok();
+    let ran =
+        forebay.run(["run", "--tool", "my_special_tool", "--", "sh", "-c", "yes | head -n 100000"]).ok();
     assert!(ran.out.len() < 12_000);
 }

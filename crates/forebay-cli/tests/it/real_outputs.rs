@@ -6,21 +6,10 @@ use std::process::Command;
 fn check(forebay: &Forebay, id: &str, bytes: &[u8]) -> String {
     let answer = forebay.put(id, bytes, &["--budget", "1000"]);
     let handle = answer["handle"].as_str().unwrap();
-    assert!(
-        forebay.run(["cat", handle]).ok().out == bytes,
-        "{id} came back changed"
-    );
-    assert_eq!(
-        forebay.run(["verify", handle, "--json"]).json()["ok"],
-        true,
-        "{id}"
-    );
+    assert!(forebay.run(["cat", handle]).ok().out == bytes, "{id} came back changed");
+    assert_eq!(forebay.run(["verify", handle, "--json"]).json()["ok"], true, "{id}");
     let text = answer["text"].as_str().unwrap().to_owned();
-    assert!(
-        tokens(text.as_bytes()) <= 1_000,
-        "{id}: {} tokens",
-        tokens(text.as_bytes())
-    );
+    assert!(tokens(text.as_bytes()) <= 1_000, "{id}: {} tokens", tokens(text.as_bytes()));
     assert_eq!(answer["stored"], true, "{id} is large");
     text
 }
@@ -41,25 +30,16 @@ fn a_failing_test_run_shows_its_failure() {
 #[test]
 fn a_compiler_error_among_many_lines_is_shown() {
     let text = check(&Forebay::new(), "cargo-build", &testdata("cargo-build-error.log"));
-    assert!(
-        text.contains("error[E0308]: mismatched types") && text.contains("could not compile"),
-        "{text}"
-    );
+    assert!(text.contains("error[E0308]: mismatched types") && text.contains("could not compile"), "{text}");
 }
 
 #[test]
 fn what_this_machine_prints_goes_in_and_comes_out() {
     let forebay = Forebay::new();
-    let find = Command::new("find")
-        .args(["/usr/lib", "/usr/share", "-maxdepth", "3"])
-        .output()
-        .unwrap();
+    let find = Command::new("find").args(["/usr/lib", "/usr/share", "-maxdepth", "3"]).output().unwrap();
     let listing = [find.stdout, find.stderr].concat();
     let text = check(&forebay, "find", &listing);
-    assert!(
-        text.contains("lines omitted: forebay read s/find --lines "),
-        "{text}"
-    );
+    assert!(text.contains("lines omitted: forebay read s/find --lines "), "{text}");
     check(
         &forebay,
         "lock",
@@ -73,45 +53,25 @@ fn what_this_machine_prints_goes_in_and_comes_out() {
 #[test]
 fn one_line_of_forty_megabytes_is_kept_and_shown_from_both_ends() {
     let forebay = Forebay::new();
-    let items: Vec<String> = (0..700_000)
-        .map(|n| format!("{{\"id\":{n},\"name\":\"item {n}\",\"ok\":true}}"))
-        .collect();
+    let items: Vec<String> =
+        (0..700_000).map(|n| format!("{{\"id\":{n},\"name\":\"item {n}\",\"ok\":true}}")).collect();
     let json = format!("[{}]", items.join(","));
     let text = check(&forebay, "minified", json.as_bytes());
-    assert!(
-        text.contains("[{\"id\":0,\"name\":\"item 0\"") && text.contains("\"ok\":true}]"),
-        "{text}"
-    );
+    assert!(text.contains("[{\"id\":0,\"name\":\"item 0\"") && text.contains("\"ok\":true}]"), "{text}");
     assert_eq!(forebay.ls()[0]["kind"], "json");
-    let found = forebay
-        .run(["grep", "minified", "\"id\":424242,", "--json"])
-        .ok()
-        .json();
+    let found = forebay.run(["grep", "minified", "\"id\":424242,", "--json"]).ok().json();
     assert_eq!(found["total"], 1);
-    assert!(
-        found["matches"][0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("item 424242")
-    );
+    assert!(found["matches"][0]["text"].as_str().unwrap().contains("item 424242"));
 }
 
 #[test]
 fn a_progress_bar_is_shown_as_a_person_would_have_seen_it() {
     let forebay = Forebay::new();
-    let bar: String = (0..=60_000)
-        .map(|n| format!("\rDownloading… {n} of 60000 [{}]", "#".repeat(n / 2_000)))
-        .collect();
-    let text = check(
-        &forebay,
-        "progress",
-        format!("Fetching things\n{bar}\nDone in 3 s\n").as_bytes(),
-    );
+    let bar: String =
+        (0..=60_000).map(|n| format!("\rDownloading… {n} of 60000 [{}]", "#".repeat(n / 2_000))).collect();
+    let text = check(&forebay, "progress", format!("Fetching things\n{bar}\nDone in 3 s\n").as_bytes());
     assert!(text.contains("bytes overwritten by carriage returns"), "{text}");
-    assert!(
-        text.contains("Downloading… 60000 of 60000") && !text.contains("Downloading… 59999"),
-        "{text}"
-    );
+    assert!(text.contains("Downloading… 60000 of 60000") && !text.contains("Downloading… 59999"), "{text}");
     let tail = forebay.run(["tail", "progress", "-n", "100"]).ok();
     assert!(tail.out.len() <= 12_000);
 }
@@ -119,9 +79,7 @@ fn a_progress_bar_is_shown_as_a_person_would_have_seen_it() {
 #[test]
 fn much_of_the_same_is_kept_whole() {
     let forebay = Forebay::new();
-    let ran = forebay
-        .run(["run", "--", "sh", "-c", "yes | head -c 200000000"])
-        .ok();
+    let ran = forebay.run(["run", "--", "sh", "-c", "yes | head -c 200000000"]).ok();
     assert!(
         ran.text()
             .starts_with("[forebay view of 100,000,000 lines, 200,000,000 bytes, exit 0; kept whole as s/"),
@@ -129,10 +87,7 @@ fn much_of_the_same_is_kept_whole() {
         &ran.text()[..200]
     );
     let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
-    let text = forebay
-        .run(["read", &handle, "--lines", "99999999:100000000"])
-        .ok()
-        .text();
+    let text = forebay.run(["read", &handle, "--lines", "99999999:100000000"]).ok().text();
     assert!(
         text.starts_with("[lines 99,999,999–100,000,000 of 100,000,000 · s/") && text.ends_with("\ny\ny\n"),
         "{text}"

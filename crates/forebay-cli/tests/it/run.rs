@@ -13,13 +13,8 @@ fn shell(script: &str) -> [&str; 5] {
 #[test]
 fn the_exit_status_is_the_commands_own() {
     let forebay = Forebay::new();
-    let table = [
-        ("true", 0),
-        ("exit 3", 3),
-        ("exit 255", 255),
-        ("kill -TERM $$", 143),
-        ("kill -KILL $$", 137),
-    ];
+    let table =
+        [("true", 0), ("exit 3", 3), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137)];
     for (script, status) in table {
         for output in ["", LONG] {
             let script = format!("{output}; {script}").trim_start_matches("; ").to_owned();
@@ -35,10 +30,7 @@ fn the_exit_status_is_the_commands_own() {
     );
     let plain = forebay.file("plain.txt", "not a program");
     assert!(
-        forebay
-            .run(["run".as_ref(), "--".as_ref(), plain.as_os_str()])
-            .fails(126)
-            .contains("cannot run")
+        forebay.run(["run".as_ref(), "--".as_ref(), plain.as_os_str()]).fails(126).contains("cannot run")
     );
 }
 
@@ -67,9 +59,7 @@ fn a_small_output_goes_to_the_streams_it_came_from_byte_for_byte() {
 #[test]
 fn the_childs_input_works() {
     let forebay = Forebay::new();
-    let ran = forebay
-        .run_with_input(["run", "--", "cat"], b"from outside\n")
-        .ok();
+    let ran = forebay.run_with_input(["run", "--", "cat"], b"from outside\n").ok();
     assert_eq!(ran.out, b"from outside\n");
 }
 
@@ -77,27 +67,12 @@ fn the_childs_input_works() {
 fn both_streams_are_kept_in_their_order_and_told_apart() {
     let forebay = Forebay::new();
     let script = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three";
-    let answer = forebay
-        .run(["run", "--json", "--", "sh", "-c", script])
-        .ok()
-        .json();
+    let answer = forebay.run(["run", "--json", "--", "sh", "-c", script]).ok().json();
     let handle = answer["handle"].as_str().unwrap();
     assert_eq!(forebay.run(["cat", handle]).ok().out, b"one\ntwo\nthree\n");
-    assert_eq!(
-        forebay.run(["cat", handle, "--stream", "stdout"]).ok().out,
-        b"one\nthree\n"
-    );
-    assert_eq!(
-        forebay.run(["cat", handle, "--stream", "stderr"]).ok().out,
-        b"two\n"
-    );
-    assert!(
-        forebay
-            .run(["show", handle])
-            .ok()
-            .text()
-            .contains("stdout 10 bytes, stderr 4 bytes")
-    );
+    assert_eq!(forebay.run(["cat", handle, "--stream", "stdout"]).ok().out, b"one\nthree\n");
+    assert_eq!(forebay.run(["cat", handle, "--stream", "stderr"]).ok().out, b"two\n");
+    assert!(forebay.run(["show", handle]).ok().text().contains("stdout 10 bytes, stderr 4 bytes"));
 }
 
 #[test]
@@ -105,14 +80,8 @@ fn lines_of_two_streams_do_not_run_together() {
     let forebay = Forebay::new();
     let script = "(i=0; while [ $i -lt 3000 ]; do echo out; i=$((i+1)); done) & \
                   i=0; while [ $i -lt 3000 ]; do echo err >&2; i=$((i+1)); done; wait";
-    let answer = forebay
-        .run(["run", "--json", "--", "sh", "-c", script])
-        .ok()
-        .json();
-    let all = forebay
-        .run(["cat", answer["handle"].as_str().unwrap()])
-        .ok()
-        .text();
+    let answer = forebay.run(["run", "--json", "--", "sh", "-c", script]).ok().json();
+    let all = forebay.run(["cat", answer["handle"].as_str().unwrap()]).ok().text();
     assert_eq!(all.lines().filter(|line| *line == "out").count(), 3000);
     assert_eq!(all.lines().filter(|line| *line == "err").count(), 3000);
 }
@@ -128,11 +97,7 @@ fn the_json_answer_has_the_documented_fields() {
         (&false.into(), &serde_json::Value::Null, &"hi\n".into())
     );
     assert_eq!(
-        (
-            &answer["exit"],
-            &answer["size"]["bytes"],
-            &answer["size"]["lines"]
-        ),
+        (&answer["exit"], &answer["size"]["bytes"], &answer["size"]["lines"]),
         (&2.into(), &3.into(), &1.into())
     );
     assert!(answer["handle"].as_str().unwrap().starts_with("s/"));
@@ -150,59 +115,73 @@ fn the_json_answer_has_the_documented_fields() {
 #[test]
 fn a_timeout_ends_the_command_and_keeps_what_it_printed() {
     let forebay = Forebay::new();
-    let ran = forebay.run([
-        "run",
-        "--timeout",
-        "1s",
-        "--",
-        "sh",
-        "-c",
-        "echo before; sleep 60; echo after",
-    ]);
+    let ran = forebay.run(["run", "--timeout", "1s", "--", "sh", "-c", "echo before; sleep 60; echo after"]);
     assert_eq!((ran.status, ran.text().as_str()), (124, "before\n"));
     let listed = &forebay.ls()[0];
     assert_eq!(listed["complete"], false);
     assert_eq!(listed["state"]["cut-short"], "the command was ended after 1 s");
-    assert!(
-        forebay
-            .run(["run", "--timeout", "soon", "--", "true"])
-            .err
-            .contains("is not a time")
-    );
+    assert!(forebay.run(["run", "--timeout", "soon", "--", "true"]).err.contains("is not a time"));
 }
 
 #[test]
-fn a_background_process_that_holds_the_pipe_does_not_hold_us() {
+fn a_background_process_does_not_hold_us_and_what_it_says_later_is_kept() {
     let forebay = Forebay::new();
-    let started = std::time::Instant::now();
-    let ran = forebay.run(shell("sleep 300 & echo started"));
-    assert_eq!((ran.status, ran.text().as_str()), (0, "started\n"));
-    // The sleep is what we would have waited for.
-    assert!(started.elapsed().as_secs() < 200);
+    let fifo = forebay.folder().join("go");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let script = format!("(cat '{}'; echo late; echo later >&2) & echo started; exit 4", fifo.display());
+    let ran = forebay.run(shell(&script));
+    assert_eq!((ran.status, ran.text().as_str()), (4, "started\n"));
+    let (_, follow) = ran.err.split_once("what it says is kept: forebay ").unwrap();
+    let listed = &forebay.ls()[0];
+    assert_eq!((&listed["state"], &listed["size"]["bytes"]), (&"growing".into(), &8.into()));
+
+    let following = forebay.start(forebay.command(follow.split_whitespace()).stdin(Stdio::null()));
+    fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"from afar\n").unwrap();
+    let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap()).ok().text();
+    assert!(
+        followed.contains("from afar\nlate\n") && followed.trim_end().ends_with(", exit 4]"),
+        "{followed}"
+    );
+    let listed = &forebay.ls()[0];
+    assert_eq!((&listed["complete"], &listed["exit"]), (&true.into(), &4.into()));
+    let handle = listed["handle"].as_str().unwrap();
+    assert_eq!(forebay.run(["cat", handle]).ok().out, b"started\nfrom afar\nlate\nlater\n");
+    assert_eq!(forebay.run(["cat", handle, "--stream", "stderr"]).ok().out, b"later\n");
+    assert_eq!(forebay.run(["verify", "--json"]).ok().json()["ok"], true);
+}
+
+#[test]
+fn a_view_given_while_a_background_process_still_writes_stays_true() {
+    let forebay = Forebay::new();
+    let fifo = forebay.folder().join("go");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let script = format!("{LONG}; (cat '{}'; echo late) & exit 0", fifo.display());
+    let view = forebay.run(shell(&script)).text();
+    assert!(
+        view.starts_with("[forebay view of 4,000 lines, 106,890 bytes, exit 0; still growing, kept as s/"),
+        "{view}"
+    );
+    fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"more\n").unwrap();
+    eventually("it ends", || forebay.ls()[0]["complete"] == true);
+    assert_eq!(forebay.ls()[0]["size"]["lines"], 4_002);
+    let proved = forebay.run(["verify", "--json"]);
+    assert_eq!(proved.json()["ok"], true, "{}", proved.text());
+    assert!(forebay.try_suggestions(&view) > 0);
 }
 
 #[test]
 fn termination_reaches_the_command_and_its_children_and_what_was_printed_is_kept() {
     let forebay = Forebay::new();
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let mut command = forebay.command(shell(
-            "echo ready; sh -c 'echo child; sleep 300' ; echo not reached",
-        ));
+        let mut command =
+            forebay.command(shell("echo ready; sh -c 'echo child; sleep 300' ; echo not reached"));
         let child = forebay.start(command.stdin(Stdio::null()));
         eventually("the output is there", || {
-            forebay
-                .ls()
-                .iter()
-                .any(|listed| listed["state"] == "growing" && listed["size"]["bytes"] == 12)
+            forebay.ls().iter().any(|listed| listed["state"] == "growing" && listed["size"]["bytes"] == 12)
         });
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ran = crate::forebay::Ran::from(child.wait_with_output().unwrap());
-        assert_eq!(
-            (ran.status, ran.text().as_str()),
-            (status, "ready\nchild\n"),
-            "{}",
-            ran.err
-        );
+        assert_eq!((ran.status, ran.text().as_str()), (status, "ready\nchild\n"), "{}", ran.err);
     }
 }
 
@@ -212,16 +191,10 @@ fn killing_forebay_itself_loses_nothing_that_was_captured() {
     let mut command = forebay.command(shell("echo captured; echo too >&2; sleep 300"));
     let mut child = forebay.start(command.stdin(Stdio::null()));
     eventually("the output is there", || {
-        forebay
-            .ls()
-            .first()
-            .is_some_and(|listed| listed["size"]["bytes"] == 13)
+        forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 13)
     });
     let growing = &forebay.ls()[0];
-    assert_eq!(
-        (&growing["complete"], &growing["state"]),
-        (&false.into(), &"growing".into())
-    );
+    assert_eq!((&growing["complete"], &growing["state"]), (&false.into(), &"growing".into()));
     child.kill().unwrap();
     child.wait().unwrap();
     let left = &forebay.ls()[0];
@@ -230,60 +203,30 @@ fn killing_forebay_itself_loses_nothing_that_was_captured() {
     let handle = left["handle"].as_str().unwrap();
     assert_eq!(forebay.run(["cat", handle]).ok().out, b"captured\ntoo\n");
     assert_eq!(forebay.run(["verify", "--json"]).ok().json()["ok"], true);
-    assert_eq!(
-        left["call"]["tool"], "run_command",
-        "what was called is known all the same"
-    );
+    assert_eq!(left["call"]["tool"], "run_command", "what was called is known all the same");
 }
 
 #[test]
 fn an_output_is_read_and_followed_while_it_grows() {
     let forebay = Forebay::new();
     let fifo = forebay.folder().join("go");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let script = format!("echo first; echo second; cat '{}'; echo last", fifo.display());
     let mut command = forebay.command(shell(&script));
     let running = forebay.start(command.stdin(Stdio::null()));
-    eventually("it grows", || {
-        forebay
-            .ls()
-            .first()
-            .is_some_and(|listed| listed["size"]["bytes"] == 13)
-    });
+    eventually("it grows", || forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 13));
     let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
     let text = forebay.run(["read", &handle]).ok().text();
     assert!(text.starts_with("[lines 1–2 of 2, still growing · s/"), "{text}");
     assert!(text.contains("first\nsecond\n"));
     let found = forebay.run(["grep", &handle, "second", "--json"]).ok().json();
     assert_eq!((&found["total"], &found["growing"]), (&1.into(), &true.into()));
-    let following = forebay.start(
-        forebay
-            .command(["tail", &handle, "-n", "1", "--follow"])
-            .stdin(Stdio::null()),
-    );
-    let waiting = forebay
-        .run(["tail", &handle, "--follow", "--wait", "0.2"])
-        .ok()
-        .text();
-    assert!(
-        waiting.contains("[still growing; next: forebay tail"),
-        "{waiting}"
-    );
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&fifo)
-        .unwrap()
-        .write_all(b"third\n")
-        .unwrap();
-    let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap())
-        .ok()
-        .text();
+    let following =
+        forebay.start(forebay.command(["tail", &handle, "-n", "1", "--follow"]).stdin(Stdio::null()));
+    let waiting = forebay.run(["tail", &handle, "--follow", "--wait", "0.2"]).ok().text();
+    assert!(waiting.contains("[still growing; next: forebay tail"), "{waiting}");
+    fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"third\n").unwrap();
+    let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap()).ok().text();
     assert!(followed.contains("second\nthird\nlast\n[end of s/"), "{followed}");
     assert!(followed.trim_end().ends_with(", exit 0]"), "{followed}");
     let ran = crate::forebay::Ran::from(running.wait_with_output().unwrap()).ok();
@@ -293,27 +236,15 @@ fn an_output_is_read_and_followed_while_it_grows() {
 #[test]
 fn following_ends_when_the_budget_is_used_up() {
     let forebay = Forebay::new();
-    let mut command = forebay.command(shell(
-        "i=0; while [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i+1)); done; sleep 300",
-    ));
+    let mut command = forebay
+        .command(shell("i=0; while [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i+1)); done; sleep 300"));
     let mut running = forebay.start(command.stdin(Stdio::null()));
     eventually("it grows", || {
-        forebay
-            .ls()
-            .first()
-            .is_some_and(|listed| listed["size"]["bytes"].as_u64() > Some(28_000))
+        forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"].as_u64() > Some(28_000))
     });
     let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
-    let ran = forebay
-        .run([
-            "tail", &handle, "--follow", "--budget", "300", "-n", "2000", "--wait", "5",
-        ])
-        .ok();
-    assert!(
-        crate::forebay::tokens(&ran.out) <= 300 + 60,
-        "{}",
-        crate::forebay::tokens(&ran.out)
-    );
+    let ran = forebay.run(["tail", &handle, "--follow", "--budget", "300", "-n", "2000", "--wait", "5"]).ok();
+    assert!(crate::forebay::tokens(&ran.out) <= 300 + 60, "{}", crate::forebay::tokens(&ran.out));
     running.kill().unwrap();
     running.wait().unwrap();
 }
@@ -334,16 +265,8 @@ fn many_at_once_each_have_an_output_of_their_own() {
     let mut kept: Vec<String> = forebay
         .ls()
         .iter()
-        .map(|listed| {
-            forebay
-                .run(["cat", listed["handle"].as_str().unwrap()])
-                .ok()
-                .text()
-        })
+        .map(|listed| forebay.run(["cat", listed["handle"].as_str().unwrap()]).ok().text())
         .collect();
     kept.sort_by_key(|text| text.trim().parse::<u32>().unwrap());
-    assert_eq!(
-        kept,
-        (0..12).map(|number| format!("{number}\n")).collect::<Vec<_>>()
-    );
+    assert_eq!(kept, (0..12).map(|number| format!("{number}\n")).collect::<Vec<_>>());
 }

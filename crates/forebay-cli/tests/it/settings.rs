@@ -4,17 +4,10 @@ use crate::forebay::{Forebay, Ran};
 use std::fs;
 
 fn value(ran: &Ran, key: &str) -> (String, String) {
-    let line = ran
-        .text()
-        .lines()
-        .find(|line| line.contains(&format!("\"key\":\"{key}\"")))
-        .unwrap()
-        .to_owned();
+    let line =
+        ran.text().lines().find(|line| line.contains(&format!("\"key\":\"{key}\""))).unwrap().to_owned();
     let json: serde_json::Value = serde_json::from_str(&line).unwrap();
-    (
-        json["value"].to_string(),
-        json["source"].as_str().unwrap().to_owned(),
-    )
+    (json["value"].to_string(), json["source"].as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -41,14 +34,8 @@ fn each_layer_is_stronger_than_the_one_before() {
     );
 
     let environment = [("FOREBAY_DIGEST_TOKENS", "1003")];
-    assert_eq!(
-        settings(&environment, &[]),
-        ("1003".into(), "FOREBAY_DIGEST_TOKENS".into())
-    );
-    assert_eq!(
-        settings(&environment, &["--budget", "1004"]),
-        ("1004".into(), "--budget".into())
-    );
+    assert_eq!(settings(&environment, &[]), ("1003".into(), "FOREBAY_DIGEST_TOKENS".into()));
+    assert_eq!(settings(&environment, &["--budget", "1004"]), ("1004".into(), "--budget".into()));
 }
 
 #[test]
@@ -61,10 +48,7 @@ fn a_setting_has_its_effect_from_every_layer() {
         "preset = 'head-tail'\n[head_tail.tools.mine]\ncharacters = 9000\nlines = 100\n",
     );
     assert_eq!(forebay.put("b", lines.as_bytes(), &[])["stored"], false);
-    let text = forebay.put("c", lines.as_bytes(), &["--tool", "mine"])["text"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let text = forebay.put("c", lines.as_bytes(), &["--tool", "mine"])["text"].as_str().unwrap().to_owned();
     assert!(text.starts_with("[First 30 lines of 150]\n"), "{text}");
 }
 
@@ -82,31 +66,16 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
     let mut command = forebay.command(["ls"]);
     command.env("FOREBAY_PRESETT", "handle");
     let error = Ran::from(command.output().unwrap()).fails(2);
-    assert!(
-        error.contains("FOREBAY_PRESETT, which sets nothing; did you mean FOREBAY_PRESET?"),
-        "{error}"
-    );
+    assert!(error.contains("FOREBAY_PRESETT, which sets nothing; did you mean FOREBAY_PRESET?"), "{error}");
 }
 
 #[test]
 fn a_value_of_the_wrong_kind_or_range_is_an_error_that_says_so() {
     let table = [
-        (
-            "preset = 'best'",
-            "forebay.toml: preset = \"best\": unknown variant",
-        ),
-        (
-            "digest.tokens = 'many'",
-            "forebay.toml: digest.tokens = \"many\": invalid type",
-        ),
-        (
-            "head_tail.head_ratio = 3.5",
-            "head_tail.head_ratio is a share from 0 to 1, not 3.5",
-        ),
-        (
-            "extract.overlap_percent = 60",
-            "extract.overlap_percent is at most 50, not 60",
-        ),
+        ("preset = 'best'", "forebay.toml: preset = \"best\": unknown variant"),
+        ("digest.tokens = 'many'", "forebay.toml: digest.tokens = \"many\": invalid type"),
+        ("head_tail.head_ratio = 3.5", "head_tail.head_ratio is a share from 0 to 1, not 3.5"),
+        ("extract.overlap_percent = 60", "extract.overlap_percent is at most 50, not 60"),
         ("extract.models = ['gpt']", "a model is provider/model"),
         ("not toml at all", "forebay.toml"),
     ];
@@ -119,11 +88,7 @@ fn a_value_of_the_wrong_kind_or_range_is_an_error_that_says_so() {
     let forebay = Forebay::new();
     let mut command = forebay.command(["ls"]);
     command.env("FOREBAY_DIGEST_TOKENS", "many");
-    assert!(
-        Ran::from(command.output().unwrap())
-            .fails(2)
-            .contains("must be a whole number, not \"many\"")
-    );
+    assert!(Ran::from(command.output().unwrap()).fails(2).contains("must be a whole number, not \"many\""));
 }
 
 #[test]
@@ -149,31 +114,16 @@ fn the_front_matter_of_an_agent_file_is_understood() {
     assert_eq!(value(&shown, "extract.models"), from("[\"openai/gpt-4o\"]"));
 
     let answer = forebay.put("stored-1", &vec![b'x'; 8_193], &["--agent", agent]);
-    assert!(
-        answer["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("Tool output is too large (8193 bytes")
-    );
+    assert!(answer["text"].as_str().unwrap().starts_with("Tool output is too large (8193 bytes"));
     assert!(store.join("s/tool/stored-1.txt").exists(), "storeDir is honoured");
-    assert_eq!(
-        forebay.put("small-1", &vec![b'x'; 8_192], &["--agent", agent])["stored"],
-        false
-    );
-    let flag = forebay.put(
-        "flag-1",
-        &vec![b'x'; 8_193],
-        &["--agent", agent, "--tool-response-max-bytes", "9000"],
-    );
+    assert_eq!(forebay.put("small-1", &vec![b'x'; 8_192], &["--agent", agent])["stored"], false);
+    let flag =
+        forebay.put("flag-1", &vec![b'x'; 8_193], &["--agent", agent, "--tool-response-max-bytes", "9000"]);
     assert_eq!(flag["stored"], false, "a flag is stronger");
 
     let disabled = forebay.file("off.ai", "---\ntoolOutput:\n  enabled: false\n---\n");
     assert_eq!(
-        forebay.put(
-            "off-1",
-            &vec![b'x'; 90_000],
-            &["--agent", disabled.to_str().unwrap()]
-        )["stored"],
+        forebay.put("off-1", &vec![b'x'; 90_000], &["--agent", disabled.to_str().unwrap()])["stored"],
         false
     );
     let wrong = forebay.file("wrong.ai", "---\ntoolOutput:\n  maxChunk: 3\n---\n");
@@ -191,11 +141,7 @@ fn the_reference_page_is_the_one_that_the_declarations_make() {
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         fs::write(page, &made).unwrap();
     }
-    assert_eq!(
-        fs::read_to_string(page).unwrap(),
-        made,
-        "UPDATE_EXPECT=1 cargo test writes it anew"
-    );
+    assert_eq!(fs::read_to_string(page).unwrap(), made, "UPDATE_EXPECT=1 cargo test writes it anew");
 }
 
 #[test]
@@ -208,23 +154,13 @@ fn the_session_is_that_of_the_folder_unless_it_is_said() {
         value(&Ran::from(command.output().unwrap()).ok(), "session").0
     };
     let of_folder = session(None);
-    assert!(
-        of_folder.starts_with("\"work-") && of_folder.len() == "\"work-12345678\"".len(),
-        "{of_folder}"
-    );
+    assert!(of_folder.starts_with("\"work-") && of_folder.len() == "\"work-12345678\"".len(), "{of_folder}");
     assert_eq!(session(None), of_folder);
     assert_eq!(session(Some("mine")), "\"mine\"");
     let mut odd = forebay.command(["put", "--json", "--call-id", "x"]);
-    odd.env("FOREBAY_SESSION", "a/b c")
-        .stdin(std::process::Stdio::null());
-    let handle = Ran::from(odd.output().unwrap()).ok().json()["handle"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(
-        handle.starts_with("a-b-c-"),
-        "a host's own name is made safe: {handle}"
-    );
+    odd.env("FOREBAY_SESSION", "a/b c").stdin(std::process::Stdio::null());
+    let handle = Ran::from(odd.output().unwrap()).ok().json()["handle"].as_str().unwrap().to_owned();
+    assert!(handle.starts_with("a-b-c-"), "a host's own name is made safe: {handle}");
 }
 
 #[test]

@@ -102,10 +102,7 @@ impl Json {
     fn step(&mut self, byte: u8) {
         use State::*;
         if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
-            let between = matches!(
-                self.state,
-                Top | Value | FirstItem | FirstKey | Key | Colon | AfterValue
-            );
+            let between = matches!(self.state, Top | Value | FirstItem | FirstKey | Key | Colon | AfterValue);
             if between || self.number_may_end() {
                 if byte == b'\n' {
                     self.newline_since_value = true;
@@ -159,21 +156,14 @@ impl Json {
             }
             (Literal, byte) if self.expected.first() == Some(&byte) => {
                 self.expected = &self.expected[1..];
-                if self.expected.is_empty() {
-                    AfterValue
-                } else {
-                    Literal
-                }
+                if self.expected.is_empty() { AfterValue } else { Literal }
             }
             _ => Failed,
         };
     }
 
     fn number_may_end(&self) -> bool {
-        matches!(
-            self.state,
-            State::Zero | State::Digits | State::Fraction | State::ExponentDigits
-        )
+        matches!(self.state, State::Zero | State::Digits | State::Fraction | State::ExponentDigits)
     }
 
     fn literal(&mut self, rest: &'static [u8]) -> State {
@@ -186,11 +176,7 @@ impl Json {
             return State::Failed;
         }
         self.open.push(bracket);
-        if bracket == b'{' {
-            State::FirstKey
-        } else {
-            State::FirstItem
-        }
+        if bracket == b'{' { State::FirstKey } else { State::FirstItem }
     }
 
     fn close(&mut self, bracket: u8) -> State {

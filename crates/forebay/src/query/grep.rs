@@ -29,13 +29,7 @@ pub struct Grep {
 impl Grep {
     /// Looks for `pattern`, as it is written, with no context.
     pub fn new(pattern: impl Into<String>) -> Grep {
-        Grep {
-            pattern: pattern.into(),
-            ignore_case: false,
-            context: 0,
-            max: 50,
-            from_byte: 0,
-        }
+        Grep { pattern: pattern.into(), ignore_case: false, context: 0, max: 50, from_byte: 0 }
     }
 }
 
@@ -86,23 +80,9 @@ pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
     let total_lines = output.lines()?;
     let mut matches = Vec::new();
     // Where not even one match fits with all its context, less of both is shown: an answer must go on.
-    for (context, width) in [
-        (query.context, LONG),
-        (query.context.min(2), 400),
-        (0, 120),
-        (0, 40),
-    ] {
-        let mut described = describe_all(
-            output,
-            &matcher,
-            &Grep {
-                context,
-                ..query.clone()
-            },
-            &found,
-            budget,
-            width,
-        )?;
+    for (context, width) in [(query.context, LONG), (query.context.min(2), 400), (0, 120), (0, 40)] {
+        let mut described =
+            describe_all(output, &matcher, &Grep { context, ..query.clone() }, &found, budget, width)?;
         let (mut low, mut high) = (0, described.len());
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -123,17 +103,11 @@ pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
         text,
         bytes: places.first().map_or(0, |place| place.line.start)
             ..places.last().map_or(0, |place| place.line.end),
-        lines: matches
-            .first()
-            .zip(matches.last())
-            .map(|(first, last)| (first.line, last.line)),
+        lines: matches.first().zip(matches.last()).map(|(first, last)| (first.line, last.line)),
         total_lines,
         next,
         growing: output.is_growing(),
-        matches: Some(Matches {
-            total: found.total,
-            shown: matches,
-        }),
+        matches: Some(Matches { total: found.total, shown: matches }),
     })
 }
 
@@ -154,15 +128,8 @@ fn describe_all(
         }
         let found = describe(output, matcher, place, query, width)?;
         let new_lines = matches.last().map_or(u64::MAX, |last| found.line - last.line);
-        let context = found
-            .before
-            .iter()
-            .rev()
-            .take(usize::try_from(new_lines).unwrap_or(usize::MAX));
-        length += context
-            .chain([&found.text])
-            .map(|line| line.len() as u64 + 3)
-            .sum::<u64>();
+        let context = found.before.iter().rev().take(usize::try_from(new_lines).unwrap_or(usize::MAX));
+        length += context.chain([&found.text]).map(|line| line.len() as u64 + 3).sum::<u64>();
         matches.push(found);
     }
     Ok(matches)
@@ -205,11 +172,7 @@ fn search(output: &Output, matcher: &RegexMatcher, from: u64, max: usize) -> Res
             .collect();
         threads
             .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
     let mut all = Found::default();
@@ -277,26 +240,16 @@ fn search_lines(
         if place == block.len() && block.ends_with(b"\n") {
             return Ok(());
         }
-        let start = memchr::memrchr(b'\n', &block[..place])
-            .map_or(0, |newline| newline + 1)
-            .max(at);
+        let start = memchr::memrchr(b'\n', &block[..place]).map_or(0, |newline| newline + 1).max(at);
         let end = memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
         let line = &block[start..end];
         if line.len() > LONG {
             search_long(matcher, line, line.len(), base + start as u64, max, found)?;
-        } else if certain
-            || matcher
-                .is_match(line.strip_suffix(b"\n").unwrap_or(line))
-                .map_err(failed)?
-        {
+        } else if certain || matcher.is_match(line.strip_suffix(b"\n").unwrap_or(line)).map_err(failed)? {
             found.total += 1;
             if found.places.len() < max {
                 let line = base + start as u64..base + end as u64;
-                found.places.push(Place {
-                    end: line.end,
-                    line,
-                    partial: false,
-                });
+                found.places.push(Place { end: line.end, line, partial: false });
             }
         }
         at = end;
@@ -344,14 +297,10 @@ fn describe(
     let mut range = place.line.start..place.line.end.min(output.len());
     if place.partial {
         // What is around a match stays in its line, and begins with a whole character.
-        let inside = range
-            .start
-            .max(output.line_start_near(place.end, place.end - range.start)?);
+        let inside = range.start.max(output.line_start_near(place.end, place.end - range.start)?);
         range = output.character_start(inside)?.min(range.end)..range.end;
-        let end = output.line_end_near(
-            place.end.min(range.end),
-            range.end.saturating_sub(place.end).max(1),
-        )?;
+        let end =
+            output.line_end_near(place.end.min(range.end), range.end.saturating_sub(place.end).max(1))?;
         range.end = end.min(range.end).max(range.start);
     }
     let number = output.newlines_before(range.start)?;
@@ -413,11 +362,7 @@ fn print(
     lines: u64,
 ) -> (Vec<u8>, Option<String>) {
     let handle = output.record().handle.short();
-    let grows = if output.is_growing() {
-        ", still growing"
-    } else {
-        ""
-    };
+    let grows = if output.is_growing() { ", still growing" } else { "" };
     let behind = if query.from_byte > 0 {
         format!(" from byte {} on", grouped(query.from_byte))
     } else {
@@ -433,10 +378,7 @@ fn print(
     } else {
         String::new()
     };
-    let mut text = format!(
-        "[{count}{behind} in {} lines{grows}{first} · {handle}]\n",
-        grouped(lines)
-    );
+    let mut text = format!("[{count}{behind} in {} lines{grows}{first} · {handle}]\n", grouped(lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {
         let from = found.line - found.before.len() as u64;
@@ -447,18 +389,12 @@ fn print(
             text.push_str(&format!("{line}-{before}\n"));
         }
         match found.partial {
-            true => text.push_str(&format!(
-                "{} (byte {}):…{}…\n",
-                found.line, found.byte, found.text
-            )),
+            true => text.push_str(&format!("{} (byte {}):…{}…\n", found.line, found.byte, found.text)),
             false => text.push_str(&format!("{}:{}\n", found.line, found.text)),
         }
         printed = found.line;
         let next_match = shown.get(number + 1).map_or(u64::MAX, |next| next.line);
-        for (line, after) in (found.line + 1..)
-            .zip(&found.after)
-            .filter(|(line, _)| *line < next_match)
-        {
+        for (line, after) in (found.line + 1..).zip(&found.after).filter(|(line, _)| *line < next_match) {
             text.push_str(&format!("{line}-{after}\n"));
             printed = line;
         }
@@ -470,17 +406,9 @@ fn print(
         let from = found.places[shown.len() - 1].end;
         let flags = [
             if query.ignore_case { " -i" } else { "" }.to_owned(),
-            if query.context > 0 {
-                format!(" -C {}", query.context)
-            } else {
-                String::new()
-            },
+            if query.context > 0 { format!(" -C {}", query.context) } else { String::new() },
         ];
-        format!(
-            "forebay grep {handle} {}{} --from-byte {from}",
-            shell_quoted(&query.pattern),
-            flags.concat()
-        )
+        format!("forebay grep {handle} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
     });
     if let Some(next) = &next {
         text.push_str(&format!("[next: {next}]\n"));
@@ -502,26 +430,16 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    const ROOMY: Budget = Budget {
-        tokens: 2_000,
-        bytes: 12_000,
-        lines: None,
-    };
+    const ROOMY: Budget = Budget { tokens: 2_000, bytes: 12_000, lines: None };
 
     fn found(bytes: &[u8], grep: Grep, budget: Budget) -> Excerpt {
         let excerpt = excerpt(&output_of(bytes), &Query::Grep(grep), budget).unwrap();
-        assert!(
-            budget.holds(&excerpt.text),
-            "{}",
-            String::from_utf8_lossy(&excerpt.text)
-        );
+        assert!(budget.holds(&excerpt.text), "{}", String::from_utf8_lossy(&excerpt.text));
         excerpt
     }
 
     fn check(text: &str, grep: Grep, expected: Expect) {
-        expected.assert_eq(&String::from_utf8_lossy(
-            &found(text.as_bytes(), grep, ROOMY).text,
-        ));
+        expected.assert_eq(&String::from_utf8_lossy(&found(text.as_bytes(), grep, ROOMY).text));
     }
 
     #[test]
@@ -529,10 +447,7 @@ mod tests {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         check(
             &text,
-            Grep {
-                context: 1,
-                ..Grep::new("line (3|5|20)$")
-            },
+            Grep { context: 1, ..Grep::new("line (3|5|20)$") },
             expect![[r#"
             [3 matches in 30 lines · s/id1234]
             2-line 2
@@ -548,10 +463,7 @@ mod tests {
         );
         check(
             &text,
-            Grep {
-                ignore_case: true,
-                ..Grep::new("LINE 1$")
-            },
+            Grep { ignore_case: true, ..Grep::new("LINE 1$") },
             expect![[r#"
             [1 match in 30 lines · s/id1234]
             1:line 1
@@ -571,10 +483,7 @@ mod tests {
         let text: String = (1..=1_000).map(|line| format!("error {line}\n")).collect();
         check(
             &text,
-            Grep {
-                max: 2,
-                ..Grep::new("it's|error")
-            },
+            Grep { max: 2, ..Grep::new("it's|error") },
             expect![[r#"
             [1,000 matches in 1,000 lines, the first 2 shown · s/id1234]
             1:error 1
@@ -582,24 +491,8 @@ mod tests {
             [next: forebay grep s/id1234 'it'\''s|error' --from-byte 16]
         "#]],
         );
-        let next = found(
-            text.as_bytes(),
-            Grep {
-                max: 2,
-                from_byte: 16,
-                ..Grep::new("error")
-            },
-            ROOMY,
-        );
-        assert_eq!(
-            next.matches
-                .unwrap()
-                .shown
-                .iter()
-                .map(|found| found.line)
-                .collect::<Vec<_>>(),
-            [3, 4]
-        );
+        let next = found(text.as_bytes(), Grep { max: 2, from_byte: 16, ..Grep::new("error") }, ROOMY);
+        assert_eq!(next.matches.unwrap().shown.iter().map(|found| found.line).collect::<Vec<_>>(), [3, 4]);
     }
 
     #[test]
@@ -610,9 +503,7 @@ mod tests {
             "y".repeat(5_000),
             "z".repeat(2 << 20)
         );
-        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY)
-            .matches
-            .unwrap();
+        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap();
         assert_eq!(found.total, 2);
         for found in &found.shown {
             assert!(
@@ -626,16 +517,9 @@ mod tests {
     fn a_match_across_two_windows_of_a_giant_line_is_found_once() {
         for shift in [0, 1, 3, 5, 6, 7, 200] {
             for border in [BLOCK - OVERLAP, BLOCK] {
-                let text = format!(
-                    "{}needle{}",
-                    "x".repeat(border - 6 + shift),
-                    "y".repeat(2 * BLOCK)
-                );
+                let text = format!("{}needle{}", "x".repeat(border - 6 + shift), "y".repeat(2 * BLOCK));
                 assert_eq!(
-                    found(text.as_bytes(), Grep::new("needle"), ROOMY)
-                        .matches
-                        .unwrap()
-                        .total,
+                    found(text.as_bytes(), Grep::new("needle"), ROOMY).matches.unwrap().total,
                     1,
                     "{shift} {border}"
                 );
@@ -646,20 +530,9 @@ mod tests {
     #[test]
     fn a_match_that_does_not_fit_is_shown_with_less_around_it_so_that_the_answer_goes_on() {
         let text = format!("{}\n", "some words and a needle and more words ".repeat(60)).repeat(50);
-        let small = Budget {
-            tokens: 120,
-            bytes: 900,
-            lines: None,
-        };
+        let small = Budget { tokens: 120, bytes: 900, lines: None };
         for context in [0, 1, 100] {
-            let found = found(
-                text.as_bytes(),
-                Grep {
-                    context,
-                    ..Grep::new("needle")
-                },
-                small,
-            );
+            let found = found(text.as_bytes(), Grep { context, ..Grep::new("needle") }, small);
             assert!(found.matches.unwrap().shown[0].text.contains("needle"));
             assert!(found.next.unwrap().contains(" --from-byte "), "{context}");
         }
@@ -674,17 +547,8 @@ mod tests {
 
     #[test]
     fn a_pattern_never_matches_across_lines() {
-        assert_eq!(
-            found(b"a\nb\n", Grep::new(r"a\s+b"), ROOMY)
-                .matches
-                .unwrap()
-                .total,
-            0
-        );
-        assert_eq!(
-            found(b"a\n\nb\n", Grep::new("^$"), ROOMY).matches.unwrap().total,
-            1
-        );
+        assert_eq!(found(b"a\nb\n", Grep::new(r"a\s+b"), ROOMY).matches.unwrap().total, 0);
+        assert_eq!(found(b"a\n\nb\n", Grep::new("^$"), ROOMY).matches.unwrap().total, 1);
         assert_eq!(found(b"a\nb", Grep::new("x*"), ROOMY).matches.unwrap().total, 2);
     }
 

@@ -23,15 +23,7 @@ pub(super) fn lines(output: &Output, first: u64, last: u64, budget: Budget) -> R
         )));
     }
     let range = output.line_start(first - 1)?..output.line_start(last)?;
-    forward(
-        output,
-        &Asked {
-            range,
-            lines: Some((first, last.min(total.max(1)))),
-            total,
-        },
-        budget,
-    )
+    forward(output, &Asked { range, lines: Some((first, last.min(total.max(1)))), total }, budget)
 }
 
 /// Bytes as they are asked for. Only a cut of ours keeps characters whole.
@@ -51,15 +43,7 @@ pub(super) fn bytes(output: &Output, range: Range<u64>, budget: Budget) -> Resul
         )));
     }
     let range = range.start.min(output.len())..range.end.min(output.len());
-    forward(
-        output,
-        &Asked {
-            range,
-            lines: None,
-            total: output.lines()?,
-        },
-        budget,
-    )
+    forward(output, &Asked { range, lines: None, total: output.lines()? }, budget)
 }
 
 /// The last `count` lines: as many of them as fit, the last ones first.
@@ -67,11 +51,7 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
     let total = output.lines()?;
     let first = total.saturating_sub(count.max(1)) + 1;
     let range = output.line_start(first - 1)?..output.len();
-    let asked = Asked {
-        range: range.clone(),
-        lines: Some((first, total.max(1))),
-        total,
-    };
+    let asked = Asked { range: range.clone(), lines: Some((first, total.max(1))), total };
     let window = range.start.max(range.end.saturating_sub(budget.bytes));
     let bytes = output.read(window..range.end)?;
     let cut = |missing: usize| -> u64 {
@@ -81,9 +61,7 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
         // Whole lines where one fits, else whole characters.
         let newline = memchr::memchr(b'\n', &bytes[missing - 1..]).map(|at| missing + at);
         let whole = newline.filter(|&at| at < bytes.len()).unwrap_or_else(|| {
-            (missing..bytes.len())
-                .find(|&at| bytes[at] & 0xc0 != 0x80)
-                .unwrap_or(bytes.len())
+            (missing..bytes.len()).find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(bytes.len())
         });
         window + whole as u64
     };
@@ -114,12 +92,7 @@ fn forward(output: &Output, asked: &Asked, budget: Budget) -> Result<Excerpt> {
         }
         let whole = memchr::memrchr(b'\n', &bytes[..end])
             .map(|newline| newline + 1)
-            .unwrap_or_else(|| {
-                (0..=end)
-                    .rev()
-                    .find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80)
-                    .unwrap_or(0)
-            });
+            .unwrap_or_else(|| (0..=end).rev().find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80).unwrap_or(0));
         range.start + whole as u64
     };
     let first_try = usize::from(window < range.end);
@@ -193,11 +166,7 @@ fn print(output: &Output, asked: &Asked, shown: Range<u64>, bytes: &[u8], base: 
         excerpt.text.push(b'\n');
     }
     if let Some(next) = &excerpt.next {
-        let label = if shown.start > asked.range.start {
-            "before this"
-        } else {
-            "next"
-        };
+        let label = if shown.start > asked.range.start { "before this" } else { "next" };
         excerpt.text.extend(format!("[{label}: {next}]\n").as_bytes());
     }
     Ok(excerpt)
@@ -216,10 +185,7 @@ fn next(
         // A tail that did not fit: what is missing comes before it.
         return Some(match asked.lines {
             Some((from, _)) if from < first => format!("forebay read {handle} --lines {from}:{}", first - 1),
-            _ => format!(
-                "forebay read {handle} --bytes {}:{}",
-                asked.range.start, shown.start
-            ),
+            _ => format!("forebay read {handle} --bytes {}:{}", asked.range.start, shown.start),
         });
     }
     if shown.end >= output.len() {
@@ -229,11 +195,9 @@ fn next(
         Some((_, until)) if ends_line && last < until => {
             Some(format!("forebay read {handle} --lines {}:{until}", last + 1))
         }
-        Some((from, until)) if ends_line => Some(format!(
-            "forebay read {handle} --lines {}:{}",
-            last + 1,
-            last + 1 + until - from
-        )),
+        Some((from, until)) if ends_line => {
+            Some(format!("forebay read {handle} --lines {}:{}", last + 1, last + 1 + until - from))
+        }
         _ => {
             let end = match shown.end < asked.range.end {
                 true => asked.range.end,
@@ -251,19 +215,10 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    const ROOMY: Budget = Budget {
-        tokens: 2_000,
-        bytes: 12_000,
-        lines: None,
-    };
+    const ROOMY: Budget = Budget { tokens: 2_000, bytes: 12_000, lines: None };
 
     fn numbered(count: u64) -> Output {
-        output_of(
-            (1..=count)
-                .map(|line| format!("line {line}\n"))
-                .collect::<String>()
-                .as_bytes(),
-        )
+        output_of((1..=count).map(|line| format!("line {line}\n")).collect::<String>().as_bytes())
     }
 
     fn check(output: &Output, query: Query, budget: Budget, expected: Expect) {
@@ -310,11 +265,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_said_with_the_command_that_reads_it() {
-        let small = Budget {
-            tokens: 70,
-            bytes: 1_000,
-            lines: None,
-        };
+        let small = Budget { tokens: 70, bytes: 1_000, lines: None };
         check(
             &numbered(5_000),
             Query::Lines(100..=900),
@@ -347,10 +298,7 @@ mod tests {
             [before this: forebay read s/id1234 --lines 4101:4995]
         "#]],
         );
-        let few_lines = Budget {
-            lines: Some(4),
-            ..ROOMY
-        };
+        let few_lines = Budget { lines: Some(4), ..ROOMY };
         check(
             &numbered(5_000),
             Query::Lines(1..=900),
@@ -367,11 +315,7 @@ mod tests {
     #[test]
     fn one_giant_line_is_paged_through_by_bytes() {
         let output = output_of("abcdefghij".repeat(100).as_bytes());
-        let small = Budget {
-            tokens: 80,
-            bytes: 130,
-            lines: None,
-        };
+        let small = Budget { tokens: 80, bytes: 130, lines: None };
         check(
             &output,
             Query::Lines(1..=1),
@@ -409,12 +353,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        for query in [
-            Query::Lines(1..=9),
-            Query::Tail(9),
-            Query::Head(9),
-            Query::Bytes(0..9),
-        ] {
+        for query in [Query::Lines(1..=9), Query::Tail(9), Query::Head(9), Query::Bytes(0..9)] {
             check(
                 &output_of(b""),
                 query,
@@ -429,9 +368,7 @@ mod tests {
     #[test]
     fn bytes_that_are_not_utf_8_come_back_as_they_are() {
         let bytes = [b"ok\n", &[0xff, 0xfe, 0x80][..], b"\nok\n"].concat();
-        let text = excerpt(&output_of(&bytes), &Query::Lines(2..=2), ROOMY)
-            .unwrap()
-            .text;
+        let text = excerpt(&output_of(&bytes), &Query::Lines(2..=2), ROOMY).unwrap().text;
         assert!(text.windows(4).any(|part| part == [0xff, 0xfe, 0x80, b'\n']));
     }
 

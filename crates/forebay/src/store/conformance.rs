@@ -71,24 +71,17 @@ fn bytes_come_back_as_they_were(store: &dyn Store) {
         assert_eq!(record.state, State::Complete);
         assert_eq!(record.size.bytes, bytes.len() as u64);
         assert_eq!(record.hash, blake3::hash(bytes).to_hex().as_str());
-        assert!(
-            read(store, &record.handle) == bytes,
-            "output {number} came back changed"
-        );
+        assert!(read(store, &record.handle) == bytes, "output {number} came back changed");
         assert_eq!(
             store.record(&record.handle).ok().as_ref(),
             Some(record),
             "the record is kept as it was given"
         );
-        let reopened = store
-            .open(&record.handle)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let reopened = store.open(&record.handle).unwrap_or_else(|error| panic!("{error}"));
         for line in [0, 1, 299_999, 599_999, 600_000] {
             let plain = match line {
                 0 => 0,
-                _ => memchr::memchr_iter(b'\n', bytes)
-                    .nth(line - 1)
-                    .map_or(bytes.len(), |at| at + 1),
+                _ => memchr::memchr_iter(b'\n', bytes).nth(line - 1).map_or(bytes.len(), |at| at + 1),
             };
             assert_eq!(
                 reopened.line_start(line as u64).ok(),
@@ -101,10 +94,7 @@ fn bytes_come_back_as_they_were(store: &dyn Store) {
 
 fn an_output_is_readable_while_it_grows(store: &dyn Store) {
     let mut writer = store.begin(&call("s", "growing", 0));
-    let handle = writer
-        .handle()
-        .cloned()
-        .unwrap_or_else(|| panic!("nothing is kept"));
+    let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
     assert_eq!(read(store, &handle), b"", "it is there before its first byte");
     for round in 1..=3u64 {
         writer.write(Stream::Stdout, b"more\n");
@@ -120,15 +110,9 @@ fn an_output_is_readable_while_it_grows(store: &dyn Store) {
         "lines are found while it grows"
     );
     assert_eq!(output.lines().ok(), Some(100_003));
-    let end = End {
-        exit: Some(Exit::Code(3)),
-        cut_short: None,
-    };
+    let end = End { exit: Some(Exit::Code(3)), cut_short: None };
     assert_eq!(writer.finish(end).record().exit, Some(Exit::Code(3)));
-    assert_eq!(
-        store.record(&handle).map(|record| record.state).ok(),
-        Some(State::Complete)
-    );
+    assert_eq!(store.record(&handle).map(|record| record.state).ok(), Some(State::Complete));
     assert_eq!(
         output.read(0..5).ok().as_deref(),
         Some(&b"more\n"[..]),
@@ -138,22 +122,13 @@ fn an_output_is_readable_while_it_grows(store: &dyn Store) {
 
 fn a_vanished_writer_leaves_what_it_wrote(store: &dyn Store) {
     let mut writer = store.begin(&call("s", "vanished", 0));
-    let handle = writer
-        .handle()
-        .cloned()
-        .unwrap_or_else(|| panic!("nothing is kept"));
+    let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
     let bytes = b"some lines\n".repeat(20_000);
     writer.write(Stream::Stdout, &bytes);
     drop(writer);
-    let listed = store
-        .list(handle.session())
-        .unwrap_or_else(|error| panic!("{error}"));
+    let listed = store.list(handle.session()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(listed.len(), 1);
-    assert!(
-        matches!(listed[0].state, State::CutShort(_)),
-        "{:?}",
-        listed[0].state
-    );
+    assert!(matches!(listed[0].state, State::CutShort(_)), "{:?}", listed[0].state);
     assert_eq!((listed[0].size.bytes, listed[0].size.lines), (220_000, 20_000));
     assert_eq!(listed[0].hash, blake3::hash(&bytes).to_hex().as_str());
     assert!(read(store, &handle) == bytes);
@@ -162,21 +137,15 @@ fn a_vanished_writer_leaves_what_it_wrote(store: &dyn Store) {
 }
 
 fn no_two_outputs_share_a_name(store: &dyn Store) {
-    let mut handles: Vec<Handle> = (0..3)
-        .map(|_| put(store, &call("s", "same", 0), b"x").record().handle.clone())
-        .collect();
-    let terminal = Call {
-        terminal: true,
-        ..call("s", "same", 0)
-    };
+    let mut handles: Vec<Handle> =
+        (0..3).map(|_| put(store, &call("s", "same", 0), b"x").record().handle.clone()).collect();
+    let terminal = Call { terminal: true, ..call("s", "same", 0) };
     handles.push(put(store, &terminal, b"x").record().handle.clone());
     handles.push(put(store, &call("s", "a/../b", 0), b"x").record().handle.clone());
     let id = "x".repeat(5_000);
     handles.extend((0..2).map(|_| put(store, &call("s", &id, 0), b"x").record().handle.clone()));
     let count = handles.len();
-    handles
-        .iter()
-        .for_each(|handle| assert_eq!(read(store, handle), b"x"));
+    handles.iter().for_each(|handle| assert_eq!(read(store, handle), b"x"));
     handles.sort();
     handles.dedup();
     assert_eq!(handles.len(), count, "every output has a name of its own");
@@ -186,17 +155,9 @@ fn outputs_are_listed_in_their_order_and_by_session(store: &dyn Store) {
     for (name, id, second) in [("one", "c", 3), ("one", "a", 1), ("two", "x", 0), ("one", "b", 2)] {
         put(store, &call(name, id, second), b"x");
     }
-    let listed = store
-        .list(&session("one"))
-        .unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(
-        listed.iter().map(|record| record.handle.id()).collect::<Vec<_>>(),
-        ["a", "b", "c"]
-    );
-    assert_eq!(
-        store.list(&session("none")).map(|records| records.len()).ok(),
-        Some(0)
-    );
+    let listed = store.list(&session("one")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(listed.iter().map(|record| record.handle.id()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(store.list(&session("none")).map(|records| records.len()).ok(), Some(0));
     assert_eq!(store.sessions().ok(), Some(vec![session("one"), session("two")]));
 }
 
@@ -206,10 +167,7 @@ fn a_deleted_output_is_gone_and_stays_gone(store: &dyn Store) {
     assert!(matches!(store.record(&handle), Err(Error::NotFound { .. })));
     assert!(matches!(store.open(&handle), Err(Error::NotFound { .. })));
     assert!(matches!(store.delete(&handle), Err(Error::NotFound { .. })));
-    assert_eq!(
-        store.list(handle.session()).map(|records| records.len()).ok(),
-        Some(0)
-    );
+    assert_eq!(store.list(handle.session()).map(|records| records.len()).ok(), Some(0));
 }
 
 fn prefixes_find_what_they_name(store: &dyn Store) {
@@ -217,47 +175,22 @@ fn prefixes_find_what_they_name(store: &dyn Store) {
         put(store, &call("s", id, 0), b"x");
     }
     let find = |text: &str| store.find(text, &session("s")).map(|handle| handle.to_string());
-    assert_eq!(
-        find("abcdef").ok().as_deref(),
-        Some("s/abcdef"),
-        "a whole id is never ambiguous"
-    );
+    assert_eq!(find("abcdef").ok().as_deref(), Some("s/abcdef"), "a whole id is never ambiguous");
     assert_eq!(find("abcdef-o").ok().as_deref(), Some("s/abcdef-one"));
     assert_eq!(find("s/abcdef-o").ok().as_deref(), Some("s/abcdef-one"));
     assert!(matches!(find("abcdef-"), Err(Error::Ambiguous { .. })));
-    assert!(
-        matches!(find("abcd"), Err(Error::NotFound { .. })),
-        "four characters are not enough"
-    );
-    assert!(
-        matches!(find("other/abcdef-one"), Err(Error::NotFound { .. })),
-        "of another session"
-    );
-    for hostile in [
-        "../s/abcdef",
-        "s/../s/abcdef",
-        "s/abcdef\0",
-        "/etc/passwd",
-        "s/abc*",
-        &"x".repeat(4096),
-    ] {
+    assert!(matches!(find("abcd"), Err(Error::NotFound { .. })), "four characters are not enough");
+    assert!(matches!(find("other/abcdef-one"), Err(Error::NotFound { .. })), "of another session");
+    for hostile in ["../s/abcdef", "s/../s/abcdef", "s/abcdef\0", "/etc/passwd", "s/abc*", &"x".repeat(4096)]
+    {
         assert!(matches!(find(hostile), Err(Error::BadName { .. })), "{hostile}");
     }
 }
 
 fn parts_can_be_attached(store: &dyn Store) {
     let handle = put(store, &call("s", "parts", 0), b"x").record().handle.clone();
-    let size = |part| {
-        store
-            .open_part(&handle, part)
-            .ok()
-            .and_then(|part| part.size().ok())
-    };
-    assert_eq!(
-        size(Part::View),
-        Some(0),
-        "a part that was never written is empty"
-    );
+    let size = |part| store.open_part(&handle, part).ok().and_then(|part| part.size().ok());
+    assert_eq!(size(Part::View), Some(0), "a part that was never written is empty");
     for text in [&b"first"[..], b"second, longer"] {
         assert!(store.attach(&handle, Part::View, text).is_ok());
         assert_eq!(size(Part::View), Some(text.len() as u64));
@@ -267,14 +200,10 @@ fn parts_can_be_attached(store: &dyn Store) {
 fn the_thousandth_output_still_reads(store: &dyn Store) {
     let handles: Vec<Handle> = (0..1_000)
         .map(|number| {
-            put(
-                store,
-                &call("s", &format!("n{number}"), number),
-                number.to_string().as_bytes(),
-            )
-            .record()
-            .handle
-            .clone()
+            put(store, &call("s", &format!("n{number}"), number), number.to_string().as_bytes())
+                .record()
+                .handle
+                .clone()
         })
         .collect();
     for (number, handle) in handles.iter().enumerate() {
@@ -298,20 +227,7 @@ fn streams_are_told_apart(store: &dyn Store) {
     let mut stretches = Vec::new();
     let told = store.for_each_stretch(&output, |stream, bytes| stretches.push((stream, bytes.to_vec())));
     assert!(told.is_ok());
-    let expected = [
-        (Stream::Stdout, "out1"),
-        (Stream::Stderr, "err1err2"),
-        (Stream::Stdout, "out2"),
-    ];
-    assert_eq!(
-        stretches,
-        expected.map(|(stream, text)| (stream, text.as_bytes().to_vec()))
-    );
-    assert_eq!(
-        output
-            .record()
-            .streams
-            .map(|streams| (streams.stdout, streams.stderr)),
-        Some((8, 8))
-    );
+    let expected = [(Stream::Stdout, "out1"), (Stream::Stderr, "err1err2"), (Stream::Stdout, "out2")];
+    assert_eq!(stretches, expected.map(|(stream, text)| (stream, text.as_bytes().to_vec())));
+    assert_eq!(output.record().streams.map(|streams| (streams.stdout, streams.stderr)), Some((8, 8)));
 }

@@ -12,7 +12,7 @@
 //! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
 //! has locked is what a dead writer left: it is measured and kept as an output that was cut short.
 
-use super::{Part, Sink, Store};
+use super::{Part, Sink, Store, Writer};
 use crate::output::{BLOCK, ReadAt};
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
@@ -41,6 +41,11 @@ impl DiskStore {
         DiskStore { root: root.into() }
     }
 
+    /// The folder that holds everything.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn folder(&self, session: &Session, folder: &str) -> PathBuf {
         self.root.join(session.as_str()).join(folder)
     }
@@ -51,9 +56,32 @@ impl DiskStore {
             .iter()
             .map(|folder| Files::new(self.folder(handle.session(), folder), handle))
             .find(|files| files.meta().exists())
-            .ok_or_else(|| Error::NotFound {
-                wanted: handle.to_string(),
-            })
+            .ok_or_else(|| Error::NotFound { wanted: handle.to_string() })
+    }
+
+    /// Goes on writing an output that another process has begun and handed over, with the open file that it gave up.
+    pub fn resume(&self, handle: &Handle, file: File) -> Result<Writer<'_>> {
+        let files = self.files(handle)?;
+        let record = files.read_record()?;
+        let path = files.part(Part::Bytes);
+        let cannot = || Error::store(format!("go on writing {}", path.display()));
+        let mut so_far = File::open(&path).map_err(cannot())?;
+        let (measure, index) = measured(&mut so_far).map_err(cannot())?;
+        let appended = so_far.size().map_err(cannot())?;
+        replace(&files.part(Part::Lines), &index).map_err(cannot())?;
+        let open = |part| {
+            OpenOptions::new().append(true).create(true).mode(0o600).open(files.part(part)).map_err(cannot())
+        };
+        let sink = DiskSink {
+            handle: handle.clone(),
+            lines: Some(open(Part::Lines)?),
+            streams: Some(open(Part::Streams)?),
+            file,
+            appended,
+            files,
+        };
+        let output = (self as &dyn Store).open(handle)?;
+        Writer::resume(self, Box::new(sink), record, measure, &output)
     }
 
     /// The record of an output; one whose writer is dead is brought to its end first.
@@ -86,19 +114,8 @@ impl DiskStore {
         if record.state != State::Growing {
             return Ok(record);
         }
-        let mut measure = Measure::default();
-        let mut block = vec![0; BLOCK];
-        let mut index = Vec::new();
-        loop {
-            let read = file
-                .read(&mut block)
-                .map_err(Error::store(format!("read {}", path.display())))?;
-            if read == 0 {
-                break;
-            }
-            measure.update(&block[..read]);
-            index.extend(measure.take_index());
-        }
+        let (measure, index) =
+            measured(&mut file).map_err(Error::store(format!("read {}", path.display())))?;
         record.abandoned(measure.finish());
         let written = if index.is_empty() { Ok(()) } else { replace(&files.part(Part::Lines), &index) };
         if written.is_ok() && fs::rename(path, files.finished(&record)).is_ok() {
@@ -112,19 +129,12 @@ impl Store for DiskStore {
     fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
         let folder = self.folder(&call.session, FOLDERS[usize::from(call.terminal)]);
         let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(cannot(&folder))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot(&folder))?;
         let mut attempt = 1;
         let (handle, files) = loop {
             let handle = call.handle(attempt)?;
             let files = Files::new(folder.clone(), &handle);
-            let other = Files::new(
-                self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]),
-                &handle,
-            );
+            let other = Files::new(self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]), &handle);
             // Whoever makes the record's file owns the name.
             let claimed = if other.meta().exists() {
                 Err(io::ErrorKind::AlreadyExists.into())
@@ -149,14 +159,9 @@ impl Store for DiskStore {
             Ok(file)
         });
         match opened {
-            Ok(file) => Ok(Box::new(DiskSink {
-                handle,
-                files,
-                file,
-                appended: 0,
-                lines: None,
-                streams: None,
-            })),
+            Ok(file) => {
+                Ok(Box::new(DiskSink { handle, files, file, appended: 0, lines: None, streams: None }))
+            }
             Err(error) => {
                 let _ = fs::remove_file(&beside);
                 let _ = fs::remove_file(files.meta());
@@ -211,11 +216,7 @@ impl Store for DiskStore {
         let mut ids = Vec::new();
         for folder in FOLDERS {
             for name in names_in(&self.folder(session, folder))? {
-                ids.extend(
-                    name.strip_suffix(META)
-                        .filter(|id| id.starts_with(prefix))
-                        .map(str::to_owned),
-                );
+                ids.extend(name.strip_suffix(META).filter(|id| id.starts_with(prefix)).map(str::to_owned));
             }
         }
         ids.retain(|id| Handle::new(session.clone(), id).is_ok());
@@ -238,9 +239,8 @@ impl Store for DiskStore {
         let data = files.data();
         // The record goes first: an output that is not listed is not asked for.
         fs::remove_file(files.meta()).map_err(Error::store(format!("remove {handle}")))?;
-        for path in data
-            .into_iter()
-            .chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part)))
+        for path in
+            data.into_iter().chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part)))
         {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -265,10 +265,7 @@ struct Files {
 
 impl Files {
     fn new(folder: PathBuf, handle: &Handle) -> Files {
-        Files {
-            folder,
-            id: handle.id().to_owned(),
-        }
+        Files { folder, id: handle.id().to_owned() }
     }
 
     fn named(&self, ending: &str) -> PathBuf {
@@ -310,9 +307,7 @@ impl Files {
         let path = self.meta();
         let cannot = || Error::store(format!("read the record {}", path.display()));
         let text = fs::read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::NotFound {
-                wanted: self.id.clone(),
-            },
+            io::ErrorKind::NotFound => Error::NotFound { wanted: self.id.clone() },
             _ => cannot()(error),
         })?;
         let record: Record = serde_json::from_slice(&text).map_err(|error| cannot()(error.into()))?;
@@ -378,6 +373,10 @@ impl Sink for DiskSink {
         self.appended
     }
 
+    fn into_file(self: Box<Self>) -> Option<File> {
+        Some(self.file)
+    }
+
     fn finish(self: Box<Self>, record: &Record) -> Result<()> {
         let path = self.files.finished(record);
         let cannot = || Error::store(format!("write {}", path.display()));
@@ -399,13 +398,23 @@ impl ReadAt for File {
     }
 }
 
+/// Measures a file; returns the line index too.
+fn measured(file: &mut File) -> io::Result<(Measure, Vec<u8>)> {
+    let mut measure = Measure::default();
+    let mut block = vec![0; BLOCK];
+    let mut index = Vec::new();
+    loop {
+        let read = file.read(&mut block)?;
+        if read == 0 {
+            return Ok((measure, index));
+        }
+        measure.update(&block[..read]);
+        index.extend(measure.take_index());
+    }
+}
+
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Writes a small file in one step: beside it first, so that no reader sees half of it.
@@ -437,12 +446,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     let cannot = || Error::store(format!("list {}", folder.display()));
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
         Err(error) => return Err(cannot()(error)),
@@ -487,14 +491,7 @@ mod tests {
         put(&store, &call("a"), b"text");
         put(&store, &call("b"), b"{\"json\": true}");
         put(&store, &call("c"), b"\0\0\0");
-        put(
-            &store,
-            &Call {
-                terminal: true,
-                ..call("d")
-            },
-            &b"x\n".repeat(100_000),
-        );
+        put(&store, &Call { terminal: true, ..call("d") }, &b"x\n".repeat(100_000));
         let root = folder.path().join("root/s");
         for name in [
             "tool/a.txt",
@@ -504,21 +501,12 @@ mod tests {
             "terminal/d.lines",
             "tool/a.meta.json",
         ] {
-            let mode = fs::metadata(root.join(name))
-                .unwrap_or_else(|_| panic!("{name}"))
-                .permissions()
-                .mode();
+            let mode =
+                fs::metadata(root.join(name)).unwrap_or_else(|_| panic!("{name}")).permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
-        assert_eq!(
-            fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
-        assert_eq!(
-            fs::read_dir(root.join("tool")).unwrap().count(),
-            6,
-            "nothing else is left in the folder"
-        );
+        assert_eq!(fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(root.join("tool")).unwrap().count(), 6, "nothing else is left in the folder");
     }
 
     #[test]
@@ -527,9 +515,7 @@ mod tests {
         let store = DiskStore::new(folder.path());
         let record = put(&store, &call("a"), b"text");
         let meta = folder.path().join("s/tool/a.meta.json");
-        let newer = fs::read_to_string(&meta)
-            .unwrap()
-            .replace("\"version\": 1", "\"version\": 2");
+        let newer = fs::read_to_string(&meta).unwrap().replace("\"version\": 1", "\"version\": 2");
         fs::write(&meta, newer).unwrap();
         let error = Store::record(&store, &record.handle).unwrap_err().to_string();
         assert!(error.contains("version 2 is newer"), "{error}");

@@ -54,9 +54,7 @@ impl MemoryStore {
 
     fn with<T>(&self, handle: &Handle, use_it: impl FnOnce(&mut Entry) -> T) -> Result<T> {
         let mut outputs = self.lock();
-        let entry = outputs.get_mut(handle).ok_or_else(|| Error::NotFound {
-            wanted: handle.to_string(),
-        })?;
+        let entry = outputs.get_mut(handle).ok_or_else(|| Error::NotFound { wanted: handle.to_string() })?;
         Ok(use_it(entry))
     }
 }
@@ -80,12 +78,7 @@ impl Store for MemoryStore {
             writer: Arc::downgrade(&alive),
         };
         outputs.insert(handle.clone(), entry);
-        Ok(Box::new(MemorySink {
-            store: self.clone(),
-            handle,
-            appended: 0,
-            _alive: alive,
-        }))
+        Ok(Box::new(MemorySink { store: self.clone(), handle, appended: 0, _alive: alive }))
     }
 
     fn record(&self, handle: &Handle) -> Result<Record> {
@@ -94,16 +87,11 @@ impl Store for MemoryStore {
 
     fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
         self.with(handle, |_| ())?;
-        Ok(Box::new(MemoryPart {
-            store: self.clone(),
-            handle: handle.clone(),
-            part,
-        }))
+        Ok(Box::new(MemoryPart { store: self.clone(), handle: handle.clone(), part }))
     }
 
     fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
-        self.with(handle, |entry| entry.parts.insert(part, bytes.to_vec()))
-            .map(drop)
+        self.with(handle, |entry| entry.parts.insert(part, bytes.to_vec())).map(drop)
     }
 
     fn list(&self, session: &Session) -> Result<Vec<Record>> {
@@ -119,18 +107,13 @@ impl Store for MemoryStore {
 
     fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
         let outputs = self.lock();
-        let ids = outputs
-            .keys()
-            .filter(|handle| handle.session() == session && handle.id().starts_with(prefix));
+        let ids =
+            outputs.keys().filter(|handle| handle.session() == session && handle.id().starts_with(prefix));
         Ok(ids.map(|handle| handle.id().to_owned()).collect())
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {
-        let mut sessions: Vec<Session> = self
-            .lock()
-            .keys()
-            .map(|handle| handle.session().clone())
-            .collect();
+        let mut sessions: Vec<Session> = self.lock().keys().map(|handle| handle.session().clone()).collect();
         sessions.dedup();
         Ok(sessions)
     }
@@ -138,9 +121,7 @@ impl Store for MemoryStore {
     fn delete(&self, handle: &Handle) -> Result<()> {
         match self.lock().remove(handle) {
             Some(_) => Ok(()),
-            None => Err(Error::NotFound {
-                wanted: handle.to_string(),
-            }),
+            None => Err(Error::NotFound { wanted: handle.to_string() }),
         }
     }
 
@@ -164,9 +145,7 @@ impl Sink for MemorySink {
 
     fn append(&mut self, part: Part, bytes: &[u8]) -> io::Result<()> {
         self.store
-            .with(&self.handle, |entry| {
-                entry.parts.entry(part).or_default().extend_from_slice(bytes)
-            })
+            .with(&self.handle, |entry| entry.parts.entry(part).or_default().extend_from_slice(bytes))
             .map_err(io::Error::other)?;
         if part == Part::Bytes {
             self.appended += bytes.len() as u64;
@@ -179,8 +158,7 @@ impl Sink for MemorySink {
     }
 
     fn finish(self: Box<Self>, record: &Record) -> Result<()> {
-        self.store
-            .with(&self.handle, |entry| entry.record = record.clone())
+        self.store.with(&self.handle, |entry| entry.record = record.clone())
     }
 }
 
@@ -192,16 +170,12 @@ struct MemoryPart {
 
 impl ReadAt for MemoryPart {
     fn size(&self) -> io::Result<u64> {
-        self.store
-            .with(&self.handle, |entry| entry.part(self.part).len() as u64)
-            .map_err(io::Error::other)
+        self.store.with(&self.handle, |entry| entry.part(self.part).len() as u64).map_err(io::Error::other)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.store
-            .with(&self.handle, |entry| {
-                crate::output::copy_at(entry.part(self.part), offset, buffer)
-            })
+            .with(&self.handle, |entry| crate::output::copy_at(entry.part(self.part), offset, buffer))
             .map_err(io::Error::other)
     }
 }

@@ -3,9 +3,10 @@
 use super::{Part, Sink, Store};
 use crate::output::ReadAt;
 use crate::size::{Measure, Measured, STRIDE, Text};
-use crate::{Call, Exit, Handle, Lost, Output, Record, State, record::Streams};
+use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, record::Streams};
 use std::{
     collections::VecDeque,
+    fs::File,
     io::{self, Read},
     sync::{Arc, mpsc},
     thread,
@@ -67,9 +68,7 @@ impl<'a> Writer<'a> {
         let handle = match &sink {
             Some(sink) => sink.handle().clone(),
             // Nothing will ever be found under this name, and no view will mention it.
-            None => call
-                .handle(1)
-                .unwrap_or_else(|_| unreachable!("an id made safe is an id")),
+            None => call.handle(1).unwrap_or_else(|_| unreachable!("an id made safe is an id")),
         };
         Writer {
             store,
@@ -83,6 +82,60 @@ impl<'a> Writer<'a> {
             streams: StreamMap::default(),
             failure,
         }
+    }
+
+    /// Goes on with an output whose bytes so far are measured.
+    pub(super) fn resume(
+        store: &'a dyn Store,
+        sink: Box<dyn Sink>,
+        record: Record,
+        measure: Measure,
+        so_far: &Output,
+    ) -> Result<Writer<'a>> {
+        let bytes = so_far.len();
+        let mut streams = StreamMap::default();
+        store.for_each_stretch(so_far, |stream, part| {
+            let end = streams.end + part.len() as u64;
+            streams.extend(stream, end);
+        })?;
+        streams.pause();
+        let measuring = Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() };
+        let head = so_far.read(0..HEAD as u64)?;
+        Ok(Writer {
+            store,
+            sink: Some(sink),
+            record,
+            measuring,
+            bytes,
+            last: None,
+            head,
+            tail: VecDeque::new(),
+            streams,
+            failure: None,
+        })
+    }
+
+    /// Gives the output up while it still grows: another process goes on with the file that is returned. What came so
+    /// far can be read. Where that is not possible, the writer comes back.
+    pub fn hand_over(mut self, exit: Option<Exit>) -> std::result::Result<(Output, File), Box<Writer<'a>>> {
+        if self.failure.is_some() || self.store.path(&self.record.handle).is_none() {
+            return Err(Box::new(self));
+        }
+        // Whoever goes on may have another stream, so what there is of the map is written whatever it says.
+        if let Some(entry) = self.streams.pause() {
+            self.append(Part::Streams, &entry);
+        }
+        let (Some(file), Ok(output)) =
+            (self.sink.take().and_then(|sink| sink.into_file()), self.store.open(&self.record.handle))
+        else {
+            return Err(Box::new(self));
+        };
+        let (measured, _) = std::mem::take(&mut self.measuring).finish();
+        let stretches = self.streams.remembered();
+        Ok((
+            output.while_growing(&measured, exit).with_spoken(measured.spoken).with_stretches(stretches),
+            file,
+        ))
     }
 
     /// The name of the output, if any of it is being kept.
@@ -168,9 +221,7 @@ impl<'a> Writer<'a> {
         if let Some((kept, why)) = self.failure.take() {
             return self.finish_failed(kept, why);
         }
-        let Some(sink) = self.sink.take() else {
-            unreachable!("no sink, yet no failure")
-        };
+        let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
         if let Err(error) = sink.finish(&self.record) {
             // The bytes are there; only the word that they are whole is not.
             let kept = self.bytes;
@@ -199,10 +250,7 @@ impl<'a> Writer<'a> {
             self.record.state = State::CutShort(why.clone());
         }
         if kept < bytes {
-            self.record.lost = Some(Lost {
-                bytes: bytes - kept,
-                why,
-            });
+            self.record.lost = Some(Lost { bytes: bytes - kept, why });
             if let Some(sink) = self.sink.take() {
                 let hash = self
                     .store
@@ -225,18 +273,9 @@ impl<'a> Writer<'a> {
             let skip = self.tail.len() - (bytes - tail_from) as usize;
             self.tail.iter().skip(skip).copied().collect()
         };
-        let path = if kept > 0 {
-            self.store.path(&self.record.handle)
-        } else {
-            None
-        };
+        let path = if kept > 0 { self.store.path(&self.record.handle) } else { None };
         let stretches = self.streams.remembered();
-        let remnant = Remnant {
-            head: self.head,
-            tail,
-            tail_from,
-            length: bytes,
-        };
+        let remnant = Remnant { head: self.head, tail, tail_from, length: bytes };
         let lost = shown_head..tail_from;
         Output::new(self.record, Box::new(remnant), Box::new(Vec::new()), path)
             .unwrap_or_else(|_| unreachable!("bytes in memory have a length"))
@@ -337,10 +376,7 @@ struct StreamMap {
 impl StreamMap {
     /// Notes that bytes up to `end` came by `stream`; returns the entry of a stretch that this ended.
     fn extend(&mut self, stream: Stream, end: u64) -> Option<[u8; 8]> {
-        let entry = self
-            .current
-            .filter(|current| *current != stream)
-            .map(|current| self.close(current));
+        let entry = self.current.filter(|current| *current != stream).map(|current| self.close(current));
         self.current = Some(stream);
         self.end = end;
         entry
@@ -349,9 +385,14 @@ impl StreamMap {
     /// The entry of the last stretch, if there was more than one stream.
     fn last(&mut self, end: u64) -> Option<[u8; 8]> {
         self.end = end;
-        let current = self.current?;
-        let entry = self.close(current);
+        let entry = self.pause()?;
         (self.totals.stderr > 0).then_some(entry)
+    }
+
+    /// Ends the stretch that is under way.
+    fn pause(&mut self) -> Option<[u8; 8]> {
+        let current = self.current.take()?;
+        Some(self.close(current))
     }
 
     fn close(&mut self, stream: Stream) -> [u8; 8] {
@@ -381,14 +422,7 @@ impl StreamMap {
 pub(crate) fn stretches(part: &[u8]) -> impl Iterator<Item = (u64, Stream)> {
     part.as_chunks::<8>().0.iter().map(|entry| {
         let entry = u64::from_le_bytes(*entry);
-        (
-            entry / 2,
-            if entry % 2 == 1 {
-                Stream::Stderr
-            } else {
-                Stream::Stdout
-            },
-        )
+        (entry / 2, if entry % 2 == 1 { Stream::Stderr } else { Stream::Stdout })
     })
 }
 
@@ -499,9 +533,7 @@ impl<T: Send + 'static> Fed<T> {
 
     fn finish(self) -> T {
         drop(self.blocks);
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -515,12 +547,7 @@ impl Threads {
             text.update(block);
             let _ = entries.send(text.take_index());
         });
-        Threads {
-            hash,
-            text,
-            index,
-            under_way: VecDeque::new(),
-        }
+        Threads { hash, text, index, under_way: VecDeque::new() }
     }
 
     /// Hands a block to both threads; returns one that they are done with, or none.

@@ -25,18 +25,8 @@ fn by_scanning(piece: &[u8]) -> u64 {
     const NONE: Rank = Rank::MAX;
     let rank = |from: usize, to: usize| table::rank(&piece[from..to]).unwrap_or(NONE);
     // (start of the part, rank of its union with the next part)
-    let mut parts: Vec<(usize, Rank)> = (0..piece.len())
-        .map(|at| {
-            (
-                at,
-                if at + 1 < piece.len() {
-                    rank(at, at + 2)
-                } else {
-                    NONE
-                },
-            )
-        })
-        .collect();
+    let mut parts: Vec<(usize, Rank)> =
+        (0..piece.len()).map(|at| (at, if at + 1 < piece.len() { rank(at, at + 2) } else { NONE })).collect();
     let end = |parts: &[(usize, Rank)], i: usize| parts.get(i).map_or(piece.len(), |part| part.0);
     while let Some((best, &(_, lowest))) = parts.iter().enumerate().min_by_key(|(_, part)| part.1) {
         if lowest == NONE {
@@ -62,9 +52,8 @@ fn by_queue(piece: &[u8]) -> u64 {
     // Part i starts at byte i. `next[i]` is the start of the part after it, `before[i]` of the one before.
     let mut next: Vec<usize> = (1..=n).collect();
     let mut before: Vec<usize> = (0..n).map(|i| i.wrapping_sub(1)).collect();
-    let mut queue: BinaryHeap<Reverse<(Rank, usize, usize)>> = (0..n - 1)
-        .filter_map(|i| Some(Reverse((table::rank(&piece[i..i + 2])?, i, i + 2))))
-        .collect();
+    let mut queue: BinaryHeap<Reverse<(Rank, usize, usize)>> =
+        (0..n - 1).filter_map(|i| Some(Reverse((table::rank(&piece[i..i + 2])?, i, i + 2)))).collect();
     let mut parts = n as u64;
     while let Some(Reverse((_, left, end))) = queue.pop() {
         // An entry is stale when its left part was swallowed, or when the union has another end by now.

@@ -144,10 +144,7 @@ fn ends_in_second(text: &str, start: usize) -> Option<usize> {
     if end > middle {
         return Some(end);
     }
-    let (at, c) = text[start..middle]
-        .char_indices()
-        .rev()
-        .find(|&(_, c)| in_second(class(c)))?;
+    let (at, c) = text[start..middle].char_indices().rev().find(|&(_, c)| in_second(class(c)))?;
     Some(start + at + c.len_utf8())
 }
 
@@ -163,15 +160,7 @@ fn contraction(text: &str, end: usize) -> usize {
         return end;
     };
     let mut letters = rest.chars();
-    let mut next = || {
-        letters.next().map(|c| {
-            if c == 'ſ' {
-                ('s', 2)
-            } else {
-                (c.to_ascii_lowercase(), 1)
-            }
-        })
-    };
+    let mut next = || letters.next().map(|c| if c == 'ſ' { ('s', 2) } else { (c.to_ascii_lowercase(), 1) });
     match (next(), next()) {
         (Some(('s' | 't' | 'm' | 'd', length)), _) => end + 1 + length,
         (Some(('r' | 'v', 1)), Some(('e', 1))) | (Some(('l', 1)), Some(('l', 1))) => end + 3,

@@ -17,20 +17,13 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     if output.record().kind == Kind::Binary {
         let size = print::grouped(output.len());
         let text = format!("{size} bytes that are not text");
-        let piece = Piece::Digest {
-            range: 0..output.len(),
-            text,
-        };
+        let piece = Piece::Digest { range: 0..output.len(), text };
         return Ok(View::new(output.len(), vec![piece], Wording::Commands)?
             .framed(opening(output), closing(output, budget)));
     }
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
-        units
-            .into_iter()
-            .filter(|unit| !unit.overwritten)
-            .map(|unit| unit.range)
-            .collect()
+        units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range).collect()
     };
     let head = seen(units::first(output, enough)?);
     let tail = seen(units::last(output, enough)?);
@@ -83,11 +76,7 @@ fn from_both_ends(mut places: Vec<u64>) -> Vec<u64> {
     let mut order = Vec::new();
     let mut end = true;
     while !places.is_empty() {
-        order.push(if end {
-            places.pop().unwrap_or_default()
-        } else {
-            places.remove(0)
-        });
+        order.push(if end { places.pop().unwrap_or_default() } else { places.remove(0) });
         end = !end;
     }
     order
@@ -150,11 +139,7 @@ fn opening(output: &Output) -> String {
     let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
     let state = match (&record.lost, &record.state) {
         (Some(lost), _) => {
-            format!(
-                "only {} bytes could be kept: {}",
-                print::grouped(record.kept()),
-                lost.why
-            )
+            format!("only {} bytes could be kept: {}", print::grouped(record.kept()), lost.why)
         }
         (None, State::CutShort(why)) => {
             format!("cut short: {why}; what came is kept as {}", record.handle.short())
@@ -196,11 +181,7 @@ mod tests {
 
     fn settings(tokens: u64) -> Settings {
         let mut settings = Settings::default();
-        settings.digest.budget = Budget {
-            tokens,
-            bytes: tokens * 8,
-            lines: None,
-        };
+        settings.digest.budget = Budget { tokens, bytes: tokens * 8, lines: None };
         settings
     }
 
@@ -213,9 +194,8 @@ mod tests {
 
     #[test]
     fn the_error_in_the_middle_is_shown_with_its_context() {
-        let mut lines: Vec<String> = (1..=400)
-            .map(|line| format!("compiling unit number {line}\n"))
-            .collect();
+        let mut lines: Vec<String> =
+            (1..=400).map(|line| format!("compiling unit number {line}\n")).collect();
         lines[200] = "error[E0308]: mismatched types\n".into();
         lines[201] = "  --> src/main.rs:2:5\n".into();
         check(

@@ -46,10 +46,7 @@ static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-#[expect(
-    clippy::expect_used,
-    reason = "the patterns are part of the program, and tests compile them"
-)]
+#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of this file")
 }
@@ -164,11 +161,7 @@ mod tests {
 
     fn lines(text: &str) -> Vec<u64> {
         let output = output_of(text.as_bytes());
-        find(&output)
-            .unwrap()
-            .into_iter()
-            .map(|at| output.newlines_before(at).unwrap() + 1)
-            .collect()
+        find(&output).unwrap().into_iter().map(|at| output.newlines_before(at).unwrap() + 1).collect()
     }
 
     #[test]
@@ -202,10 +195,7 @@ mod tests {
     fn of_very_many_the_first_and_the_last_are_remembered() {
         let text: String = (1..=5_000).map(|line| format!("error {line}\n")).collect();
         let found = lines(&text);
-        assert_eq!(
-            (found.len(), found[0], *found.last().unwrap()),
-            (2 * REMEMBERED, 1, 5_000)
-        );
+        assert_eq!((found.len(), found[0], *found.last().unwrap()), (2 * REMEMBERED, 1, 5_000));
     }
 
     proptest! {

@@ -24,7 +24,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let artifact = artifact_line(output);
     if record.size.lines <= limits.lines {
         return Ok(
-            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact),
+            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact)
         );
     }
 
@@ -41,7 +41,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     // Where one line is longer than its whole share, whole lines would leave nothing of that end.
     if (first == 0 && head > 0) || (last == output.len() && tail < output.len()) {
         return Ok(
-            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact),
+            View::showing(output, &[0..head, tail..output.len()], Wording::Characters)?.framed("", artifact)
         );
     }
     let shown = output.newlines_before(first)?;
@@ -98,10 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings(characters: u64, lines: u64) -> Settings {
-        let mut settings = Settings {
-            preset: Preset::HeadTail,
-            ..Settings::default()
-        };
+        let mut settings = Settings { preset: Preset::HeadTail, ..Settings::default() };
         settings.head_tail.other.characters = characters;
         settings.head_tail.other.lines = lines;
         settings
@@ -155,9 +152,7 @@ mod tests {
 
     #[test]
     fn where_both_are_over_one_pass_keeps_whole_lines_within_the_characters() {
-        let text: String = (1..=50)
-            .map(|line| format!("line {line} with some words\n"))
-            .collect();
+        let text: String = (1..=50).map(|line| format!("line {line} with some words\n")).collect();
         check(
             &text,
             &settings(200, 20),
@@ -181,11 +176,8 @@ mod tests {
     #[test]
     fn the_share_of_the_head_can_be_set_for_one_tool() {
         let mut settings = settings(20_000, 10);
-        let own = crate::settings::CharactersAndLines {
-            characters: 20_000,
-            lines: 10,
-            head_ratio: Some(0.5),
-        };
+        let own =
+            crate::settings::CharactersAndLines { characters: 20_000, lines: 10, head_ratio: Some(0.5) };
         settings.head_tail.tools.insert("mine".into(), own);
         let call = Call::new(Session::safe("s"), "id1234", "mine", jiff::Timestamp::UNIX_EPOCH);
         let output = output_of_call(&call, "x\n".repeat(40).as_bytes());

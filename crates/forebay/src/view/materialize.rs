@@ -27,20 +27,14 @@ pub struct ContextRef {
 impl From<&Record> for ContextRef {
     fn from(record: &Record) -> ContextRef {
         let call = &record.call;
-        let server = call
-            .server
-            .as_ref()
-            .map_or(String::new(), |server| format!(" of server {server}"));
+        let server = call.server.as_ref().map_or(String::new(), |server| format!(" of server {server}"));
         ContextRef {
             id: record.handle.id().to_owned(),
             kind: "artifact".to_owned(),
             mime_type: record.kind.media_type().to_owned(),
             byte_size: record.size.bytes,
             created_at: call.at.to_string(),
-            hint: format!(
-                "tool {}{server}, call {}, {} bytes",
-                call.tool, call.id, record.size.bytes
-            ),
+            hint: format!("tool {}{server}, call {}, {} bytes", call.tool, call.id, record.size.bytes),
         }
     }
 }
@@ -54,34 +48,17 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let mut spoken = Vec::new();
     for at in errors::find(output)?.into_iter().take(PARAGRAPHS) {
         let units = units::around(output, at, 2, 4)?;
-        spoken.extend(
-            units
-                .into_iter()
-                .filter(|unit| !unit.overwritten)
-                .map(|unit| unit.range),
-        );
+        spoken.extend(units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range));
     }
     if output.record().kind == Kind::Binary {
         spoken.clear();
     }
     let mut bytes = limits.snippet_bytes;
     loop {
-        let mut shown = if bytes < limits.snippet_bytes / 4 {
-            Vec::new()
-        } else {
-            spoken.clone()
-        };
+        let mut shown = if bytes < limits.snippet_bytes / 4 { Vec::new() } else { spoken.clone() };
         if output.record().kind != Kind::Binary {
-            shown.extend(snippet(
-                units::first(output, bytes.max(1))?,
-                limits.snippet_lines,
-                bytes,
-            ));
-            shown.extend(snippet(
-                units::last(output, bytes.max(1))?,
-                limits.snippet_lines,
-                bytes,
-            ));
+            shown.extend(snippet(units::first(output, bytes.max(1))?, limits.snippet_lines, bytes));
+            shown.extend(snippet(units::last(output, bytes.max(1))?, limits.snippet_lines, bytes));
         }
         let view =
             View::showing(output, &shown, Wording::References)?.framed(opening(output), closing(output)?);
@@ -105,19 +82,12 @@ fn snippet(units: Vec<Unit>, lines: u64, bytes: u64) -> Vec<Range<u64>> {
         fits
     };
     let seen = units.into_iter().filter(|unit| !unit.overwritten);
-    seen.take(usize::try_from(lines).unwrap_or(usize::MAX))
-        .take_while(fits)
-        .map(|unit| unit.range)
-        .collect()
+    seen.take(usize::try_from(lines).unwrap_or(usize::MAX)).take_while(fits).map(|unit| unit.range).collect()
 }
 
 fn opening(output: &Output) -> String {
     let record = output.record();
-    let json = if matches!(record.kind, Kind::Json) {
-        "yes"
-    } else {
-        "no"
-    };
+    let json = if matches!(record.kind, Kind::Json) { "yes" } else { "no" };
     format!(
         "[Output of {}, call {}, kept as a file]\n[Size: {} bytes, {} characters, {} lines; JSON: {json}]\n",
         record.call.full_name(),
@@ -146,17 +116,12 @@ mod tests {
     use expect_test::expect;
 
     fn settings() -> Settings {
-        Settings {
-            preset: Preset::Materialize,
-            ..Settings::default()
-        }
+        Settings { preset: Preset::Materialize, ..Settings::default() }
     }
 
     #[test]
     fn the_summary_has_all_that_it_must_have() {
-        let mut lines: Vec<String> = (1..=900)
-            .map(|line| format!("step {line} of the build\n"))
-            .collect();
+        let mut lines: Vec<String> = (1..=900).map(|line| format!("step {line} of the build\n")).collect();
         lines[450] = "Exception: out of cheese\n".into();
         let call = Call {
             server: Some("builder".into()),
@@ -190,19 +155,12 @@ mod tests {
 
     #[test]
     fn the_summary_stays_within_what_may_be_inline() {
-        for text in [
-            "x".repeat(4_001),
-            "word ".repeat(3_000),
-            "error: bad\n".repeat(5_000),
-            "漢字\n".repeat(2_000),
-        ] {
+        for text in
+            ["x".repeat(4_001), "word ".repeat(3_000), "error: bad\n".repeat(5_000), "漢字\n".repeat(2_000)]
+        {
             let output = output_of(text.as_bytes());
             let shown = super::fold(&output, &settings()).unwrap().print(&output).unwrap();
-            assert!(
-                String::from_utf8_lossy(&shown).chars().count() <= 4_000,
-                "{}",
-                shown.len()
-            );
+            assert!(String::from_utf8_lossy(&shown).chars().count() <= 4_000, "{}", shown.len());
         }
     }
 }

@@ -60,11 +60,7 @@ impl View {
         let bytes = gap.bytes.end - gap.bytes.start;
         let lines = gap.lines.1 - gap.lines.0 + 1;
         if why == Why::Lost {
-            let why = output
-                .record()
-                .lost
-                .as_ref()
-                .map_or("the store failed", |lost| &lost.why);
+            let why = output.record().lost.as_ref().map_or("the store failed", |lost| &lost.why);
             return format!("[… {} bytes are lost: {why}]", grouped(bytes));
         }
         match self.wording {
@@ -89,12 +85,7 @@ impl View {
                         format!("{} bytes of line {} omitted", grouped(bytes), gap.lines.0)
                     }
                     (_, false) => {
-                        format!(
-                            "{} bytes of lines {}–{} omitted",
-                            grouped(bytes),
-                            gap.lines.0,
-                            gap.lines.1
-                        )
+                        format!("{} bytes of lines {}–{} omitted", grouped(bytes), gap.lines.0, gap.lines.1)
                     }
                 };
                 format!("[… {what}: {}]", self.call(output, gap))
@@ -112,18 +103,9 @@ impl View {
         let Range { start, end } = gap.bytes;
         match (self.wording, gap.whole_lines) {
             (Wording::References, _) => {
-                format!(
-                    "context.read(\"{}\", {start}, {})",
-                    handle.id(),
-                    (end - start).min(65_536)
-                )
+                format!("context.read(\"{}\", {start}, {})", handle.id(), (end - start).min(65_536))
             }
-            (_, true) => format!(
-                "forebay read {} --lines {}:{}",
-                handle.short(),
-                gap.lines.0,
-                gap.lines.1
-            ),
+            (_, true) => format!("forebay read {} --lines {}:{}", handle.short(), gap.lines.0, gap.lines.1),
             (_, false) => format!("forebay read {} --bytes {start}:{end}", handle.short()),
         }
     }
@@ -134,10 +116,7 @@ fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
     let before = output.newlines_before(range.start)?;
     let inside_last = output.newlines_before(range.end - 1)?;
     let mut characters = output.record().size.characters;
-    let says_characters = matches!(
-        view.wording,
-        Wording::Characters | Wording::Lines | Wording::Recovery
-    );
+    let says_characters = matches!(view.wording, Wording::Characters | Wording::Lines | Wording::Recovery);
     for piece in &view.pieces {
         // The wordings that say characters have one gap, so what is not shown is in it.
         if let (true, Piece::Verbatim(shown)) = (says_characters, piece) {

@@ -52,13 +52,9 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     };
     let start = 0..shown;
     let view = View::showing(output, &[start], Wording::Recovery)?;
-    let closing = Section {
-        output,
-        names: &settings.names,
-        kind: tool_kind(&output.record().call.tool),
-        shown,
-    }
-    .print()?;
+    let closing =
+        Section { output, names: &settings.names, kind: tool_kind(&output.record().call.tool), shown }
+            .print()?;
     Ok(view.framed("", closing))
 }
 
@@ -118,14 +114,12 @@ impl Section<'_> {
                 "Web search: {}",
                 argument(&["query", &self.names.query]).unwrap_or_else(|| self.file())
             ),
-            ToolKind::WebFetch => format!(
-                "Page: {}",
-                argument(&["url", &self.names.url]).unwrap_or_else(|| self.file())
-            ),
-            ToolKind::Glob => format!(
-                "Listing: {}",
-                argument(&["pattern", "path"]).unwrap_or_else(|| self.file())
-            ),
+            ToolKind::WebFetch => {
+                format!("Page: {}", argument(&["url", &self.names.url]).unwrap_or_else(|| self.file()))
+            }
+            ToolKind::Glob => {
+                format!("Listing: {}", argument(&["pattern", "path"]).unwrap_or_else(|| self.file()))
+            }
             ToolKind::Other => format!("Output of {}: {}", call.full_name(), self.file()),
         }
     }
@@ -151,11 +145,7 @@ impl Section<'_> {
             .filter(|(_, line)| line.len() < 400)
             .filter_map(|(number, line)| {
                 let found = DEFINITION.captures(line)?;
-                Some(Item {
-                    kind: found[1].to_owned(),
-                    name: found[2].to_owned(),
-                    line: number as u64 + 1,
-                })
+                Some(Item { kind: found[1].to_owned(), name: found[2].to_owned(), line: number as u64 + 1 })
             })
             .collect())
     }
@@ -165,12 +155,9 @@ impl Section<'_> {
         let (label, key): (&str, fn(&str) -> Option<String>) = match self.kind {
             ToolKind::Grep => ("Matches per file", |line| {
                 let (path, rest) = line.split_once(':')?;
-                rest.starts_with(|c: char| c.is_ascii_digit())
-                    .then(|| path.to_owned())
+                rest.starts_with(|c: char| c.is_ascii_digit()).then(|| path.to_owned())
             }),
-            ToolKind::Glob => ("Files per folder", |line| {
-                Some(line.trim().rsplit_once('/')?.0.to_owned())
-            }),
+            ToolKind::Glob => ("Files per folder", |line| Some(line.trim().rsplit_once('/')?.0.to_owned())),
             _ => return Ok(Vec::new()),
         };
         let text = self.output.read(0..LOOKED_AT)?;
@@ -201,22 +188,10 @@ impl Section<'_> {
         };
         let path = path.display().to_string();
         let grep = |pattern: &str| {
-            format!(
-                "{}({}={}, {}={})",
-                names.grep,
-                names.pattern,
-                quoted(pattern),
-                names.path,
-                quoted(&path)
-            )
+            format!("{}({}={}, {}={})", names.grep, names.pattern, quoted(pattern), names.path, quoted(&path))
         };
         let shell = |command: String, note: &str| {
-            format!(
-                "{}({}={})  # {note}",
-                names.shell,
-                names.command,
-                quoted(&command)
-            )
+            format!("{}({}={})  # {note}", names.shell, names.command, quoted(&command))
         };
         let file = shell_word(&path);
 
@@ -231,9 +206,8 @@ impl Section<'_> {
                     quoted(&format!("{query} …"))
                 ));
                 let text = self.output.read(0..LOOKED_AT)?;
-                let found = ADDRESS
-                    .find(&String::from_utf8_lossy(&text))
-                    .map(|found| found.as_str().to_owned());
+                let found =
+                    ADDRESS.find(&String::from_utf8_lossy(&text)).map(|found| found.as_str().to_owned());
                 commands.extend(
                     found.map(|url| format!("{}({}={})  # one result", names.fetch, names.url, quoted(&url))),
                 );
@@ -278,9 +252,7 @@ impl Section<'_> {
             };
             commands.push(grep(pattern));
         }
-        self.ranges(structure, |command, note| {
-            commands.push(shell(command.replace("FILE", &file), note))
-        })?;
+        self.ranges(structure, |command, note| commands.push(shell(command.replace("FILE", &file), note)))?;
         Ok(commands)
     }
 
@@ -288,24 +260,15 @@ impl Section<'_> {
     fn ranges(&self, structure: &[Item], mut push: impl FnMut(String, &str)) -> Result<()> {
         let size = self.output.record().size;
         if size.longest_line > 10_000 {
-            push(
-                format!("tail -c +{} FILE | head -c 4000", self.shown + 1),
-                "The next 4000 bytes",
-            );
+            push(format!("tail -c +{} FILE | head -c 4000", self.shown + 1), "The next 4000 bytes");
             push("tail -c 4000 FILE".to_owned(), "The last 4000 bytes");
             return Ok(());
         }
         let next = self.output.newlines_before(self.shown)? + 1;
-        let last = structure
-            .last()
-            .map(|item| item.line)
-            .filter(|&line| line > next + 50);
+        let last = structure.last().map(|item| item.line).filter(|&line| line > next + 50);
         for from in [Some(next), last].into_iter().flatten() {
             let to = (from + 50).min(size.lines);
-            push(
-                format!("sed -n '{from},{to}p' FILE"),
-                &format!("Lines {from}-{to}"),
-            );
+            push(format!("sed -n '{from},{to}p' FILE"), &format!("Lines {from}-{to}"));
         }
         push("tail -n 50 FILE".to_owned(), "Last 50 lines");
         Ok(())
@@ -318,10 +281,7 @@ struct Item {
     line: u64,
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "the patterns are part of the program, and tests compile them"
-)]
+#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of this file")
 }
@@ -340,54 +300,24 @@ fn top(label: &str, keys: impl Iterator<Item = String>) -> String {
     keys.for_each(|key| *counts.entry(key).or_default() += 1);
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let more = if counts.len() > 8 {
-        format!(", … and {} more", counts.len() - 8)
-    } else {
-        String::new()
-    };
-    let shown: Vec<String> = counts
-        .iter()
-        .take(8)
-        .map(|(key, count)| format!("{key} ({count})"))
-        .collect();
-    if shown.is_empty() {
-        String::new()
-    } else {
-        format!("{label}: {}{more}", shown.join(", "))
-    }
+    let more = if counts.len() > 8 { format!(", … and {} more", counts.len() - 8) } else { String::new() };
+    let shown: Vec<String> = counts.iter().take(8).map(|(key, count)| format!("{key} ({count})")).collect();
+    if shown.is_empty() { String::new() } else { format!("{label}: {}{more}", shown.join(", ")) }
 }
 
 fn first_line(text: &str) -> String {
-    let line: String = text
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(120)
-        .collect();
-    if line.len() < text.trim_end().len() {
-        format!("{line}…")
-    } else {
-        line
-    }
+    let line: String = text.lines().next().unwrap_or_default().chars().take(120).collect();
+    if line.len() < text.trim_end().len() { format!("{line}…") } else { line }
 }
 
 /// A string as a call has it.
 fn quoted(text: &str) -> String {
-    format!(
-        "\"{}\"",
-        text.replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    )
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 /// A path as a shell takes it.
 fn shell_word(path: &str) -> String {
-    match path
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c))
-    {
+    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c)) {
         true => path.to_owned(),
         false => format!("'{}'", path.replace('\'', r"'\''")),
     }
@@ -411,10 +341,7 @@ mod tests {
         let mut writer = store.begin(&call);
         writer.write(Stream::Stdout, text.as_bytes());
         let output = writer.finish(Default::default());
-        let settings = Settings {
-            preset: Preset::Recovery,
-            ..Settings::default()
-        };
+        let settings = Settings { preset: Preset::Recovery, ..Settings::default() };
         let text = fold(&output, &settings).unwrap().print(&output).unwrap();
         let text = String::from_utf8(text).unwrap();
         (folder, text)
@@ -465,31 +392,11 @@ mod tests {
         let long_line = "x".repeat(30_000);
         let cases = [
             ("read_file", r#"{"path": "a.py"}"#, python()),
-            (
-                "execute_shell",
-                r#"{"command": "make"}"#,
-                "building\nerror: it broke\n".repeat(300),
-            ),
-            (
-                "grep_content",
-                r#"{"pattern": "x"}"#,
-                "src/a.rs:12:let x\nsrc/b.rs:3:let y\n".repeat(200),
-            ),
-            (
-                "glob_files",
-                r#"{"pattern": "**/*"}"#,
-                "src/a.rs\nsrc/view/b.rs\ndocs/c.md\n".repeat(200),
-            ),
-            (
-                "web_search",
-                r#"{"query": "rust"}"#,
-                "1. https://example.org/a some words\n".repeat(200),
-            ),
-            (
-                "web_fetch",
-                r#"{"url": "https://example.org"}"#,
-                "some words of a page\n".repeat(400),
-            ),
+            ("execute_shell", r#"{"command": "make"}"#, "building\nerror: it broke\n".repeat(300)),
+            ("grep_content", r#"{"pattern": "x"}"#, "src/a.rs:12:let x\nsrc/b.rs:3:let y\n".repeat(200)),
+            ("glob_files", r#"{"pattern": "**/*"}"#, "src/a.rs\nsrc/view/b.rs\ndocs/c.md\n".repeat(200)),
+            ("web_search", r#"{"query": "rust"}"#, "1. https://example.org/a some words\n".repeat(200)),
+            ("web_fetch", r#"{"url": "https://example.org"}"#, "some words of a page\n".repeat(400)),
             ("anything", "{}", long_line),
         ];
         for (tool, args, output) in cases {
@@ -505,15 +412,11 @@ mod tests {
                 assert!(ran.status.success() && !ran.stdout.is_empty(), "{command}");
             }
             let greps = text.lines().filter_map(|line| {
-                line.strip_prefix("  • grep_content(pattern=\"")?
-                    .split_once("\", path=\"")
+                line.strip_prefix("  • grep_content(pattern=\"")?.split_once("\", path=\"")
             });
             for (pattern, path) in greps {
                 let path = path.trim_end_matches("\")");
-                let ran = Command::new("grep")
-                    .args(["-qE", pattern, path])
-                    .status()
-                    .unwrap();
+                let ran = Command::new("grep").args(["-qE", pattern, path]).status().unwrap();
                 assert!(ran.success(), "{pattern} {path}");
             }
         }
@@ -521,23 +424,11 @@ mod tests {
 
     #[test]
     fn counts_tell_where_the_bulk_is() {
-        let (_folder, text) = view(
-            "grep_content",
-            "{}",
-            &"src/a.rs:12:let x\nsrc/b.rs:3:y\nsrc/a.rs:14:z\n".repeat(90),
-        );
-        assert!(
-            text.contains("Matches per file: src/a.rs (180), src/b.rs (90)\n"),
-            "{text}"
-        );
+        let (_folder, text) =
+            view("grep_content", "{}", &"src/a.rs:12:let x\nsrc/b.rs:3:y\nsrc/a.rs:14:z\n".repeat(90));
+        assert!(text.contains("Matches per file: src/a.rs (180), src/b.rs (90)\n"), "{text}");
         let (_folder, text) = view("glob_files", "{}", &"src/a.rs\nsrc/b.rs\ndocs/c.md\n".repeat(130));
-        assert!(
-            text.contains("Files per folder: src (260), docs (130)\n"),
-            "{text}"
-        );
-        assert!(
-            text.contains("Files per extension: .rs (260), .md (130)\n"),
-            "{text}"
-        );
+        assert!(text.contains("Files per folder: src (260), docs (130)\n"), "{text}");
+        assert!(text.contains("Files per extension: .rs (260), .md (130)\n"), "{text}");
     }
 }

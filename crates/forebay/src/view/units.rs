@@ -40,10 +40,7 @@ pub(super) fn units(output: &Output, range: Range<u64>) -> Result<Vec<Unit>> {
 }
 
 fn unit(base: &Range<u64>, part: Range<usize>, overwritten: bool) -> Unit {
-    Unit {
-        range: base.start + part.start as u64..base.start + part.end as u64,
-        overwritten,
-    }
+    Unit { range: base.start + part.start as u64..base.start + part.end as u64, overwritten }
 }
 
 /// How far it is to the end of what a terminal would show at once, and whether it was then written over.
@@ -97,11 +94,8 @@ pub(super) fn last(output: &Output, enough: u64) -> Result<Vec<Unit>> {
 const FARTHEST: u64 = 1024 * 1024;
 
 fn is_enough(units: &[Unit], enough: u64) -> bool {
-    let seen: u64 = units
-        .iter()
-        .filter(|unit| !unit.overwritten)
-        .map(|unit| unit.range.end - unit.range.start)
-        .sum();
+    let seen: u64 =
+        units.iter().filter(|unit| !unit.overwritten).map(|unit| unit.range.end - unit.range.start).sum();
     seen >= enough / 2
 }
 
@@ -118,21 +112,15 @@ fn next_line(output: &Output, from: u64) -> Result<u64> {
 pub(super) fn around(output: &Output, offset: u64, before: usize, after: usize) -> Result<Vec<Unit>> {
     let reach = (LONG * (before + 1)) as u64;
     let from = output.line_start_near(offset.saturating_sub(reach), LONG as u64)?;
-    let from = if from == 0 {
-        0
-    } else {
-        output.character_start(from)?
-    };
+    let from = if from == 0 { 0 } else { output.character_start(from)? };
     let to = (offset + (LONG * (after + 2)) as u64).min(output.len());
     let mut units = units(output, from..to)?;
     if to < output.len() && units.len() > 1 {
         // The last one may go on behind what was read.
         units.pop();
     }
-    let at = units
-        .iter()
-        .position(|unit| unit.range.contains(&offset))
-        .unwrap_or(units.len().saturating_sub(1));
+    let at =
+        units.iter().position(|unit| unit.range.contains(&offset)).unwrap_or(units.len().saturating_sub(1));
     units.truncate(at + after + 1);
     units.drain(..at.saturating_sub(before));
     Ok(units)
@@ -156,17 +144,11 @@ mod tests {
         let gone = |text: &str| (text.to_owned(), true);
         assert_eq!(texts(b"a\nb"), [plain("a\n"), plain("b")]);
         assert_eq!(texts(b"a\r\nb\r\r\n"), [plain("a\r\n"), plain("b\r\r\n")]);
-        assert_eq!(
-            texts(b"1%\r2%\rdone\n"),
-            [gone("1%\r"), gone("2%\r"), plain("done\n")]
-        );
+        assert_eq!(texts(b"1%\r2%\rdone\n"), [gone("1%\r"), gone("2%\r"), plain("done\n")]);
         assert_eq!(texts(b"1%\r2%\r"), [gone("1%\r"), plain("2%\r")]);
         let long = "漢".repeat(400);
         let parts = texts(long.as_bytes());
-        assert_eq!(
-            parts.iter().map(|(text, _)| text.as_str()).collect::<String>(),
-            long
-        );
+        assert_eq!(parts.iter().map(|(text, _)| text.as_str()).collect::<String>(), long);
         assert!(parts.len() > 2 && parts.iter().all(|(text, _)| text.len() <= LONG));
     }
 
@@ -174,11 +156,8 @@ mod tests {
     fn a_long_progress_bar_is_looked_through_for_its_end() {
         let bar: String = (0..30_000).map(|step| format!("step {step}\r")).collect();
         let output = output_of(format!("start\n{bar}done\nnext\n").as_bytes());
-        let shown: Vec<_> = last(&output, 1_000)
-            .unwrap()
-            .into_iter()
-            .filter(|unit| !unit.overwritten)
-            .collect();
+        let shown: Vec<_> =
+            last(&output, 1_000).unwrap().into_iter().filter(|unit| !unit.overwritten).collect();
         assert_eq!(output.read(shown[0].range.clone()).unwrap(), b"next\n");
         assert_eq!(output.read(shown[1].range.clone()).unwrap(), b"done\n");
     }

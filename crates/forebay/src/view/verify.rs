@@ -45,10 +45,7 @@ pub fn verify(view: &View, output: &Output) -> Result<Vec<Fault>> {
 /// The faults of a view whose text was written down earlier.
 pub(crate) fn verify_text(view: &View, output: &Output, text: &str) -> Result<Vec<Fault>> {
     if view.total != output.len() {
-        return Ok(vec![Fault::Length {
-            said: view.total,
-            found: output.len(),
-        }]);
+        return Ok(vec![Fault::Length { said: view.total, found: output.len() }]);
     }
     let gaps = counted_anew(view, output)?;
     let true_text = view.print_with(output, |range| {
@@ -58,11 +55,7 @@ pub(crate) fn verify_text(view: &View, output: &Output, text: &str) -> Result<Ve
             .ok_or_else(|| crate::Error::NotAView(format!("{range:?}")))
     })?;
     let true_text = String::from_utf8_lossy(&true_text);
-    let same = true_text
-        .bytes()
-        .zip(text.bytes())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let same = true_text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
     Ok(match same == true_text.len() && same == text.len() {
         true => Vec::new(),
         false => vec![Fault::Text { at: same }],
@@ -112,27 +105,11 @@ pub(crate) fn verify_record(output: &Output) -> Result<Vec<Fault>> {
         }
     };
     compare("hash", record.hash.clone(), found.hash);
-    compare(
-        "kept bytes",
-        record.kept().to_string(),
-        found.size.bytes.to_string(),
-    );
+    compare("kept bytes", record.kept().to_string(), found.size.bytes.to_string());
     if record.lost.is_none() {
-        compare(
-            "characters",
-            record.size.characters.to_string(),
-            found.size.characters.to_string(),
-        );
-        compare(
-            "lines",
-            record.size.lines.to_string(),
-            found.size.lines.to_string(),
-        );
-        compare(
-            "longest line",
-            record.size.longest_line.to_string(),
-            found.size.longest_line.to_string(),
-        );
+        compare("characters", record.size.characters.to_string(), found.size.characters.to_string());
+        compare("lines", record.size.lines.to_string(), found.size.lines.to_string());
+        compare("longest line", record.size.longest_line.to_string(), found.size.longest_line.to_string());
         compare("kind", record.kind.to_string(), found.kind.to_string());
     }
     Ok(faults)
@@ -158,23 +135,14 @@ mod tests {
         ] {
             assert_ne!(changed, text);
             assert!(
-                matches!(
-                    verify_text(&view, &output, &changed).unwrap()[..],
-                    [Fault::Text { .. }]
-                ),
+                matches!(verify_text(&view, &output, &changed).unwrap()[..], [Fault::Text { .. }]),
                 "{changed}"
             );
         }
         let other = output_of(b"one\ntwo\n");
-        assert!(matches!(
-            verify(&view, &other).unwrap()[..],
-            [Fault::Length { .. }]
-        ));
+        assert!(matches!(verify(&view, &other).unwrap()[..], [Fault::Length { .. }]));
         let same_length = output_of(b"one\ntwo\nthree four\n");
-        assert!(matches!(
-            verify_text(&view, &same_length, &text).unwrap()[..],
-            [Fault::Text { .. }]
-        ));
+        assert!(matches!(verify_text(&view, &same_length, &text).unwrap()[..], [Fault::Text { .. }]));
     }
 
     #[test]

@@ -1,0 +1,66 @@
+//! `forebay hold`: goes on taking in an output that a process in the background still writes.
+//!
+//! A command may end while a process that it started still has its output open: a server, say. Waiting for it would
+//! hang the agent, and closing the pipe would kill it with its next word. So `run` leaves the pipes and the open file
+//! to this command, which nobody types, and ends with its command.
+
+use super::{Context, Outcome};
+use crate::capture::Pipes;
+use crate::error::DONE;
+use forebay::{End, Exit, Handle, Output, Writer};
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsFd, unix::process::CommandExt},
+    process::{Command, ExitCode, Stdio},
+};
+
+/// Go on taking in an output: standard output of a process on stdin, its standard error on stderr, the file on stdout.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    handle: Handle,
+    #[arg(long)]
+    code: Option<i32>,
+    #[arg(long)]
+    signal: Option<i32>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map(File::from);
+    let mut pipes = Pipes { stdout: Some(own(&io::stdin())?), stderr: Some(own(&io::stderr())?) };
+    let mut writer = context.store.resume(&args.handle, own(&io::stdout())?)?;
+    let drained = pipes.drain(&mut writer);
+    let exit = args.signal.map(Exit::Signal).or(args.code.map(Exit::Code));
+    writer.finish(End { exit, cut_short: drained.err().map(|error| format!("reading it failed: {error}")) });
+    Ok(ExitCode::from(DONE))
+}
+
+/// Leaves an output to a process of its own. Where that cannot be, the output ends here, and says so.
+pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Context) -> io::Result<Output> {
+    let (output, file) = match writer.hand_over(end.exit) {
+        Ok(handed) => handed,
+        Err(writer) => {
+            let why = "a process in the background still had the output open when the command ended";
+            return Ok(writer.finish(End { cut_short: Some(why.to_owned()), ..end }));
+        }
+    };
+    let pipe = |pipe: Option<File>| pipe.map_or_else(Stdio::null, Stdio::from);
+    let (flag, number) = match end.exit {
+        Some(Exit::Signal(signal)) => ("--signal", signal),
+        Some(Exit::Code(code)) => ("--code", code),
+        None => ("--code", 0),
+    };
+    // If it cannot be started, the file closes and its lock with it: the output then counts as cut short.
+    Command::new(std::env::current_exe()?)
+        .arg("hold")
+        .arg(output.record().handle.to_string())
+        .arg(format!("{flag}={number}"))
+        .arg("--root")
+        .arg(context.store.root())
+        .stdin(pipe(pipes.stdout))
+        .stdout(file)
+        .stderr(pipe(pipes.stderr))
+        .process_group(0)
+        .spawn()?;
+    Ok(output)
+}
