@@ -268,9 +268,9 @@ mod tests {
             &[0; 5_000],
             200,
             expect![[r#"
-            [forebay view of 1 line, 5,000 bytes; kept whole as s/id1234]
-            [5,000 bytes that are not text: forebay read s/id1234 --lines 1:1]
-        "#]],
+                [forebay view of 1 line, 5,000 bytes; kept whole as s/id1234]
+                [5,000 bytes that are not text: forebay cat s/id1234]
+            "#]],
         );
     }
 

@@ -4,7 +4,7 @@
 //! lines are missing, and stands inside the line where only a part of one is.
 
 use super::{Piece, View, Why, Wording};
-use crate::{Output, Result};
+use crate::{Kind, Output, Result};
 use std::ops::Range;
 
 /// What is true of the bytes that a marker stands for.
@@ -94,7 +94,12 @@ impl View {
     }
 
     fn digest(&self, output: &Output, gap: &Gap, text: &str) -> String {
-        format!("[{text}: {}]", self.call(output, gap))
+        let call = match output.record().kind {
+            // Nobody reads such bytes by lines.
+            Kind::Binary => format!("forebay cat {}", output.record().handle.short()),
+            _ => self.call(output, gap),
+        };
+        format!("[{text}: {call}]")
     }
 
     /// The call that reads a gap.
