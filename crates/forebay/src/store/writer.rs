@@ -1,16 +1,21 @@
 //! Takes an output as it comes: appends it, measures it in the same pass, and survives a failing store.
 
+mod measuring;
+mod streams;
+
+pub(crate) use streams::stretches;
+
 use super::{Part, Sink, Store};
 use crate::output::ReadAt;
-use crate::size::{Measure, Measured, STRIDE, Text};
-use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, record::Streams};
+use crate::size::{Measure, STRIDE};
+use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State};
+use measuring::{Measuring, READ_AT_ONCE};
 use std::{
     collections::VecDeque,
     fs::File,
     io::{self, Read},
-    sync::{Arc, mpsc},
-    thread,
 };
+use streams::StreamMap;
 
 /// The stream by which bytes came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +40,6 @@ const HEAD: usize = 256 * 1024;
 
 /// So much of the end is remembered of an output that cannot be kept.
 const TAIL: usize = 256 * 1024;
-
-/// So many stretches of different streams are remembered.
-const REMEMBERED: usize = 4096;
-
-/// From here on measuring has a thread of its own, so that it does not hold up the writing.
-const LARGE: u64 = 2 * 1024 * 1024;
 
 /// Takes one new output.
 ///
@@ -99,7 +98,7 @@ impl<'a> Writer<'a> {
             streams.extend(stream, end);
         })?;
         streams.pause();
-        let measuring = Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() };
+        let measuring = Measuring::from(measure);
         let head = so_far.read(0..HEAD as u64)?;
         Ok(Writer {
             store,
@@ -360,216 +359,4 @@ pub(super) fn index_of(bytes: &[u8]) -> Vec<u8> {
             newlines.to_le_bytes()
         })
         .collect()
-}
-
-/// Which stream each stretch came by. An entry is where a stretch ends, times two, and one more for stderr.
-#[derive(Default)]
-struct StreamMap {
-    /// The first stretches, as many as a small output has.
-    stretches: Vec<(u64, Stream)>,
-    current: Option<Stream>,
-    end: u64,
-    started: u64,
-    totals: Streams,
-}
-
-impl StreamMap {
-    /// Notes that bytes up to `end` came by `stream`; returns the entry of a stretch that this ended.
-    fn extend(&mut self, stream: Stream, end: u64) -> Option<[u8; 8]> {
-        let entry = self.current.filter(|current| *current != stream).map(|current| self.close(current));
-        self.current = Some(stream);
-        self.end = end;
-        entry
-    }
-
-    /// The entry of the last stretch, if there was more than one stream.
-    fn last(&mut self, end: u64) -> Option<[u8; 8]> {
-        self.end = end;
-        let entry = self.pause()?;
-        (self.totals.stderr > 0).then_some(entry)
-    }
-
-    /// Ends the stretch that is under way.
-    fn pause(&mut self) -> Option<[u8; 8]> {
-        let current = self.current.take()?;
-        Some(self.close(current))
-    }
-
-    fn close(&mut self, stream: Stream) -> [u8; 8] {
-        let length = self.end - self.started;
-        match stream {
-            Stream::Stdout => self.totals.stdout += length,
-            Stream::Stderr => self.totals.stderr += length,
-        }
-        self.started = self.end;
-        if self.stretches.len() <= REMEMBERED {
-            self.stretches.push((self.end, stream));
-        }
-        (self.end * 2 + u64::from(stream == Stream::Stderr)).to_le_bytes()
-    }
-
-    /// All stretches, if they were few enough to be remembered.
-    fn remembered(&mut self) -> Option<Vec<(u64, Stream)>> {
-        (self.stretches.len() <= REMEMBERED).then(|| std::mem::take(&mut self.stretches))
-    }
-
-    fn totals(&self) -> Option<Streams> {
-        (self.totals.stderr > 0).then_some(self.totals)
-    }
-}
-
-/// The stretches that a [`Part::Streams`] lists, each with its end.
-pub(crate) fn stretches(part: &[u8]) -> impl Iterator<Item = (u64, Stream)> {
-    part.as_chunks::<8>().0.iter().map(|entry| {
-        let entry = u64::from_le_bytes(*entry);
-        (entry / 2, if entry % 2 == 1 { Stream::Stderr } else { Stream::Stdout })
-    })
-}
-
-/// Measuring: by hand while there is little, then in threads of its own.
-#[derive(Default)]
-struct Measuring {
-    /// The block that is being filled, as long as a block can be.
-    block: Vec<u8>,
-    filled: usize,
-    index: Vec<u8>,
-    by: By,
-}
-
-enum By {
-    Hand(Box<Measure>),
-    Threads(Threads),
-}
-
-impl Default for By {
-    fn default() -> By {
-        By::Hand(Box::default())
-    }
-}
-
-const MEASURED_AT_ONCE: usize = 1024 * 1024;
-const READ_AT_ONCE: usize = 128 * 1024;
-
-/// Zeroed by the system as it is first touched, so that a small output pays only for what it uses.
-fn new_block() -> Vec<u8> {
-    vec![0; MEASURED_AT_ONCE + READ_AT_ONCE]
-}
-
-impl Measuring {
-    /// Where the next bytes go.
-    fn room(&mut self) -> &mut [u8] {
-        if self.block.is_empty() {
-            self.block = new_block();
-        }
-        &mut self.block[self.filled..self.filled + READ_AT_ONCE]
-    }
-
-    /// Measures what has been filled in, at once or when there is enough of it.
-    fn update(&mut self, length: usize, so_far: u64) {
-        self.filled += length;
-        match &mut self.by {
-            By::Hand(measure) => {
-                measure.update(&self.block[..self.filled]);
-                self.filled = 0;
-                self.index.extend(measure.take_index());
-                if so_far >= LARGE {
-                    self.by = By::Threads(Threads::start(std::mem::take(measure)));
-                }
-            }
-            By::Threads(threads) if self.filled >= MEASURED_AT_ONCE => {
-                let full = std::mem::take(&mut self.block);
-                self.block = threads.measure(full, std::mem::take(&mut self.filled));
-                self.index.extend(threads.index.try_iter().flatten());
-            }
-            By::Threads(_) => {}
-        }
-    }
-
-    fn take_index(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.index)
-    }
-
-    fn finish(mut self) -> (Measured, Vec<u8>) {
-        match self.by {
-            By::Hand(measure) => (measure.finish(), self.index),
-            By::Threads(mut threads) => {
-                threads.measure(self.block, self.filled);
-                let (measured, index) = threads.finish();
-                self.index.extend(index);
-                (measured, self.index)
-            }
-        }
-    }
-}
-
-/// One thread for the hash and one for the rest, both fed the same blocks.
-struct Threads {
-    hash: Fed<blake3::Hasher>,
-    text: Fed<Text>,
-    /// Entries of the line index.
-    index: mpsc::Receiver<Vec<u8>>,
-    /// Blocks that a thread may still be reading, oldest first.
-    under_way: VecDeque<Arc<(Vec<u8>, usize)>>,
-}
-
-/// A thread that is fed blocks until its sender is gone, and then has a result.
-struct Fed<T> {
-    blocks: mpsc::SyncSender<Arc<(Vec<u8>, usize)>>,
-    thread: thread::JoinHandle<T>,
-}
-
-impl<T: Send + 'static> Fed<T> {
-    fn start(mut state: T, mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> Fed<T> {
-        // The bound is what keeps memory flat when bytes come faster than they are measured.
-        let (blocks, to_measure) = mpsc::sync_channel::<Arc<(Vec<u8>, usize)>>(4);
-        let thread = thread::spawn(move || {
-            for block in to_measure {
-                update(&mut state, &block.0[..block.1]);
-            }
-            state
-        });
-        Fed { blocks, thread }
-    }
-
-    fn finish(self) -> T {
-        drop(self.blocks);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
-}
-
-impl Threads {
-    fn start(measure: Box<Measure>) -> Threads {
-        let (entries, index) = mpsc::channel();
-        let hash = Fed::start(measure.hash, |hash, block| {
-            hash.update(block);
-        });
-        let text = Fed::start(measure.text, move |text, block| {
-            text.update(block);
-            let _ = entries.send(text.take_index());
-        });
-        Threads { hash, text, index, under_way: VecDeque::new() }
-    }
-
-    /// Hands a block to both threads; returns one that they are done with, or none.
-    fn measure(&mut self, block: Vec<u8>, filled: usize) -> Vec<u8> {
-        let block = Arc::new((block, filled));
-        // The threads end only when these senders are gone.
-        let _ = self.hash.blocks.send(block.clone());
-        let _ = self.text.blocks.send(block.clone());
-        self.under_way.push_back(block);
-        let done = self.under_way.pop_front().map(Arc::try_unwrap);
-        match done {
-            Some(Ok((block, _))) => block,
-            Some(Err(busy)) => {
-                self.under_way.push_front(busy);
-                Vec::new()
-            }
-            None => Vec::new(),
-        }
-    }
-
-    fn finish(self) -> (Measured, Vec<u8>) {
-        let (hash, text) = (self.hash.finish(), self.text.finish());
-        (text.finish(&hash), self.index.iter().flatten().collect())
-    }
 }

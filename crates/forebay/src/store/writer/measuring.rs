@@ -1,0 +1,164 @@
+//! Measuring what comes: by hand while there is little, then in threads, so that it does not hold up the writing.
+
+use crate::size::{Measure, Measured, Text};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, mpsc},
+    thread,
+};
+
+/// From here on measuring has threads of its own.
+const LARGE: u64 = 2 * 1024 * 1024;
+
+/// Takes bytes into blocks of its own and measures them.
+#[derive(Default)]
+pub(super) struct Measuring {
+    /// The block that is being filled, as long as a block can be.
+    pub(super) block: Vec<u8>,
+    pub(super) filled: usize,
+    index: Vec<u8>,
+    by: By,
+}
+
+enum By {
+    Hand(Box<Measure>),
+    Threads(Threads),
+}
+
+impl Default for By {
+    fn default() -> By {
+        By::Hand(Box::default())
+    }
+}
+
+const MEASURED_AT_ONCE: usize = 1024 * 1024;
+pub(super) const READ_AT_ONCE: usize = 128 * 1024;
+
+/// Zeroed by the system as it is first touched, so that a small output pays only for what it uses.
+fn new_block() -> Vec<u8> {
+    vec![0; MEASURED_AT_ONCE + READ_AT_ONCE]
+}
+
+impl Measuring {
+    /// Goes on where `measure` stands.
+    pub(super) fn from(measure: Measure) -> Measuring {
+        Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() }
+    }
+
+    /// Where the next bytes go.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        if self.block.is_empty() {
+            self.block = new_block();
+        }
+        &mut self.block[self.filled..self.filled + READ_AT_ONCE]
+    }
+
+    /// Measures what has been filled in, at once or when there is enough of it.
+    pub(super) fn update(&mut self, length: usize, so_far: u64) {
+        self.filled += length;
+        match &mut self.by {
+            By::Hand(measure) => {
+                measure.update(&self.block[..self.filled]);
+                self.filled = 0;
+                self.index.extend(measure.take_index());
+                if so_far >= LARGE {
+                    self.by = By::Threads(Threads::start(std::mem::take(measure)));
+                }
+            }
+            By::Threads(threads) if self.filled >= MEASURED_AT_ONCE => {
+                let full = std::mem::take(&mut self.block);
+                self.block = threads.measure(full, std::mem::take(&mut self.filled));
+                self.index.extend(threads.index.try_iter().flatten());
+            }
+            By::Threads(_) => {}
+        }
+    }
+
+    pub(super) fn take_index(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.index)
+    }
+
+    pub(super) fn finish(mut self) -> (Measured, Vec<u8>) {
+        match self.by {
+            By::Hand(measure) => (measure.finish(), self.index),
+            By::Threads(mut threads) => {
+                threads.measure(self.block, self.filled);
+                let (measured, index) = threads.finish();
+                self.index.extend(index);
+                (measured, self.index)
+            }
+        }
+    }
+}
+
+/// One thread for the hash and one for the rest, both fed the same blocks.
+struct Threads {
+    hash: Fed<blake3::Hasher>,
+    text: Fed<Text>,
+    /// Entries of the line index.
+    index: mpsc::Receiver<Vec<u8>>,
+    /// Blocks that a thread may still be reading, oldest first.
+    under_way: VecDeque<Arc<(Vec<u8>, usize)>>,
+}
+
+/// A thread that is fed blocks until its sender is gone, and then has a result.
+struct Fed<T> {
+    blocks: mpsc::SyncSender<Arc<(Vec<u8>, usize)>>,
+    thread: thread::JoinHandle<T>,
+}
+
+impl<T: Send + 'static> Fed<T> {
+    fn start(mut state: T, mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> Fed<T> {
+        // The bound is what keeps memory flat when bytes come faster than they are measured.
+        let (blocks, to_measure) = mpsc::sync_channel::<Arc<(Vec<u8>, usize)>>(4);
+        let thread = thread::spawn(move || {
+            for block in to_measure {
+                update(&mut state, &block.0[..block.1]);
+            }
+            state
+        });
+        Fed { blocks, thread }
+    }
+
+    fn finish(self) -> T {
+        drop(self.blocks);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Threads {
+    fn start(measure: Box<Measure>) -> Threads {
+        let (entries, index) = mpsc::channel();
+        let hash = Fed::start(measure.hash, |hash, block| {
+            hash.update(block);
+        });
+        let text = Fed::start(measure.text, move |text, block| {
+            text.update(block);
+            let _ = entries.send(text.take_index());
+        });
+        Threads { hash, text, index, under_way: VecDeque::new() }
+    }
+
+    /// Hands a block to both threads; returns one that they are done with, or none.
+    fn measure(&mut self, block: Vec<u8>, filled: usize) -> Vec<u8> {
+        let block = Arc::new((block, filled));
+        // The threads end only when these senders are gone.
+        let _ = self.hash.blocks.send(block.clone());
+        let _ = self.text.blocks.send(block.clone());
+        self.under_way.push_back(block);
+        let done = self.under_way.pop_front().map(Arc::try_unwrap);
+        match done {
+            Some(Ok((block, _))) => block,
+            Some(Err(busy)) => {
+                self.under_way.push_front(busy);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn finish(self) -> (Measured, Vec<u8>) {
+        let (hash, text) = (self.hash.finish(), self.text.finish());
+        (text.finish(&hash), self.index.iter().flatten().collect())
+    }
+}
