@@ -43,7 +43,7 @@ pub(crate) struct Common {
     /// An agent file whose YAML front matter holds settings
     #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
     pub(crate) agent: Option<PathBuf>,
-    /// At most this many tokens; an output of more is folded
+    /// At most this many tokens for an excerpt or a digest; an output of more is folded
     #[arg(long, global = true, value_name = "TOKENS", help_heading = "Common options")]
     pub(crate) budget: Option<u64>,
     /// Print JSON instead of text

@@ -6,7 +6,7 @@
 use forebay::{Exit, Stream, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use std::{
     fs::File,
     io::{self, IsTerminal, Read},
@@ -246,9 +246,14 @@ impl Signals {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let mut flags = Vec::new();
-        for (number, signal) in
-            [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP), (SIGQUIT, Signal::QUIT)]
-        {
+        for (number, signal) in [
+            (SIGINT, Signal::INT),
+            (SIGTERM, Signal::TERM),
+            (SIGHUP, Signal::HUP),
+            (SIGQUIT, Signal::QUIT),
+            (SIGUSR1, Signal::USR1),
+            (SIGUSR2, Signal::USR2),
+        ] {
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(number, flag.clone())?;
             signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;

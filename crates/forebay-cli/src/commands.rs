@@ -30,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) session: Session,
     pub(crate) settings: Settings,
     pub(crate) json: bool,
+    /// Flags that the commands in views and excerpts need.
+    pub(crate) flags: String,
 }
 
 /// The result of a command.
@@ -45,9 +47,14 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
-    let layers = Layers::gather(&cli.common, shown)?;
+    let mut layers = Layers::gather(&cli.common, shown)?;
+    let problem = layers.problem.take();
     if let Command::Settings(args) = &cli.command {
-        return settings::run(args, &layers, cli.common.json);
+        let shown = settings::run(args, &layers, cli.common.json)?;
+        return problem.map_or(Ok(shown), Err);
+    }
+    if let Some(problem) = problem {
+        return Err(problem);
     }
     let context = Context::new(layers, &cli.common)?;
     match cli.command {
@@ -68,6 +75,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 
 impl Context {
     fn new(layers: Layers, common: &Common) -> Result<Context, CliError> {
+        let flags = layers.root_flags();
         let settings = layers.settings;
         // A name from a host may hold anything; one that was typed is meant as it is.
         let session = match common.session.is_some() {
@@ -79,6 +87,7 @@ impl Context {
             session,
             settings: settings.shown,
             json: common.json,
+            flags,
         })
     }
 
@@ -114,7 +123,7 @@ impl Context {
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
-        Ok(self.store().open(&self.find(text)?)?)
+        Ok(self.store().open(&self.find(text)?)?.with_flags(&self.flags))
     }
 
     /// The call that an output belongs to.

@@ -41,7 +41,7 @@ impl CliError {
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
-        crate::print::err(&format!("forebay: {}\n{hints}", self.message));
+        crate::print::err(&forebay::printable(&format!("forebay: {}\n{hints}", self.message)));
         ExitCode::from(self.code)
     }
 }
@@ -54,6 +54,7 @@ impl From<forebay::Error> for CliError {
                 (USAGE, Some("`forebay ls` lists the handles of the session".to_owned()))
             }
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),
+            Error::OutOfRange(_) => (NOT_THERE, None),
             Error::NotFound { .. } => (NOT_THERE, Some("`forebay ls` lists what there is".to_owned())),
             Error::Ambiguous { .. } => (USAGE, Some("give more characters of the id".to_owned())),
             Error::Store { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -4,6 +4,7 @@
 //! way of the JSON schema that is derived from it.
 
 use crate::args::{Common, Preset, Shown};
+use crate::commands::run::shell_word;
 use crate::error::CliError;
 use forebay::Session;
 use schemars::JsonSchema;
@@ -57,6 +58,8 @@ pub(crate) struct Layers {
     layers: Vec<Layer>,
     merged: Table,
     pub(crate) settings: Settings,
+    /// What is wrong with the values, if anything is: only the command that shows them may go on.
+    pub(crate) problem: Option<CliError>,
 }
 
 /// A setting as it is declared.
@@ -93,8 +96,9 @@ impl Layers {
             let text = fs::read_to_string(&path).map_err(|error| {
                 CliError::usage(format!("cannot read the settings {}: {error}", path.display()))
             })?;
-            let values =
+            let mut values: Table =
                 text.parse().map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
+            absolute_root(&mut values, path.parent());
             layers.push(Layer { source: Source::File(path), values });
         }
         layers.extend(environment()?);
@@ -102,6 +106,8 @@ impl Layers {
             layers.push(Layer { source: Source::AgentFile(path.clone()), values: front_matter(path)? });
         }
         layers.extend(flags(common, shown));
+        let here = env::current_dir().ok();
+        layers.iter_mut().for_each(|layer| absolute_root(&mut layer.values, here.as_deref()));
 
         for layer in &layers[1..] {
             check_keys(layer)?;
@@ -109,10 +115,30 @@ impl Layers {
         let mut merged = Table::new();
         layers.iter().for_each(|layer| merge(&mut merged, &layer.values));
         let settings: Settings = merged.clone().try_into().map_err(|error| misfit(&layers, &error))?;
-        settings.shown.check().map_err(|error| {
+        let problem = settings.shown.check().err().map(|error| {
             CliError::from(error).hint("`forebay settings` shows every value and where it came from")
-        })?;
-        Ok(Layers { layers, merged, settings })
+        });
+        Ok(Layers { layers, merged, settings, problem })
+    }
+
+    /// The flags without which a command would not find the root: none, if the environment or the user's own file says
+    /// where it is.
+    pub(crate) fn root_flags(&self) -> String {
+        let source = self
+            .layers
+            .iter()
+            .rev()
+            .find(|layer| layer.values.contains_key("root"))
+            .map(|layer| &layer.source);
+        match source {
+            Some(Source::Flag(_) | Source::AgentFile(_)) => self.root_flag(),
+            Some(Source::File(path)) if Some(path) != user_file().as_ref() => self.root_flag(),
+            _ => String::new(),
+        }
+    }
+
+    fn root_flag(&self) -> String {
+        format!(" --root {}", shell_word(&self.settings.root.display().to_string()))
     }
 
     /// Every value with its key and its source, in the order of the declarations.
@@ -150,6 +176,14 @@ fn misfit(layers: &[Layer], error: &toml::de::Error) -> CliError {
         }
     }
     CliError::usage(format!("settings: {}", error.message()))
+}
+
+/// A root that is not absolute is below the folder that its layer belongs to.
+fn absolute_root(values: &mut Table, folder: Option<&Path>) {
+    let root = values.get("root").and_then(Value::as_str).map(PathBuf::from);
+    if let (Some(root), Some(folder)) = (root.filter(|root| root.is_relative()), folder) {
+        values.insert("root".into(), Value::String(folder.join(root).display().to_string()));
+    }
 }
 
 /// The defaults, with those that depend on where we are.
@@ -258,7 +292,7 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
     let yaml = text
         .strip_prefix("---\n")
         .or_else(|| text.strip_prefix("---\r\n"))
-        .and_then(|rest| rest.split("\n---").next())
+        .and_then(|rest| rest.split_once("\n---").map(|(yaml, _)| yaml))
         .ok_or_else(|| wrong("has no front matter: YAML between two lines of ---".to_owned()))?;
     let yaml: serde_json::Value =
         serde_saphyr::from_str(yaml).map_err(|error| wrong(format!("front matter: {error}")))?;

@@ -32,12 +32,13 @@ impl Call {
         Call { session, id: id.into(), tool: tool.into(), server: None, args: None, at, terminal: false }
     }
 
-    /// `<server>/<tool>`, or the tool alone.
+    /// `<server>/<tool>`, or the tool alone, as it can be printed.
     pub fn full_name(&self) -> String {
-        match &self.server {
+        let name = match &self.server {
             Some(server) => format!("{server}/{}", self.tool),
             None => self.tool.clone(),
-        }
+        };
+        crate::printable(&name).replace('\n', " ")
     }
 
     /// One argument as text, under the first of `names` that is there.

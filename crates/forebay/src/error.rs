@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The name cannot be a name: ask with another one.
-    #[error("{name:?} is not the name of a {what}: names have up to 128 letters, digits, '_' or '-'{}", match *.what {
+    #[error("'{name}' is not the name of {}{what}: names have up to 128 letters, digits, '_' or '-'{}", if *.what == "output" { "an " } else { "a " }, match *.what {
         "handle" => ", and a handle is <session>/<id>",
         "session" => ", in a session '.' too",
         _ => "",
@@ -38,6 +38,10 @@ pub enum Error {
         ids: Vec<String>,
     },
 
+    /// There is nothing at that place of the output: ask for another.
+    #[error("{0}")]
+    OutOfRange(String),
+
     /// The question cannot be answered as it stands: mend it.
     #[error("{0}")]
     BadQuery(String),
@@ -59,6 +63,17 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+}
+
+/// A text with the characters escaped that would act on a terminal; newlines stay.
+pub fn printable(text: &str) -> String {
+    let escape = |c: char| -> String {
+        match c.is_control() && c != '\n' {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        }
+    };
+    text.chars().map(escape).collect()
 }
 
 impl Error {

@@ -37,7 +37,7 @@ pub mod tokens;
 pub mod view;
 
 pub use call::Call;
-pub use error::{Error, Result};
+pub use error::{Error, Result, printable};
 pub use handle::{Handle, SHORTEST_PREFIX, Session, fingerprint, fresh_id};
 pub use jiff::Timestamp;
 pub use kind::Kind;
@@ -167,6 +167,17 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
         return Ok(Vec::new());
     }
     let mut faults = view::verify_record(&output)?;
+    if let Some(said) = output.record().streams {
+        let mut found = Streams::default();
+        store.for_each_stretch(&output, |stream, bytes| match stream {
+            Stream::Stdout => found.stdout += bytes.len() as u64,
+            Stream::Stderr => found.stderr += bytes.len() as u64,
+        })?;
+        if output.record().lost.is_none() && said != found {
+            let text = |streams: Streams| format!("{} and {}", streams.stdout, streams.stderr);
+            faults.push(Fault::Record { field: "streams", said: text(said), found: text(found) });
+        }
+    }
     if let Some(given) = Given::of(store, handle)? {
         let output = if given.growing { output.until(given.view.total())? } else { output };
         faults.extend(view::verify_text(&given.view, &output, &given.text)?);

@@ -36,6 +36,9 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Less than this has no room for a marker, a handle and something to read.
+    pub const LEAST: Budget = Budget { tokens: 64, bytes: 512, lines: Some(8) };
+
     /// The budget that keeps to both.
     pub fn min(self, other: Budget) -> Budget {
         let lines = match (self.lines, other.lines) {

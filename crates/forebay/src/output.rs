@@ -54,6 +54,8 @@ pub struct Output {
     stretches: Option<Vec<(u64, Stream)>>,
     /// Places in lines that speak of errors, where its writer has just found them.
     spoken: Option<Vec<u64>>,
+    /// Flags that the commands which read it need, such as where its store is.
+    flags: String,
 }
 
 impl Output {
@@ -65,7 +67,17 @@ impl Output {
         path: Option<PathBuf>,
     ) -> Result<Output> {
         let length = bytes.size().map_err(Error::store(format!("read {}", record.handle)))?;
-        Ok(Output { record, bytes, index, path, length, lost: length..length, stretches: None, spoken: None })
+        Ok(Output {
+            record,
+            bytes,
+            index,
+            path,
+            length,
+            lost: length..length,
+            stretches: None,
+            spoken: None,
+            flags: String::new(),
+        })
     }
 
     /// The same output, with a hole where bytes could not be kept.
@@ -95,6 +107,21 @@ impl Output {
     /// The same output, with the stretches of its streams at hand.
     pub(crate) fn with_stretches(self, stretches: Option<Vec<(u64, Stream)>>) -> Output {
         Output { stretches, ..self }
+    }
+
+    /// The same output, with flags that the commands which read it need, such as ` --root DIR`.
+    pub fn with_flags(self, flags: impl Into<String>) -> Output {
+        Output { flags: flags.into(), ..self }
+    }
+
+    /// The flags that the commands which read it need.
+    pub(crate) fn flags(&self) -> &str {
+        &self.flags
+    }
+
+    /// The beginning of a command that reads it: `forebay <verb> <handle>`.
+    pub(crate) fn command(&self, verb: &str) -> String {
+        format!("forebay {verb} {}{}", self.record.handle.short(), self.flags)
     }
 
     /// The same output, with the places that speak of errors at hand.
@@ -280,6 +307,15 @@ impl Output {
             true => Ok((self.tokens_up_to(u64::MAX)?.unwrap_or(self.record.size.tokens), true)),
             false => Ok((self.record.size.tokens, self.record.size.tokens_exact)),
         }
+    }
+
+    /// The whole line index, as it is kept.
+    pub(crate) fn index(&self) -> Result<Vec<u8>> {
+        let cannot = || Error::store(format!("read the line index of {}", self.record.handle));
+        let size = self.index.size().map_err(cannot())?;
+        let mut index = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        read_full(&*self.index, 0, &mut index).map_err(cannot())?;
+        Ok(index)
     }
 
     fn entries(&self) -> Result<u64> {

@@ -6,7 +6,7 @@
 mod grep;
 mod range;
 
-pub use grep::{Grep, Match};
+pub use grep::{Grep, Match, SHOWN};
 
 use crate::{Budget, Output, Result};
 use std::ops::{Range, RangeInclusive};

@@ -194,6 +194,18 @@ impl Settings {
             true => Ok(()),
             false => Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}"))),
         };
+        for (name, budget) in [("digest.budget", self.digest.budget), ("excerpt", self.excerpt)] {
+            let least = Budget::LEAST;
+            if budget.tokens < least.tokens
+                || budget.bytes < least.bytes
+                || budget.lines.is_some_and(|lines| Some(lines) < least.lines)
+            {
+                return wrong(format!(
+                    "{name} is {} tokens and {} bytes, and a budget has at least {} tokens, {} bytes and 8 lines",
+                    budget.tokens, budget.bytes, least.tokens, least.bytes
+                ));
+            }
+        }
         if self.handle.max_bytes > 1_000_000 {
             return wrong(format!("handle.max_bytes is at most 1000000, not {}", self.handle.max_bytes));
         }
@@ -265,11 +277,14 @@ impl Settings {
             Preset::Handle | Preset::Materialize => Vec::new(),
         };
         tools.into_iter().chain([""]).map(|tool| self.limits(tool)).fold(self.excerpt, |budget, limits| {
-            let positive = |limit: Option<u64>| limit.filter(|&limit| limit > 0).unwrap_or(u64::MAX);
+            // A limit that lets nothing pass cannot bound what is read: whoever sets it must let reads pass.
+            let least = Budget::LEAST;
+            let positive =
+                |limit: Option<u64>, least| limit.filter(|&limit| limit >= least).unwrap_or(u64::MAX);
             budget.min(Budget {
-                tokens: positive(limits.tokens),
-                bytes: positive(limits.bytes).min(positive(limits.characters)),
-                lines: limits.lines,
+                tokens: positive(limits.tokens, least.tokens),
+                bytes: positive(limits.bytes, least.bytes).min(positive(limits.characters, least.bytes)),
+                lines: limits.lines.filter(|&lines| Some(lines) >= least.lines),
             })
         })
     }
@@ -329,6 +344,15 @@ mod tests {
         let mut settings = Settings::default();
         settings.head_tail.head_ratio = 1.5;
         assert!(settings.check().unwrap_err().to_string().contains("from 0 to 1"));
+        let mut settings = Settings::default();
+        settings.excerpt.tokens = 0;
+        assert!(
+            settings
+                .check()
+                .unwrap_err()
+                .to_string()
+                .starts_with("excerpt is 0 tokens and 12000 bytes, and a budget has at least 64")
+        );
         let mut settings = Settings::default();
         settings.extract.models = vec!["gpt".into()];
         assert!(settings.check().unwrap_err().to_string().contains("provider/model"));

@@ -18,7 +18,7 @@ pub use writer::{End, Stream, Writer};
 
 use crate::handle::SHORTEST_PREFIX;
 use crate::output::ReadAt;
-use crate::{Call, Error, Handle, Output, Record, Result, Session};
+use crate::{Call, Error, Handle, Output, Record, Result, Session, State};
 use std::path::PathBuf;
 
 /// The parts that a store keeps of one output.
@@ -95,6 +95,11 @@ impl dyn Store + '_ {
     pub fn open(&self, handle: &Handle) -> Result<Output> {
         let record = self.record(handle)?;
         let bytes = self.open_part(handle, Part::Bytes)?;
+        let found = bytes.size().map_err(Error::store(format!("read {handle}")))?;
+        if record.state != State::Growing && found != record.kept() {
+            let damage = format!("its record says {} bytes, and there are {found}", record.kept());
+            return Err(Error::store(format!("read {handle}"))(std::io::Error::other(damage)));
+        }
         let index = self.open_part(handle, Part::Lines)?;
         Output::new(record, bytes, index, self.path(handle))
     }
@@ -103,8 +108,9 @@ impl dyn Store + '_ {
     pub fn for_each_stretch(&self, output: &Output, mut take: impl FnMut(Stream, &[u8])) -> Result<()> {
         let mut at = 0;
         let mut show = |end: u64, stream: Stream| {
-            let range = at..end.min(output.len());
-            at = end;
+            // A damaged map may say anything; the bytes are told once, in their order, all the same.
+            let end = end.clamp(at, output.len());
+            let range = std::mem::replace(&mut at, end)..end;
             output.for_each_block(range, |_, block| take(stream, block))
         };
         if let Some(stretches) = output.stretches() {
@@ -112,6 +118,10 @@ impl dyn Store + '_ {
         } else {
             let handle = &output.record().handle;
             let part = self.open_part(handle, Part::Streams)?;
+            let cannot = || Error::store(format!("tell the streams of {handle} apart"));
+            if output.record().streams.is_some() && part.size().map_err(cannot())? == 0 {
+                return Err(cannot()(std::io::ErrorKind::NotFound.into()));
+            }
             let mut read = 0;
             let mut entries = vec![0; 64 * 1024];
             loop {
@@ -136,8 +146,10 @@ impl dyn Store + '_ {
             true => text.parse()?,
             false => Handle::new(session.clone(), text)?,
         };
-        if self.record(&handle).is_ok() {
-            return Ok(handle);
+        match self.record(&handle) {
+            Ok(_) => return Ok(handle),
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
         }
         let not_found = || Error::NotFound { wanted: handle.to_string() };
         if handle.id().len() < SHORTEST_PREFIX {

@@ -94,6 +94,9 @@ pub struct View {
     wording: Wording,
     opening: String,
     closing: String,
+    /// Flags that the commands in its markers have.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    flags: String,
 }
 
 /// A view as it is written down, before its tiling is checked.
@@ -104,14 +107,16 @@ struct Unchecked {
     wording: Wording,
     opening: String,
     closing: String,
+    #[serde(default)]
+    flags: String,
 }
 
 impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked { total, pieces, wording, opening, closing } = unchecked;
-        Ok(View { opening, closing, ..View::new(total, pieces, wording)? })
+        let Unchecked { total, pieces, wording, opening, closing, flags } = unchecked;
+        Ok(View { opening, closing, flags, ..View::new(total, pieces, wording)? })
     }
 }
 
@@ -129,7 +134,8 @@ impl View {
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        Ok(View { total, pieces, wording, opening: String::new(), closing: String::new() })
+        let (opening, closing, flags) = Default::default();
+        Ok(View { total, pieces, wording, opening, closing, flags })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.
@@ -170,7 +176,7 @@ impl View {
         if at < output.len() {
             gap(&mut pieces, at..output.len())?;
         }
-        View::new(output.len(), pieces, wording)
+        Ok(View { flags: output.flags().to_owned(), ..View::new(output.len(), pieces, wording)? })
     }
 
     /// The same view, with a text before and behind it.

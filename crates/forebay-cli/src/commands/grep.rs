@@ -36,8 +36,8 @@ pub(crate) struct Args {
     /// Lines of context before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: u64,
-    /// How many matches are shown at most
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// How many matches are shown at most; 0 only counts
+    #[arg(long, value_name = "N", default_value_t = forebay::query::SHOWN)]
     max: usize,
     /// Only what matches from this byte on
     #[arg(long, value_name = "OFFSET", default_value_t = 0)]

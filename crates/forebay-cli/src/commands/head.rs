@@ -9,7 +9,7 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// How many lines
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     lines: u64,
 }
 

@@ -64,7 +64,7 @@ fn listing(records: &[Record]) -> String {
             vec![
                 record.handle.short(),
                 record.call.full_name(),
-                print::bytes(record.size.bytes),
+                print::bytes(record.kept()),
                 if record.state == State::Growing { "…".into() } else { grouped(record.size.lines) },
                 record.kind.to_string(),
                 ended(record),

@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let [program, rest @ ..] = &args.command[..] else {
         return Err(CliError::usage("no command to run"));
     };
-    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = args.command.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
     let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
 
@@ -64,14 +64,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let output = match ended.held {
         Some(pipes) if !ended.timed_out => hold::leave(writer, pipes, end, context)?,
         _ => writer.finish(end),
-    };
+    }
+    .with_flags(&context.flags);
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if output.is_growing() && !context.json {
         let handle = output.record().handle.short();
         print::err(&format!(
             "forebay: a process in the background still has the output open; what it says is kept: \
-             forebay tail {handle} --follow\n"
+             forebay tail {handle}{} --follow\n",
+            context.flags
         ));
     }
     if let Some(lost) = &output.record().lost {
@@ -81,6 +83,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         true => ExitCode::from(TIMED_OUT),
         false => ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1)),
     })
+}
+
+/// A word as a shell would take it, so that the record tells where words begin and end.
+pub(crate) fn shell_word(word: &str) -> String {
+    match !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c)) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

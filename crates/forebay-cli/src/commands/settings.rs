@@ -15,7 +15,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   forebay settings
-  forebay settings --preset handle --json
+  FOREBAY_PRESET=handle forebay settings --json
   forebay settings --defaults > forebay.toml")]
 pub(crate) struct Args {
     /// Print the built-in file, with the reason for each value

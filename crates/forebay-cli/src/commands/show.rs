@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             );
             text.push_str(&given.text);
         }
-        None => text.push_str("view      none: it was passed on as it is\n"),
+        None => text.push_str("view      none was given\n"),
     }
     print::out(text.as_bytes())?;
     Ok(ExitCode::from(DONE))
@@ -62,19 +62,20 @@ fn facts(record: &Record, path: Option<String>) -> String {
             _ => ls::ended(record),
         },
     );
-    fact(
-        "size",
-        format!(
-            "{} bytes, {} characters, {} lines, longest line {}, {}{} tokens",
-            grouped(size.bytes),
-            grouped(size.characters),
-            grouped(size.lines),
-            grouped(size.longest_line),
-            if size.tokens_exact { "" } else { "at most " },
-            grouped(size.tokens)
-        ),
-    );
-    fact("kind", record.kind.to_string());
+    if record.state == State::Growing {
+        fact("size", format!("{} bytes so far", grouped(size.bytes)));
+    } else {
+        let at_most = if size.tokens_exact { "" } else { "at most " };
+        let [bytes, characters, lines, longest, tokens] =
+            [size.bytes, size.characters, size.lines, size.longest_line, size.tokens].map(grouped);
+        fact(
+            "size",
+            format!(
+                "{bytes} bytes, {characters} characters, {lines} lines, longest line {longest}, {at_most}{tokens} tokens"
+            ),
+        );
+        fact("kind", record.kind.to_string());
+    }
     if let Some(streams) = record.streams {
         fact(
             "streams",
@@ -84,7 +85,9 @@ fn facts(record: &Record, path: Option<String>) -> String {
     if let Some(lost) = &record.lost {
         fact("lost", format!("{} bytes: {}", grouped(lost.bytes), lost.why));
     }
-    fact("blake3", record.hash.clone());
+    if !record.hash.is_empty() {
+        fact("blake3", record.hash.clone());
+    }
     if let Some(path) = path {
         fact("file", path);
     }

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// How many lines
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     lines: u64,
     /// Go on with what comes while the output grows
     #[arg(short, long, conflicts_with = "json")]
@@ -42,7 +42,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let output = context.open(&args.handle)?;
     let budget = context.settings.excerpt_budget();
     let excerpt = forebay::excerpt(&output, &query, budget)?;
-    print::out(&excerpt.text)?;
+    // What comes next goes on where this stops, inside a line too.
+    let open_line =
+        output.is_growing() && output.read(excerpt.bytes.clone())?.last().is_some_and(|&byte| byte != b'\n');
+    print::out(if open_line {
+        excerpt.text.strip_suffix(b"\n").unwrap_or(&excerpt.text)
+    } else {
+        &excerpt.text
+    })?;
     let handle = output.record().handle.clone();
     if !output.is_growing() {
         return Ok(ExitCode::from(DONE));
@@ -90,7 +97,8 @@ fn follow(
         }
         if !output.is_growing() {
             let exit = output.record().exit.map_or(String::new(), |exit| format!(", {exit}"));
-            return Ok(format!("[end of {short}{exit}]\n"));
+            let open = !output.is_empty() && output.read(output.len() - 1..output.len())? != b"\n";
+            return Ok(format!("{}[end of {short}{exit}]\n", if open { "\n" } else { "" }));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             return Ok(format!("[still growing; next: forebay tail {short} --follow]\n"));

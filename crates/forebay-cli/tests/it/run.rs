@@ -234,6 +234,23 @@ fn an_output_is_read_and_followed_while_it_grows() {
 }
 
 #[test]
+fn following_goes_on_inside_a_line() {
+    let forebay = Forebay::new();
+    let fifo = forebay.folder().join("go");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let script = format!("printf 'caf\\303'; cat '{}'; printf '\\251 au lait'", fifo.display());
+    let running = forebay.start(forebay.command(shell(&script)).stdin(Stdio::null()));
+    eventually("it grows", || forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 4));
+    let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
+    let following = forebay.start(forebay.command(["tail", &handle, "--follow"]).stdin(Stdio::null()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"").unwrap();
+    let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap()).ok().text();
+    assert!(followed.contains("\ncafé au lait\n[end of s/"), "{followed}");
+    let _ = crate::forebay::Ran::from(running.wait_with_output().unwrap()).ok();
+}
+
+#[test]
 fn following_ends_when_the_budget_is_used_up() {
     let forebay = Forebay::new();
     let mut command = forebay

@@ -135,6 +135,15 @@ fn the_front_matter_of_an_agent_file_is_understood() {
 }
 
 #[test]
+fn settings_that_are_wrong_are_shown_all_the_same() {
+    let forebay = Forebay::new();
+    let file = forebay.file("forebay.toml", "head_tail.head_ratio = 1.5");
+    let ran = forebay.run(["settings", "--json"]);
+    assert_eq!(value(&ran, "head_tail.head_ratio"), ("1.5".into(), file.display().to_string()));
+    assert!(ran.fails(2).contains("head_tail.head_ratio is a share from 0 to 1, not 1.5"));
+}
+
+#[test]
 fn the_reference_page_is_the_one_that_the_declarations_make() {
     let made = Forebay::new().run(["settings", "--reference"]).ok().text();
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");

@@ -29,7 +29,7 @@ pub struct Grep {
 impl Grep {
     /// Looks for `pattern`, as it is written, with no context.
     pub fn new(pattern: impl Into<String>) -> Grep {
-        Grep { pattern: pattern.into(), ignore_case: false, context: 0, max: 50, from_byte: 0 }
+        Grep { pattern: pattern.into(), ignore_case: false, context: 0, max: SHOWN, from_byte: 0 }
     }
 }
 
@@ -45,6 +45,9 @@ pub struct Match {
     /// Whether the text is only a part of its line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// Whether the line has more before and after the text.
+    #[serde(skip)]
+    more: (bool, bool),
     /// Lines before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
@@ -52,6 +55,9 @@ pub struct Match {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
+
+/// How many matches are shown unless it is said.
+pub const SHOWN: usize = 50;
 
 /// A line of up to this many bytes is shown whole, and counts once.
 const LONG: usize = 4 * 1024;
@@ -64,6 +70,9 @@ const BLOCK: usize = 1024 * 1024;
 
 /// A match in a line longer than a block may have this many bytes and still be found across two windows.
 const OVERLAP: usize = 64 * 1024;
+
+/// So much before a place inside a line is seen by what looks back: a whole character.
+const BEFORE: u64 = 4;
 
 /// An output up to this size is searched by one thread.
 const SMALL: u64 = 8 * 1024 * 1024;
@@ -189,29 +198,41 @@ fn search_part(output: &Output, matcher: &RegexMatcher, range: Range<u64>, max: 
     let mut found = Found::default();
     let mut buffer = vec![0; BLOCK];
     let mut at = range.start;
+    let mut inside = at > 0 && output.read(at - 1..at)? != b"\n";
     while at < range.end {
-        let wanted = BLOCK.min(usize::try_from(range.end - at).unwrap_or(BLOCK));
-        let read = output.fill(at, &mut buffer[..wanted])?;
-        if read == 0 {
+        // Inside a line, what is before must be seen too, or a place there would pass for the line's beginning.
+        let back = if inside { at.min(BEFORE) } else { 0 };
+        let base = at - back;
+        let wanted = BLOCK.min(usize::try_from(range.end - base).unwrap_or(BLOCK));
+        let read = output.fill(base, &mut buffer[..wanted])?;
+        let (block, from) = (&buffer[..read], back as usize);
+        if read <= from {
             break;
         }
-        let is_last = at + read as u64 >= range.end;
-        let lines = match is_last {
-            true => Some(read),
-            false => memchr::memrchr(b'\n', &buffer[..read]).map(|newline| newline + 1),
+        let is_last = base + read as u64 >= range.end;
+        let newline = match inside {
+            true => memchr::memchr(b'\n', &block[from..]).map(|newline| from + newline + 1),
+            false => memchr::memrchr(b'\n', block).map(|newline| newline + 1),
         };
-        match lines {
-            Some(end) => {
-                search_lines(matcher, &buffer[..end], at, max, &mut found)?;
-                at += end as u64;
+        let end = newline.or(is_last.then_some(read));
+        at = match (end, inside) {
+            (Some(end), false) if newline.is_some() || read <= LONG => {
+                let end = if is_last { read } else { end };
+                search_lines(matcher, &block[..end], base, max, &mut found)?;
+                base + end as u64
             }
-            None => {
-                // No line ends here: search what there is, and keep the last matches for the next window.
+            (Some(end), _) => {
+                inside = newline.is_none();
+                search_long(matcher, &block[..end], from, end, base, max, &mut found)?;
+                base + end as u64
+            }
+            (None, _) => {
+                // No line ends here: what begins near the end is left for the next window, which sees all of it.
+                inside = true;
                 let border = read - OVERLAP;
-                search_long(matcher, &buffer[..read], border, at, max, &mut found)?;
-                at += border as u64;
+                base + search_long(matcher, block, from, border, base, max, &mut found)? as u64
             }
-        }
+        };
     }
     Ok(found)
 }
@@ -244,7 +265,7 @@ fn search_lines(
         let end = memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
         let line = &block[start..end];
         if line.len() > LONG {
-            search_long(matcher, line, line.len(), base + start as u64, max, found)?;
+            search_long(matcher, line, 0, line.len(), base + start as u64, max, found)?;
         } else if certain || matcher.is_match(line.strip_suffix(b"\n").unwrap_or(line)).map_err(failed)? {
             found.total += 1;
             if found.places.len() < max {
@@ -257,21 +278,25 @@ fn search_lines(
     Ok(())
 }
 
-/// Searches a part of a long line; what starts at `border` or behind it is left for the next part.
+/// Searches a part of a long line from `from` on; what starts at `border` or behind it is left for the next part.
+/// Returns where that begins.
 fn search_long(
     matcher: &RegexMatcher,
     part: &[u8],
+    from: usize,
     border: usize,
     base: u64,
     max: usize,
     found: &mut Found,
-) -> Result<()> {
+) -> Result<usize> {
+    let mut next = border;
     matcher
-        .find_iter(part, |place| {
+        .find_iter_at(part, from, |place| {
             if place.start() >= border && border < part.len() {
                 return false;
             }
             found.total += 1;
+            next = next.max(place.end());
             if found.places.len() < max {
                 let (start, end) = (base + place.start() as u64, base + place.end() as u64);
                 let shown_end = end.min(start + AROUND);
@@ -283,7 +308,8 @@ fn search_long(
             }
             true
         })
-        .map_err(failed)
+        .map_err(failed)?;
+    Ok(next)
 }
 
 /// Fills in a match: its number, its text, its context.
@@ -320,6 +346,13 @@ fn describe(
         byte: range.start,
         text: plain(bytes.strip_suffix(b"\n").unwrap_or(&bytes)),
         partial,
+        more: (
+            partial && range.start > 0 && output.read(range.start - 1..range.start)? != b"\n",
+            partial
+                && range.end < output.len()
+                && !bytes.ends_with(b"\n")
+                && output.read(range.end..range.end + 1)? != b"\n",
+        ),
         before: Vec::new(),
         after: Vec::new(),
     };
@@ -344,9 +377,8 @@ fn describe(
     Ok(found)
 }
 
-/// A line without its carriage return, as text; of a long one the beginning.
+/// A line as text; of a long one the beginning.
 fn plain(line: &[u8]) -> String {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
     match line.len() > LONG {
         true => String::from_utf8_lossy(&line[..LONG]).into_owned() + "…",
         false => String::from_utf8_lossy(line).into_owned(),
@@ -378,7 +410,11 @@ fn print(
     } else {
         String::new()
     };
-    let mut text = format!("[{count}{behind} in {} lines{grows}{first} · {handle}]\n", grouped(lines));
+    // A line that has neighbours but shows none was given less than was asked for.
+    let has_context = |found: &Match| !found.before.is_empty() || !found.after.is_empty();
+    let less = query.context > 0 && lines > 1 && !shown.is_empty() && !shown.iter().any(has_context);
+    let less = if less { ", context left out to fit the budget" } else { "" };
+    let mut text = format!("[{count}{behind} in {} lines{grows}{first}{less} · {handle}]\n", grouped(lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {
         let from = found.line - found.before.len() as u64;
@@ -389,7 +425,13 @@ fn print(
             text.push_str(&format!("{line}-{before}\n"));
         }
         match found.partial {
-            true => text.push_str(&format!("{} (byte {}):…{}…\n", found.line, found.byte, found.text)),
+            true => {
+                let [before, after] = [found.more.0, found.more.1].map(|more| if more { "…" } else { "" });
+                text.push_str(&format!(
+                    "{} (byte {}):{before}{}{after}\n",
+                    found.line, found.byte, found.text
+                ));
+            }
             false => text.push_str(&format!("{}:{}\n", found.line, found.text)),
         }
         printed = found.line;
@@ -399,7 +441,7 @@ fn print(
             printed = line;
         }
     }
-    if shown.is_empty() && found.total > 0 {
+    if shown.is_empty() && found.total > 0 && query.max > 0 {
         text.push_str("[the budget has no room for a match: ask with a larger one]\n");
     }
     let next = (!shown.is_empty() && (shown.len() as u64) < found.total).then(|| {
@@ -407,8 +449,10 @@ fn print(
         let flags = [
             if query.ignore_case { " -i" } else { "" }.to_owned(),
             if query.context > 0 { format!(" -C {}", query.context) } else { String::new() },
+            if query.max != SHOWN { format!(" --max {}", query.max) } else { String::new() },
         ];
-        format!("forebay grep {handle} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
+        let grep = output.command("grep");
+        format!("{grep} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
     });
     if let Some(next) = &next {
         text.push_str(&format!("[next: {next}]\n"));
@@ -485,11 +529,11 @@ mod tests {
             &text,
             Grep { max: 2, ..Grep::new("it's|error") },
             expect![[r#"
-            [1,000 matches in 1,000 lines, the first 2 shown · s/id1234]
-            1:error 1
-            2:error 2
-            [next: forebay grep s/id1234 'it'\''s|error' --from-byte 16]
-        "#]],
+                [1,000 matches in 1,000 lines, the first 2 shown · s/id1234]
+                1:error 1
+                2:error 2
+                [next: forebay grep s/id1234 'it'\''s|error' --max 2 --from-byte 16]
+            "#]],
         );
         let next = found(text.as_bytes(), Grep { max: 2, from_byte: 16, ..Grep::new("error") }, ROOMY);
         assert_eq!(next.matches.unwrap().shown.iter().map(|found| found.line).collect::<Vec<_>>(), [3, 4]);
@@ -528,6 +572,28 @@ mod tests {
     }
 
     #[test]
+    fn the_windows_of_a_giant_line_are_not_taken_for_lines() {
+        let text = "abcdefghij klmnop ".repeat(130_000);
+        let total = |pattern: &str| found(text.as_bytes(), Grep::new(pattern), ROOMY).matches.unwrap().total;
+        assert_eq!((total("^."), total("^abc"), total("p $")), (1, 1, 1));
+        assert_eq!((total("[a-z]+"), total(r"\bklm")), (260_000, 130_000));
+        let inside = Grep { from_byte: 5, ..Grep::new("^.") };
+        assert_eq!(found(text.as_bytes(), inside, ROOMY).matches.unwrap().total, 0);
+    }
+
+    #[test]
+    fn what_is_left_out_around_a_match_is_marked_and_what_is_not_is_not() {
+        let text = format!("needle{}\n{}needle\r\n", "x".repeat(9_000), "y".repeat(9_000));
+        let found = found(text.as_bytes(), Grep::new("needle"), ROOMY);
+        let shown = String::from_utf8(found.text).unwrap();
+        assert!(
+            shown.contains("1 (byte 0):needlexxx") && shown.contains("xxx…\n2 (byte 17847):…yyy"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("yyyneedle\r\n"), "{shown}");
+    }
+
+    #[test]
     fn a_match_that_does_not_fit_is_shown_with_less_around_it_so_that_the_answer_goes_on() {
         let text = format!("{}\n", "some words and a needle and more words ".repeat(60)).repeat(50);
         let small = Budget { tokens: 120, bytes: 900, lines: None };
@@ -535,6 +601,8 @@ mod tests {
             let found = found(text.as_bytes(), Grep { context, ..Grep::new("needle") }, small);
             assert!(found.matches.unwrap().shown[0].text.contains("needle"));
             assert!(found.next.unwrap().contains(" --from-byte "), "{context}");
+            let text = String::from_utf8(found.text).unwrap();
+            assert_eq!(text.contains("context left out to fit the budget"), context > 0, "{text}");
         }
     }
 

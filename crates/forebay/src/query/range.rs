@@ -14,12 +14,13 @@ pub(super) fn lines(output: &Output, first: u64, last: u64, budget: Budget) -> R
         )));
     }
     if first > total && total > 0 {
-        return Err(Error::BadQuery(format!(
-            "line {} is behind the end: {} has {} lines; its end: forebay tail {}",
+        return Err(Error::OutOfRange(format!(
+            "line {} is behind the end: {} has {} lines{}; its end: {}",
             grouped(first),
             output.record().handle.short(),
             grouped(total),
-            output.record().handle.short()
+            if output.is_growing() { " so far and still grows" } else { "" },
+            output.command("tail")
         )));
     }
     let range = output.line_start(first - 1)?..output.line_start(last)?;
@@ -35,7 +36,7 @@ pub(super) fn bytes(output: &Output, range: Range<u64>, budget: Budget) -> Resul
         )));
     }
     if range.start >= output.len() && !output.is_empty() {
-        return Err(Error::BadQuery(format!(
+        return Err(Error::OutOfRange(format!(
             "byte {} is behind the end: {} has {} bytes",
             grouped(range.start),
             output.record().handle.short(),
@@ -69,7 +70,20 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
     let missing = least(first_try, bytes.len(), |missing| {
         Ok(budget.holds(&print(output, &asked, cut(missing)..range.end, &bytes, window)?.text))
     })?;
-    print(output, &asked, cut(missing)..range.end, &bytes, window)
+    let excerpt = print(output, &asked, cut(missing)..range.end, &bytes, window)?;
+    holding(excerpt, budget)
+}
+
+/// The excerpt, if it holds its budget and has something in it: one that had nothing would lead nowhere.
+fn holding(excerpt: Excerpt, budget: Budget) -> Result<Excerpt> {
+    let empty = excerpt.bytes.is_empty() && excerpt.next.is_some();
+    match empty || !budget.holds(&excerpt.text) {
+        true => Err(Error::BadQuery(format!(
+            "a budget of {} tokens and {} bytes has no room for this handle and something to read: ask with a larger one",
+            budget.tokens, budget.bytes
+        ))),
+        false => Ok(excerpt),
+    }
 }
 
 /// What was asked for, as far as it exists.
@@ -99,7 +113,7 @@ fn forward(output: &Output, asked: &Asked, budget: Budget) -> Result<Excerpt> {
     let missing = least(first_try, bytes.len(), |missing| {
         Ok(budget.holds(&print(output, asked, range.start..cut(missing), &bytes, range.start)?.text))
     })?;
-    print(output, asked, range.start..cut(missing), &bytes, range.start)
+    holding(print(output, asked, range.start..cut(missing), &bytes, range.start)?, budget)
 }
 
 /// The least number from `low` to `high` that holds; `high` if none does.
@@ -157,7 +171,7 @@ fn print(output: &Output, asked: &Asked, shown: Range<u64>, bytes: &[u8], base: 
             grouped(total)
         ),
     };
-    excerpt.next = next(asked, &shown, &handle, (first, last), ends_line, output);
+    excerpt.next = next(asked, &shown, (first, last), ends_line, output);
     let start = (shown.start - base) as usize;
     let body = &bytes[start..start + (shown.end - shown.start) as usize];
     excerpt.text = format!("[{place}{grows} · {handle}]\n").into_bytes();
@@ -176,34 +190,32 @@ fn print(output: &Output, asked: &Asked, shown: Range<u64>, bytes: &[u8], base: 
 fn next(
     asked: &Asked,
     shown: &Range<u64>,
-    handle: &str,
     (first, last): (u64, u64),
     ends_line: bool,
     output: &Output,
 ) -> Option<String> {
+    let read = output.command("read");
     if shown.start > asked.range.start {
         // A tail that did not fit: what is missing comes before it.
         return Some(match asked.lines {
-            Some((from, _)) if from < first => format!("forebay read {handle} --lines {from}:{}", first - 1),
-            _ => format!("forebay read {handle} --bytes {}:{}", asked.range.start, shown.start),
+            Some((from, _)) if from < first => format!("{read} --lines {from}:{}", first - 1),
+            _ => format!("{read} --bytes {}:{}", asked.range.start, shown.start),
         });
     }
     if shown.end >= output.len() {
         return None;
     }
     match asked.lines {
-        Some((_, until)) if ends_line && last < until => {
-            Some(format!("forebay read {handle} --lines {}:{until}", last + 1))
-        }
+        Some((_, until)) if ends_line && last < until => Some(format!("{read} --lines {}:{until}", last + 1)),
         Some((from, until)) if ends_line => {
-            Some(format!("forebay read {handle} --lines {}:{}", last + 1, last + 1 + until - from))
+            Some(format!("{read} --lines {}:{}", last + 1, last + 1 + until - from))
         }
         _ => {
             let end = match shown.end < asked.range.end {
                 true => asked.range.end,
                 false => (shown.end + (shown.end - shown.start)).min(output.len()),
             };
-            Some(format!("forebay read {handle} --bytes {}:{end}", shown.end))
+            Some(format!("{read} --bytes {}:{end}", shown.end))
         }
     }
 }

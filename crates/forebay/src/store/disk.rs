@@ -52,11 +52,15 @@ impl DiskStore {
 
     /// The files of an output that exists.
     fn files(&self, handle: &Handle) -> Result<Files> {
-        FOLDERS
-            .iter()
-            .map(|folder| Files::new(self.folder(handle.session(), folder), handle))
-            .find(|files| files.meta().exists())
-            .ok_or_else(|| Error::NotFound { wanted: handle.to_string() })
+        for folder in FOLDERS {
+            let files = Files::new(self.folder(handle.session(), folder), handle);
+            // A folder that may not be looked into is not a folder without the output.
+            let meta = files.meta();
+            if meta.try_exists().map_err(Error::store(format!("read {}", meta.display())))? {
+                return Ok(files);
+            }
+        }
+        Err(Error::NotFound { wanted: handle.to_string() })
     }
 
     /// Goes on writing an output that another process has begun and handed over, with the open file that it gave up.
@@ -91,7 +95,11 @@ impl DiskStore {
             return Ok(record);
         }
         let Some(path) = files.data() else {
-            return Ok(record);
+            // A writer that has its name but not yet its file, or one whose file somebody took away.
+            return match files.named(".new").exists() {
+                true => Ok(record),
+                false => Err(Error::NotFound { wanted: record.handle.to_string() }),
+            };
         };
         let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
         match file.try_lock() {
@@ -205,7 +213,11 @@ impl Store for DiskStore {
             match self.record(&handle) {
                 Ok(record) => records.push(record),
                 Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let call = Call::new(session.clone(), &id, "?", jiff::Timestamp::UNIX_EPOCH);
+                    let state = State::CutShort(error.to_string());
+                    records.push(Record { state, ..Record::begin(handle, call) });
+                }
             }
         }
         records.sort_by(|a, b| (a.call.at, &a.handle).cmp(&(b.call.at, &b.handle)));

@@ -8,7 +8,7 @@ pub(crate) use streams::stretches;
 use super::{Part, Sink, Store};
 use crate::output::ReadAt;
 use crate::size::{Measure, STRIDE};
-use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State};
+use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, printable};
 use measuring::{Measuring, READ_AT_ONCE};
 use std::{
     collections::VecDeque,
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> {
     pub(super) fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
         let (sink, failure) = match store.create(call) {
             Ok(sink) => (Some(sink), None),
-            Err(error) => (None, Some((0, error.to_string()))),
+            Err(error) => (None, Some((0, printable(&error.to_string())))),
         };
         let handle = match &sink {
             Some(sink) => sink.handle().clone(),

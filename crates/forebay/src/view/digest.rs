@@ -18,8 +18,9 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         let size = print::grouped(output.len());
         let text = format!("{size} bytes that are not text");
         let piece = Piece::Digest { range: 0..output.len(), text };
-        return Ok(View::new(output.len(), vec![piece], Wording::Commands)?
-            .framed(opening(output), closing(output, budget)));
+        let view = View::new(output.len(), vec![piece], Wording::Commands)?;
+        let view = View { flags: output.flags().to_owned(), ..view };
+        return Ok(view.framed(opening(output), closing(output, budget)));
     }
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
@@ -162,7 +163,7 @@ fn closing(output: &Output, budget: Budget) -> String {
     }
     let search = match record.kind {
         Kind::Binary => String::new(),
-        _ => format!("[search: forebay grep {} PATTERN", record.handle.short()),
+        _ => format!("[search: {} PATTERN", output.command("grep")),
     };
     match (output.path(), search.is_empty()) {
         (Some(path), false) => format!("{search} · file: {}]\n", path.display()),

@@ -91,7 +91,7 @@ fn opening(output: &Output) -> String {
     format!(
         "[Output of {}, call {}, kept as a file]\n[Size: {} bytes, {} characters, {} lines; JSON: {json}]\n",
         record.call.full_name(),
-        record.call.id,
+        crate::printable(&record.call.id).replace('\n', " "),
         record.size.bytes,
         record.size.characters,
         record.size.lines,

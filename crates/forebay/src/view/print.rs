@@ -96,7 +96,7 @@ impl View {
     fn digest(&self, output: &Output, gap: &Gap, text: &str) -> String {
         let call = match output.record().kind {
             // Nobody reads such bytes by lines.
-            Kind::Binary => format!("forebay cat {}", output.record().handle.short()),
+            Kind::Binary => self.command("cat", output),
             _ => self.call(output, gap),
         };
         format!("[{text}: {call}]")
@@ -110,9 +110,14 @@ impl View {
             (Wording::References, _) => {
                 format!("context.read(\"{}\", {start}, {})", handle.id(), (end - start).min(65_536))
             }
-            (_, true) => format!("forebay read {} --lines {}:{}", handle.short(), gap.lines.0, gap.lines.1),
-            (_, false) => format!("forebay read {} --bytes {start}:{end}", handle.short()),
+            (_, true) => format!("{} --lines {}:{}", self.command("read", output), gap.lines.0, gap.lines.1),
+            (_, false) => format!("{} --bytes {start}:{end}", self.command("read", output)),
         }
+    }
+
+    /// The beginning of a command, with the flags that held when the view was made.
+    fn command(&self, verb: &str, output: &Output) -> String {
+        format!("forebay {verb} {}{}", output.record().handle.short(), self.flags)
     }
 }
 

@@ -180,10 +180,9 @@ impl Section<'_> {
         let call = &self.output.record().call;
         let mut commands = Vec::new();
         let Some(path) = self.output.path() else {
-            let handle = self.output.record().handle.short();
             return Ok(vec![
-                format!("forebay grep {handle} PATTERN"),
-                format!("forebay tail {handle} -n 50"),
+                format!("{} PATTERN", self.output.command("grep")),
+                format!("{} -n 50", self.output.command("tail")),
             ]);
         };
         let path = path.display().to_string();
@@ -307,6 +306,7 @@ fn top(label: &str, keys: impl Iterator<Item = String>) -> String {
 
 fn first_line(text: &str) -> String {
     let line: String = text.lines().next().unwrap_or_default().chars().take(120).collect();
+    let line = crate::printable(&line);
     if line.len() < text.trim_end().len() { format!("{line}…") } else { line }
 }
 

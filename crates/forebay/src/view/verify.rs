@@ -12,7 +12,7 @@ use crate::{Output, Result};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The record says something of the bytes that is not so.
-    #[error("the record says {field} {said}, but the bytes have {found}")]
+    #[error("kept with it is {field} {said}, but the bytes have {found}")]
     Record {
         /// The field of the record.
         field: &'static str,
@@ -95,7 +95,11 @@ fn counted_anew(view: &View, output: &Output) -> Result<Vec<Gap>> {
 /// The faults of a record: none, if its output has the size, the kind and the hash that it says.
 pub(crate) fn verify_record(output: &Output) -> Result<Vec<Fault>> {
     let mut measure = Measure::default();
-    output.for_each_block(0..output.len(), |_, block| measure.update(block))?;
+    let mut index = Vec::new();
+    output.for_each_block(0..output.len(), |_, block| {
+        measure.update(block);
+        index.extend(measure.take_index());
+    })?;
     let found = measure.finish();
     let record = output.record();
     let mut faults = Vec::new();
@@ -107,6 +111,10 @@ pub(crate) fn verify_record(output: &Output) -> Result<Vec<Fault>> {
     compare("hash", record.hash.clone(), found.hash);
     compare("kept bytes", record.kept().to_string(), found.size.bytes.to_string());
     if record.lost.is_none() {
+        // An index that is missing is slow, one that is wrong is a lie.
+        let kept = output.index()?;
+        let true_index = kept.is_empty() || kept == index;
+        compare("line index", if true_index { "right" } else { "wrong" }.to_owned(), "right".to_owned());
         compare("characters", record.size.characters.to_string(), found.size.characters.to_string());
         compare("lines", record.size.lines.to_string(), found.size.lines.to_string());
         compare("longest line", record.size.longest_line.to_string(), found.size.longest_line.to_string());
