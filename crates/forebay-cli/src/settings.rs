@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     env, fmt, fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 use toml::{Table, Value};
 
@@ -248,6 +249,14 @@ fn environment() -> Result<Vec<Layer>, CliError> {
     let mut variables: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, value)| name.starts_with("FOREBAY_") && name != "FOREBAY_AGENT" && !value.is_empty())
+        .filter_map(|(name, value)| match name.as_str() {
+            // These two are nearly always set, and the table of all settings need not be made for them.
+            "FOREBAY_ROOT" | "FOREBAY_SESSION" => {
+                add(&name, &[name["FOREBAY_".len()..].to_lowercase()], Value::String(value));
+                None
+            }
+            _ => Some((name, value)),
+        })
         .collect();
     variables.sort();
     if variables.is_empty() {
@@ -380,7 +389,8 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
 
 /// Refuses keys that set nothing, with the nearest that would.
 fn check_keys(layer: &Layer) -> Result<(), CliError> {
-    if matches!(layer.source, Source::Flag(_)) {
+    // Flags and variables are known by their names already.
+    if !matches!(layer.source, Source::File(_)) {
         return Ok(());
     }
     let keys = keys();
@@ -404,11 +414,14 @@ fn nearest(wrong: &str, right: impl Iterator<Item = String>) -> String {
 }
 
 /// Every setting there is, from the declarations.
-pub(crate) fn keys() -> Vec<Key> {
-    let schema = schemars::schema_for!(Settings).to_value();
-    let mut keys = Vec::new();
-    walk(&schema, &schema, &mut Vec::new(), "", &mut keys);
-    keys
+pub(crate) fn keys() -> &'static [Key] {
+    static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+        let schema = schemars::schema_for!(Settings).to_value();
+        let mut keys = Vec::new();
+        walk(&schema, &schema, &mut Vec::new(), "", &mut keys);
+        keys
+    });
+    &KEYS
 }
 
 fn walk(
@@ -505,7 +518,7 @@ mod tests {
         for (path, _) in leaves {
             assert!(keys.iter().any(|key| key.fits(&path)), "{path:?}");
         }
-        for key in keys {
+        for key in keys.iter() {
             assert!(!key.doc.is_empty(), "{}", key.name());
         }
     }
