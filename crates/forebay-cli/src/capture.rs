@@ -122,7 +122,7 @@ impl Running {
         mut self,
         writer: &mut Writer<'_>,
         timeout: Option<Duration>,
-        mut progress: impl FnMut(u64),
+        mut progress: impl FnMut(u64, u64),
     ) -> io::Result<Ended> {
         let started = Instant::now();
         let mut ended: Option<(ExitStatus, Instant)> = None;
@@ -146,7 +146,7 @@ impl Running {
             self.signals.drain();
             self.pass_signals_on();
             self.pipes.take(&ready, writer)?;
-            progress(writer.bytes());
+            progress(writer.bytes(), writer.lines());
             if let Some((_, at)) = &ended
                 && at.elapsed() >= LINGER
                 && !(ready.stdout || ready.stderr)

@@ -5,6 +5,7 @@ mod capture;
 mod commands;
 mod error;
 mod print;
+mod progress;
 mod settings;
 
 use args::Cli;

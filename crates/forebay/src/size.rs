@@ -103,6 +103,11 @@ impl Text {
         }
     }
 
+    /// How many lines have ended.
+    pub(crate) fn newlines(&self) -> u64 {
+        self.newlines
+    }
+
     pub(crate) fn take_index(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.index)
     }

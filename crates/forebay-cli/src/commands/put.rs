@@ -4,6 +4,7 @@ use super::{Context, Outcome};
 use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, STORE};
 use crate::print;
+use crate::progress::Watched;
 use std::{
     fs::File,
     io::{self, Read},
@@ -31,7 +32,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let mut source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
+    let source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
         Some(path) => {
             let cannot =
                 |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
@@ -44,7 +45,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         None => Box::new(io::stdin()),
     };
     let call = context.call(args.call, "put", None)?;
-    let output = forebay::keep(context.store(), &call, &mut source)?.with_flags(&context.flags);
+    let output = forebay::keep(context.store(), &call, &mut Watched::new(source))?.with_flags(&context.flags);
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if let Some(lost) = &output.record().lost {

@@ -5,12 +5,13 @@ use crate::args::{CallArgs, Shown};
 use crate::capture::Running;
 use crate::error::CliError;
 use crate::print;
+use crate::progress::Progress;
 use forebay::End;
 use std::{
     ffi::OsString,
-    io::{self, IsTerminal},
+    io,
     process::{Command, ExitCode},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Run a command, keep all it prints, print the view.
@@ -54,7 +55,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     })?;
     let mut writer = context.store().begin(&call);
     let mut progress = Progress::new();
-    let ended = running.capture(&mut writer, args.timeout, |bytes| progress.show(bytes))?;
+    let ended = running.capture(&mut writer, args.timeout, |bytes, lines| progress.show(bytes, lines))?;
     progress.clear();
     let cut_short = ended.timed_out.then(|| {
         let seconds = args.timeout.unwrap_or_default().as_secs_f64();
@@ -103,34 +104,6 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = number.parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|_| wrong())
-}
-
-/// A line on the terminal that says how much has come so far.
-struct Progress {
-    started: Instant,
-    shown: Option<Instant>,
-    on: bool,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        Progress { started: Instant::now(), shown: None, on: io::stderr().is_terminal() }
-    }
-
-    fn show(&mut self, bytes: u64) {
-        const OFTEN: Duration = Duration::from_millis(200);
-        let due = self.shown.unwrap_or(self.started).elapsed() >= OFTEN;
-        if self.on && due {
-            self.shown = Some(Instant::now());
-            print::err(&format!("\r\x1b[Kforebay: {} so far", print::bytes(bytes)));
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown.is_some() {
-            print::err("\r\x1b[K");
-        }
-    }
 }
 
 #[cfg(test)]

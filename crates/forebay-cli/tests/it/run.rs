@@ -124,6 +124,35 @@ fn a_timeout_ends_the_command_and_keeps_what_it_printed() {
 }
 
 #[test]
+fn on_a_terminal_a_line_shows_how_much_has_come() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let screen = fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+
+    let forebay = Forebay::new();
+    let script = "echo one; echo two; sleep 1; echo three";
+    let mut command = forebay.command(shell(script));
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(screen).spawn().unwrap();
+    drop(command);
+    let reading = std::thread::spawn(move || {
+        let mut shown = Vec::new();
+        let mut block = [0; 1024];
+        // A terminal whose last user has gone answers with an error.
+        while let Ok(read @ 1..) = rustix::io::read(&terminal, &mut block[..]) {
+            shown.extend_from_slice(&block[..read]);
+        }
+        String::from_utf8(shown).unwrap()
+    });
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"one\ntwo\nthree\n");
+    let shown = reading.join().unwrap();
+    assert!(shown.contains("\r\u{1b}[Kforebay: 8 B, 2 lines so far"), "{shown:?}");
+    assert!(shown.ends_with("\r\u{1b}[K"), "it is gone when the output comes: {shown:?}");
+}
+
+#[test]
 fn a_background_process_does_not_hold_us_and_what_it_says_later_is_kept() {
     let forebay = Forebay::new();
     let fifo = forebay.folder().join("go");

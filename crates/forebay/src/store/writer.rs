@@ -147,6 +147,11 @@ impl<'a> Writer<'a> {
         self.bytes
     }
 
+    /// How many lines have ended, as far as they are counted by now.
+    pub fn lines(&self) -> u64 {
+        self.measuring.lines()
+    }
+
     /// Whether the last byte that came ends a line.
     pub fn ends_a_line(&self) -> bool {
         self.last == Some(b'\n')

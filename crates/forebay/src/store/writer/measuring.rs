@@ -3,7 +3,11 @@
 use crate::size::{Measure, Measured, Text};
 use std::{
     collections::VecDeque,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -17,6 +21,8 @@ pub(super) struct Measuring {
     pub(super) block: Vec<u8>,
     pub(super) filled: usize,
     index: Vec<u8>,
+    /// How many lines have ended in what is measured, for whoever shows progress.
+    lines: Arc<AtomicU64>,
     by: By,
 }
 
@@ -61,8 +67,9 @@ impl Measuring {
                 measure.update(&self.block[..self.filled]);
                 self.filled = 0;
                 self.index.extend(measure.take_index());
+                self.lines.store(measure.text.newlines(), Ordering::Relaxed);
                 if so_far >= LARGE {
-                    self.by = By::Threads(Threads::start(std::mem::take(measure)));
+                    self.by = By::Threads(Threads::start(std::mem::take(measure), self.lines.clone()));
                 }
             }
             By::Threads(threads) if self.filled >= MEASURED_AT_ONCE => {
@@ -72,6 +79,11 @@ impl Measuring {
             }
             By::Threads(_) => {}
         }
+    }
+
+    /// How many lines have ended, as far as they are counted.
+    pub(super) fn lines(&self) -> u64 {
+        self.lines.load(Ordering::Relaxed)
     }
 
     pub(super) fn take_index(&mut self) -> Vec<u8> {
@@ -127,13 +139,14 @@ impl<T: Send + 'static> Fed<T> {
 }
 
 impl Threads {
-    fn start(measure: Box<Measure>) -> Threads {
+    fn start(measure: Box<Measure>, lines: Arc<AtomicU64>) -> Threads {
         let (entries, index) = mpsc::channel();
         let hash = Fed::start(measure.hash, |hash, block| {
             hash.update(block);
         });
         let text = Fed::start(measure.text, move |text, block| {
             text.update(block);
+            lines.store(text.newlines(), Ordering::Relaxed);
             let _ = entries.send(text.take_index());
         });
         Threads { hash, text, index, under_way: VecDeque::new() }
