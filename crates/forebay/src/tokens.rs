@@ -1,8 +1,8 @@
 //! Counting tokens as the o200k vocabulary does, exactly and with no start-up cost.
 //!
 //! The vocabulary lies in the binary as a ready hash table (`build.rs` writes it), so the first count
-//! costs as little as the thousandth. Text is cut into pieces ([`split`]) that are merged one by one
-//! ([`merge`]); a piece is never more than the text between two borders, so a count can stop early.
+//! costs as little as the thousandth. Text is cut into pieces (`split`) that are merged one by one
+//! (`merge`); a piece is never more than the text between two borders, so a count can stop early.
 
 mod merge;
 mod split;
