@@ -98,9 +98,10 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a command with its output in our hands.
     pub(crate) fn start(command: &mut Command) -> io::Result<Running> {
-        // With a terminal as its input, the command must stay in the group that the terminal listens to, and the
-        // terminal sends that group its Ctrl-C. Without one it gets a group of its own, to which we pass signals on.
-        let own_group = !io::stdin().is_terminal();
+        // Where there is a terminal, the command must stay in the group that it listens to, or a question asked there
+        // would stop it; the terminal sends that group its Ctrl-C. Without one the command gets a group of its own, to
+        // which we pass signals on.
+        let own_group = !io::stdin().is_terminal() && File::open("/dev/tty").is_err();
         if own_group {
             command.process_group(0);
         }
@@ -246,6 +247,7 @@ impl Signals {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let mut flags = Vec::new();
+        let ignored = ignored_signals();
         for (number, signal) in [
             (SIGINT, Signal::INT),
             (SIGTERM, Signal::TERM),
@@ -254,6 +256,10 @@ impl Signals {
             (SIGUSR1, Signal::USR1),
             (SIGUSR2, Signal::USR2),
         ] {
+            // What our caller ignores, the command ignores too: a handler of ours would end that.
+            if ignored & (1 << (number - 1)) != 0 {
+                continue;
+            }
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(number, flag.clone())?;
             signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;
@@ -267,4 +273,11 @@ impl Signals {
         let mut bytes = [0; 64];
         while matches!((&self.wake).read(&mut bytes), Ok(1..)) {}
     }
+}
+
+/// The signals that this process ignores, a bit each, where the system tells.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

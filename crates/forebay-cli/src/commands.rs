@@ -76,7 +76,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 impl Context {
     fn new(layers: Layers, common: &Common) -> Result<Context, CliError> {
         let flags = layers.root_flags();
-        let settings = layers.settings;
+        let mut settings = layers.settings;
+        if common.budget.is_some() {
+            // What is typed for this call is stronger than what is set for single tools.
+            settings.shown.digest.tools.clear();
+        }
         // A name from a host may hold anything; one that was typed is meant as it is.
         let session = match common.session.is_some() {
             true => settings.session.parse()?,
@@ -251,7 +255,7 @@ pub(crate) fn excerpt_json(output: &Output, excerpt: &Excerpt) -> Result<serde_j
     }))
 }
 
-/// A range as it is typed: `A:B`, `A:`, `:B` or `A`.
+/// A range as it is typed: `A:B`, `A:`, `:B`, or `A` for one line.
 pub(crate) fn parse_range(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
     let number = |part: &str| match part.trim() {
         "" => Ok(None),

@@ -9,6 +9,16 @@ pub(crate) fn out(bytes: &[u8]) -> Result<(), CliError> {
     forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
+/// Writes data to stdout, and tells whether anybody still reads it.
+pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, CliError> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Writes to stderr; there is nobody to tell if that fails.
 pub(crate) fn err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -15,7 +15,7 @@ pub const SHORTEST_PREFIX: usize = 6;
 
 /// One conversation: the scope of every handle.
 ///
-/// A session's name is made of letters, digits, `.`, `_` and `-`, and starts with a letter or digit.
+/// A session's name is made of letters, digits, `.`, `_` and `-`, and starts with a letter, a digit or `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Session(String);
@@ -100,7 +100,7 @@ impl Handle {
 
     /// The handle as views print it: a [fresh id](fresh_id) is cut to a prefix that still names it.
     pub fn short(&self) -> String {
-        let id = match self.id.len() == FRESH && self.id.bytes().all(|b| ALPHABET.contains(&b)) {
+        let id = match is_fresh(&self.id) {
             true => &self.id[..SHOWN],
             false => &self.id,
         };
@@ -141,6 +141,7 @@ impl fmt::Display for Handle {
 
 /// Digits and letters without i, l, o and u, which are easily taken for others.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// The characters of 128 bits; one more checks them.
 const FRESH: usize = 26;
 
 /// Forty bits of an id: among a hundred thousand outputs of one session, the chance that a new one shares
@@ -150,7 +151,23 @@ const SHOWN: usize = 8;
 /// An id that no other output has, from 128 random bits.
 pub fn fresh_id(random: [u8; 16]) -> String {
     let bits = u128::from_be_bytes(random);
-    (0..FRESH).rev().map(|i| char::from(ALPHABET[(bits >> (i * 5)) as usize % 32])).collect()
+    let mut id: String =
+        (0..FRESH).rev().map(|i| char::from(ALPHABET[(bits >> (i * 5)) as usize % 32])).collect();
+    id.push(check_character(id.as_bytes()));
+    id
+}
+
+/// Tells an id of ours from one of the same shape that a host gave: only ours is random from its first character on,
+/// so only ours may be cut.
+fn is_fresh(id: &str) -> bool {
+    id.len() == FRESH + 1
+        && id.bytes().all(|byte| ALPHABET.contains(&byte))
+        && id.ends_with(check_character(&id.as_bytes()[..FRESH]))
+}
+
+fn check_character(id: &[u8]) -> char {
+    let sum = id.iter().fold(7u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    char::from(ALPHABET[(sum >> 7) as usize % 32])
 }
 
 /// Eight characters that tell names apart which would otherwise become the same.
@@ -226,10 +243,12 @@ mod tests {
     #[test]
     fn a_fresh_id_is_shown_by_its_prefix_and_a_given_one_whole() {
         let fresh = fresh_id([7; 16]);
-        assert_eq!(fresh.len(), 26);
+        assert_eq!(fresh.len(), 27);
         let short = Handle::new(Session::safe("s"), &fresh).unwrap().short();
         assert_eq!(short, format!("s/{}", &fresh[..8]));
-        assert_eq!(Handle::new(Session::safe("s"), "toolu_01AbC").unwrap().short(), "s/toolu_01AbC");
+        for given in ["toolu_01AbC", "01h455vb4pex5vsknk084sn02q", "01h455vb4pex5vsknk084sn02q0"] {
+            assert_eq!(Handle::new(Session::safe("s"), given).unwrap().short(), format!("s/{given}"));
+        }
     }
 
     proptest! {

@@ -70,6 +70,7 @@ impl Sniffer {
             return Kind::Binary;
         }
         match self.json.finish() {
+            _ if invalid > 0 => Kind::Text,
             Shape::One => Kind::Json,
             Shape::Many => Kind::JsonLines,
             Shape::No => Kind::Text,
@@ -110,6 +111,7 @@ mod tests {
             (b"[INFO] building\n", Kind::Text),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Kind::Binary),
             (b"caf\xe9 au lait, Latin-1\n", Kind::Text),
+            (b"{\"a\": \"long enough to stay text \xff\"}", Kind::Text),
             (b"\xff\xfe\xfd\xfc", Kind::Binary),
         ];
         for (bytes, expected) in table {

@@ -107,7 +107,14 @@ pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: R
     let Some(reason) = reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) else {
         return Ok(Reply { size, folded: None });
     };
-    let view = fold(output, settings)?;
+    let view = match room {
+        Room::Tokens(left) if left < settings.digest.budget.tokens => {
+            let mut settings = settings.clone();
+            settings.digest.budget.tokens = left;
+            fold(output, &settings)?
+        }
+        _ => fold(output, settings)?,
+    };
     let text = view.print(output)?;
     if output.record().lost.is_none() {
         // The view is kept beside its output so that it can be proved later; it is given all the same if not.
@@ -128,7 +135,7 @@ fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
     let unsure = limits::token_limit(limits, room).filter(|&limit| !size.tokens_exact && size.tokens > limit);
     let counted = unsure.map(|limit| output.tokens_up_to(limit)).transpose()?.flatten();
     Ok(match counted {
-        Some(tokens) => Size { tokens, tokens_exact: true, ..size },
+        Some((tokens, tokens_exact)) => Size { tokens, tokens_exact, ..size },
         None => size,
     })
 }

@@ -97,8 +97,7 @@ impl std::fmt::Display for Reason {
 
 /// Whether an output fits: `None` if it does, else the strongest reason why not.
 ///
-/// `size.tokens` may be an upper bound where that is enough to say that it fits; see
-/// [`Output::tokens_up_to`](crate::Output::tokens_up_to).
+/// `size.tokens` may be an upper bound where that is enough to say that it fits.
 ///
 /// ```
 /// use forebay::{Limits, Reason, Room, Size, decide};

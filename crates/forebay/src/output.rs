@@ -50,6 +50,8 @@ pub struct Output {
     length: u64,
     /// Bytes that came but are not there: the store failed.
     lost: Range<u64>,
+    /// How many lines ended in them.
+    lost_newlines: u64,
     /// Which stream each stretch came by, where its writer could still tell.
     stretches: Option<Vec<(u64, Stream)>>,
     /// Places in lines that speak of errors, where its writer has just found them.
@@ -74,6 +76,7 @@ impl Output {
             path,
             length,
             lost: length..length,
+            lost_newlines: 0,
             stretches: None,
             spoken: None,
             flags: String::new(),
@@ -81,9 +84,15 @@ impl Output {
     }
 
     /// The same output, with a hole where bytes could not be kept.
-    pub(crate) fn with_lost(mut self, lost: Range<u64>) -> Output {
+    pub(crate) fn with_lost(mut self, lost: Range<u64>) -> Result<Output> {
         self.lost = lost;
-        self
+        if !self.lost.is_empty() {
+            // The lines were counted as they came; those that are nowhere are what is left of the count.
+            let open = u64::from(self.read(self.length - 1..self.length)? != b"\n");
+            let there = self.newlines_before(self.length)?;
+            self.lost_newlines = (self.record.size.lines - open).saturating_sub(there);
+        }
+        Ok(self)
     }
 
     /// The same output while it grows, with what was measured of it so far.
@@ -144,9 +153,9 @@ impl Output {
         &self.record
     }
 
-    /// The file that holds its bytes, where there is one.
+    /// The file that holds its bytes, where there is one. While it grows, its file has not got its name yet.
     pub fn path(&self) -> Option<&std::path::Path> {
-        self.path.as_deref()
+        self.path.as_deref().filter(|_| !self.is_growing())
     }
 
     /// How many bytes it has; of one that grows, how many it had when it was opened.
@@ -205,7 +214,7 @@ impl Output {
 
     /// How many lines it has.
     pub fn lines(&self) -> Result<u64> {
-        if !self.is_growing() && self.lost.is_empty() && self.record.size.bytes == self.length {
+        if !self.is_growing() && self.record.size.bytes == self.length {
             return Ok(self.record.size.lines);
         }
         let newlines = self.newlines_before(self.length)?;
@@ -222,7 +231,7 @@ impl Output {
         self.for_each_block(entries * STRIDE..offset, |_, block| {
             newlines += memchr_iter(b'\n', block).count() as u64;
         })?;
-        Ok(newlines)
+        Ok(newlines + if offset >= self.lost.end { self.lost_newlines } else { 0 })
     }
 
     /// Where line `number` starts, counted from 0; the end of the output where there is no such line.
@@ -275,36 +284,38 @@ impl Output {
         Ok(offset + bytes.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count() as u64)
     }
 
-    /// The exact number of tokens if it is at most `limit`, else `None`.
-    pub fn tokens_up_to(&self, limit: u64) -> Result<Option<u64>> {
+    /// The number of tokens if it is at most `limit`, else `None`; and whether it is exact.
+    pub(crate) fn tokens_up_to(&self, limit: u64) -> Result<Option<(u64, bool)>> {
         if self.record.size.tokens_exact {
             let exact = self.record.size.tokens;
-            return Ok((exact <= limit).then_some(exact));
+            return Ok((exact <= limit).then_some((exact, true)));
         }
         // The longest token has 128 bytes, so this many bytes have more tokens than the limit.
         if self.length / 128 > limit {
             return Ok(None);
         }
-        let mut total = 0;
+        let (mut total, mut exact) = (0, true);
         let mut at = 0;
         while at < self.length {
             let mut block = self.read(at..at + COUNTED_WHOLE)?;
             if at + (block.len() as u64) < self.length {
-                block.truncate(token_border(&block));
+                let border = token_border(&block);
+                exact &= border.is_some();
+                block.truncate(border.unwrap_or(block.len()));
             }
             at += block.len() as u64;
-            match tokens::count_up_to(&String::from_utf8_lossy(&block), limit - total) {
-                Some(more) => total += more,
+            match tokens::tally(&String::from_utf8_lossy(&block), limit - total) {
+                Some((more, is_exact)) => (total, exact) = (total + more, exact && is_exact),
                 None => return Ok(None),
             }
         }
-        Ok(Some(total))
+        Ok(Some((total, exact)))
     }
 
     /// Tokens of the whole output and whether the number is exact: beyond 16 MiB it is the bound.
     pub fn tokens(&self) -> Result<(u64, bool)> {
         match self.length <= COUNTED_WHOLE {
-            true => Ok((self.tokens_up_to(u64::MAX)?.unwrap_or(self.record.size.tokens), true)),
+            true => Ok(self.tokens_up_to(u64::MAX)?.unwrap_or((self.record.size.tokens, false))),
             false => Ok((self.record.size.tokens, self.record.size.tokens_exact)),
         }
     }
@@ -324,7 +335,8 @@ impl Output {
             .size()
             .map_err(Error::store(format!("read the line index of {}", self.record.handle)))?;
         // Bytes that came after this output was opened may have entries already.
-        Ok((size / 8).min(self.length / STRIDE))
+        let known = if self.lost.is_empty() { self.length } else { self.lost.start };
+        Ok((size / 8).min(known / STRIDE))
     }
 
     fn entry(&self, number: u64) -> Result<u64> {
@@ -337,10 +349,10 @@ impl Output {
 
 /// Where a text may be cut so that the tokens of both parts are the tokens of the whole: after a newline
 /// that a letter or digit follows.
-fn token_border(block: &[u8]) -> usize {
+fn token_border(block: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'\n', block)
         .find(|&newline| block.get(newline + 1).is_some_and(u8::is_ascii_alphanumeric))
-        .map_or(block.len(), |newline| newline + 1)
+        .map(|newline| newline + 1)
 }
 
 fn read_full(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -378,7 +390,7 @@ mod tests {
     #[test]
     fn tokens_are_counted_whole_or_only_to_the_limit() {
         let output = output_of(b"one two three four");
-        assert_eq!(output.tokens_up_to(4).unwrap(), Some(4));
+        assert_eq!(output.tokens_up_to(4).unwrap(), Some((4, true)));
         assert_eq!(output.tokens_up_to(3).unwrap(), None);
         assert_eq!(output.tokens().unwrap(), (4, true));
     }

@@ -106,15 +106,16 @@ impl dyn Store + '_ {
 
     /// Hands the bytes of an output to `take` in their order, each stretch with the stream it came by.
     pub fn for_each_stretch(&self, output: &Output, mut take: impl FnMut(Stream, &[u8])) -> Result<()> {
-        let mut at = 0;
-        let mut show = |end: u64, stream: Stream| {
+        let (mut at, mut current) = (0, Stream::Stdout);
+        let mut show = |start: u64, next: Stream| {
             // A damaged map may say anything; the bytes are told once, in their order, all the same.
-            let end = end.clamp(at, output.len());
-            let range = std::mem::replace(&mut at, end)..end;
+            let start = start.clamp(at, output.len());
+            let range = std::mem::replace(&mut at, start)..start;
+            let stream = std::mem::replace(&mut current, next);
             output.for_each_block(range, |_, block| take(stream, block))
         };
         if let Some(stretches) = output.stretches() {
-            stretches.iter().try_for_each(|&(end, stream)| show(end, stream))?;
+            stretches.iter().try_for_each(|&(start, stream)| show(start, stream))?;
         } else {
             let handle = &output.record().handle;
             let part = self.open_part(handle, Part::Streams)?;
@@ -125,17 +126,14 @@ impl dyn Store + '_ {
             let mut read = 0;
             let mut entries = vec![0; 64 * 1024];
             loop {
-                let filled = part
-                    .read_at(read, &mut entries)
-                    .map_err(Error::store(format!("read the streams of {handle}")))?;
-                writer::stretches(&entries[..filled]).try_for_each(|(end, stream)| show(end, stream))?;
+                let filled = part.read_at(read, &mut entries).map_err(cannot())?;
+                writer::stretches(&entries[..filled]).try_for_each(|(start, stream)| show(start, stream))?;
                 if filled < 8 {
                     break;
                 }
                 read += (filled - filled % 8) as u64;
             }
         }
-        // Without a map there was one stream; what a dead writer left behind its last entry is told nowhere.
         show(output.len(), Stream::Stdout)
     }
 

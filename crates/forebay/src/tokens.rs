@@ -19,14 +19,26 @@ pub fn count(text: &str) -> u64 {
 
 /// The exact number of tokens in `text`, or `None` as soon as it is known to be more than `limit`.
 pub fn count_up_to(text: &str, limit: u64) -> Option<u64> {
-    let mut total = 0;
+    tally(text, limit).map(|(count, _)| count)
+}
+
+/// A piece of more bytes than this (a quarter of a million letters or signs with nothing between them) is counted in
+/// parts, so that memory stays flat. Its count may then be a few tokens off.
+const PART: usize = 256 * 1024;
+
+/// The same, and whether the count is exact.
+pub(crate) fn tally(text: &str, limit: u64) -> Option<(u64, bool)> {
+    let (mut total, mut exact) = (0, true);
     for piece in split::pieces(text) {
-        total += merge::tokens_in(piece.as_bytes());
-        if total > limit {
-            return None;
+        exact &= piece.len() <= PART;
+        for part in piece.as_bytes().chunks(PART) {
+            total += merge::tokens_in(part);
+            if total > limit {
+                return None;
+            }
         }
     }
-    Some(total)
+    Some((total, exact))
 }
 
 /// The exact number of tokens in bytes as a model would be shown them: invalid UTF-8 becomes U+FFFD.

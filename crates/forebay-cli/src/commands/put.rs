@@ -2,9 +2,10 @@
 
 use super::{Context, Outcome};
 use crate::args::{CallArgs, Shown};
-use crate::error::{CliError, DONE, STORE};
+use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;
+use forebay::State;
 use std::{
     fs::File,
     io::{self, Read},
@@ -51,6 +52,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));
         return Ok(ExitCode::from(STORE));
+    }
+    if let State::CutShort(why) = &output.record().state {
+        print::err(&format!("forebay: {why}; what came before that is kept\n"));
+        return Ok(ExitCode::from(NOT_THERE));
     }
     Ok(ExitCode::from(DONE))
 }

@@ -2,11 +2,11 @@
 
 use super::{Context, Outcome, hold};
 use crate::args::{CallArgs, Shown};
-use crate::capture::Running;
+use crate::capture::{Pipes, Running};
 use crate::error::CliError;
 use crate::print;
 use crate::progress::Progress;
-use forebay::End;
+use forebay::{End, Writer};
 use std::{
     ffi::OsString,
     io,
@@ -62,9 +62,22 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         format!("the command was ended after {seconds} s")
     });
     let end = End { exit: Some(ended.exit), cut_short };
-    let output = match ended.held {
-        Some(pipes) if !ended.timed_out => hold::leave(writer, pipes, end, context)?,
-        _ => writer.finish(end),
+    let held = ended.held.filter(|_| !ended.timed_out);
+    // Whatever becomes of the answer, the status is the command's.
+    if let Err(error) = answer(writer, held, end, context) {
+        error.report();
+    }
+    Ok(match ended.timed_out {
+        true => ExitCode::from(TIMED_OUT),
+        false => ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1)),
+    })
+}
+
+/// Ends the output, or leaves it to a process of its own, and prints what the model gets.
+fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) -> Result<(), CliError> {
+    let output = match held {
+        Some(pipes) => hold::leave(writer, pipes, end, context)?,
+        None => writer.finish(end),
     }
     .with_flags(&context.flags);
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
@@ -80,10 +93,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
     }
-    Ok(match ended.timed_out {
-        true => ExitCode::from(TIMED_OUT),
-        false => ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1)),
-    })
+    Ok(())
 }
 
 /// A word as a shell would take it, so that the record tells where words begin and end.
@@ -94,7 +104,7 @@ pub(crate) fn shell_word(word: &str) -> String {
     }
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: write 90, 90s, 5m or 1h");
     let (number, factor) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),

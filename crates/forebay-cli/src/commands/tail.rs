@@ -1,9 +1,10 @@
 //! `forebay tail`: the last lines of an output, and what comes after them while it grows.
 
+use super::run::parse_duration;
 use super::{Context, Outcome};
-use crate::error::DONE;
+use crate::error::{CliError, DONE};
 use crate::print;
-use forebay::{Handle, Query, Result, tokens};
+use forebay::{Budget, Handle, Query, tokens};
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
@@ -19,7 +20,7 @@ use std::{
 #[command(after_help = "\
 Examples:
   forebay tail HANDLE -n 50
-  forebay tail HANDLE --follow --wait 30")]
+  forebay tail HANDLE --follow --wait 30s")]
 pub(crate) struct Args {
     /// The output
     handle: String,
@@ -29,9 +30,9 @@ pub(crate) struct Args {
     /// Go on with what comes while the output grows
     #[arg(short, long, conflicts_with = "json")]
     follow: bool,
-    /// Follow for at most this many seconds
-    #[arg(long, value_name = "SECONDS", requires = "follow")]
-    wait: Option<f64>,
+    /// Follow for at most this long (30, 30s, 5m)
+    #[arg(long, value_name = "TIME", requires = "follow", value_parser = parse_duration)]
+    wait: Option<Duration>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -40,7 +41,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         return context.answer(&args.handle, &query);
     }
     let output = context.open(&args.handle)?;
-    let budget = context.settings.excerpt_budget();
+    let whole = context.settings.excerpt_budget();
+    let budget = Budget {
+        tokens: whole.tokens.saturating_sub(LAST_LINE.tokens).max(Budget::LEAST.tokens),
+        bytes: whole.bytes.saturating_sub(LAST_LINE.bytes).max(Budget::LEAST.bytes),
+        ..whole
+    };
     let excerpt = forebay::excerpt(&output, &query, budget)?;
     // What comes next goes on where this stops, inside a line too.
     let open_line =
@@ -54,43 +60,45 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     if !output.is_growing() {
         return Ok(ExitCode::from(DONE));
     }
+    let spent =
+        Budget { tokens: tokens::count_bytes(&excerpt.text), bytes: excerpt.text.len() as u64, lines: None };
     let left = match io::stdout().is_terminal() {
-        true => u64::MAX,
-        false => budget.tokens.saturating_sub(tokens::count_bytes(&excerpt.text)),
+        true => Budget { tokens: u64::MAX, bytes: u64::MAX, lines: None },
+        false => Budget {
+            tokens: budget.tokens.saturating_sub(spent.tokens),
+            bytes: budget.bytes.saturating_sub(spent.bytes),
+            lines: None,
+        },
     };
-    let until = args
-        .wait
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .map(|wait| Instant::now() + wait);
+    let until = args.wait.and_then(|wait| Instant::now().checked_add(wait));
     let last = follow(context, &handle, output.len(), left, until)?;
     print::out(last.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }
+
+/// What the line that says why following stopped may cost.
+const LAST_LINE: Budget = Budget { tokens: 60, bytes: 300, lines: None };
 
 /// Prints what comes; returns the line that says why it stopped.
 fn follow(
     context: &Context,
     handle: &Handle,
     mut at: u64,
-    mut left: u64,
+    mut left: Budget,
     until: Option<Instant>,
-) -> Result<String> {
-    // What the last line itself may cost.
-    const LAST_LINE: u64 = 60;
-    let short = handle.short();
+) -> Result<String, CliError> {
+    let command = |verb: &str| format!("forebay {verb} {}{}", handle.short(), context.flags);
     loop {
         let output = context.store().open(handle)?;
         while at < output.len() {
-            let block = output.read(at..output.len().min(at + 4_096))?;
+            let block = output.read(at..output.len().min(at + 1_024))?;
             let cost = tokens::count_bytes(&block);
-            if cost + LAST_LINE > left {
-                return Ok(format!(
-                    "\n[the budget is used up; next: forebay read {short} --bytes {at}:{}]\n",
-                    output.len()
-                ));
+            if cost > left.tokens || block.len() as u64 > left.bytes {
+                let next = format!("{} --bytes {at}:{}", command("read"), output.len());
+                return Ok(format!("\n[the budget is used up; next: {next}]\n"));
             }
-            left -= cost;
-            if print::out(&block).is_err() {
+            left = Budget { tokens: left.tokens - cost, bytes: left.bytes - block.len() as u64, lines: None };
+            if !print::is_read(&block)? {
                 return Ok(String::new());
             }
             at += block.len() as u64;
@@ -98,10 +106,10 @@ fn follow(
         if !output.is_growing() {
             let exit = output.record().exit.map_or(String::new(), |exit| format!(", {exit}"));
             let open = !output.is_empty() && output.read(output.len() - 1..output.len())? != b"\n";
-            return Ok(format!("{}[end of {short}{exit}]\n", if open { "\n" } else { "" }));
+            return Ok(format!("{}[end of {}{exit}]\n", if open { "\n" } else { "" }, handle.short()));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(format!("[still growing; next: forebay tail {short} --follow]\n"));
+            return Ok(format!("[still growing; next: {} --follow]\n", command("tail")));
         }
         thread::sleep(Duration::from_millis(50));
     }

@@ -47,6 +47,75 @@ fn on_a_full_disk_the_command_runs_to_its_end_and_the_view_says_what_was_kept() 
 }
 
 #[test]
+fn when_the_disk_runs_full_far_into_an_output_what_is_kept_is_read_and_every_line_number_is_true() {
+    let forebay = Forebay::new();
+    let template = forebay.command(["x"]);
+    let mut shell = Command::new("sh");
+    shell
+        .args([
+            "-c",
+            "ulimit -f 4000; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_forebay"),
+            "run",
+            "--",
+            "seq",
+            "2000000",
+        ])
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .current_dir(forebay.folder())
+        .stdin(Stdio::null());
+    let text = Ran::from(shell.output().unwrap()).text();
+    assert!(
+        text.starts_with(
+            "[forebay view of 2,000,000 lines, 14,888,896 bytes, exit 0; only 2,048,000 bytes could be kept"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains('\0'), "nothing is made up");
+    let (before, _) = text.split_once(" omitted: forebay read ").unwrap();
+    let (_, what) = before.rsplit_once("[… ").unwrap();
+    // Every line of this output is its own number, so the last line that is kept is known: 2,048,000 bytes of them.
+    let shown: u64 = text
+        .lines()
+        .filter_map(|line| line.parse::<u64>().ok())
+        .take_while(|n| *n < 1_000_000)
+        .last()
+        .unwrap();
+    let last_kept = 308_444;
+    assert_eq!(what, format!("{} bytes of lines {}–{last_kept}", omitted(shown), shown + 1));
+    assert!(text.lines().any(|line| line == "2000000"));
+    assert!(forebay.try_suggestions(&text) > 0);
+
+    fn omitted(shown: u64) -> String {
+        let bytes_shown: u64 = (1..=shown).map(|n| n.to_string().len() as u64 + 1).sum();
+        ::forebay::view::grouped(2_048_000 - bytes_shown)
+    }
+}
+
+#[test]
+fn a_name_that_could_not_be_claimed_leaves_nothing_behind() {
+    let forebay = Forebay::new();
+    let template = forebay.command(["x"]);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "ulimit -f 0; exec \"$0\" put", env!("CARGO_BIN_EXE_forebay")])
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .current_dir(forebay.folder())
+        .stdin(Stdio::null());
+    let _ = Ran::from(shell.output().unwrap());
+    assert_eq!(forebay.ls().len(), 0);
+}
+
+#[test]
+fn a_source_that_cannot_be_read_is_told() {
+    let forebay = Forebay::new();
+    let error = forebay.run(["put", "/proc/self/mem"]).fails(1);
+    assert!(error.contains("reading the output failed"), "{error}");
+}
+
+#[test]
 fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_ends() {
     let forebay = Forebay::new();
     let file = forebay.file("a-file", "");

@@ -97,6 +97,40 @@ fn the_recovery_preset_cuts_each_tool_at_its_own_threshold() {
 }
 
 #[test]
+fn the_recovery_section_stays_small_whatever_the_output_is() {
+    let forebay = Forebay::new();
+    let json = format!("[{}]", "{\"path\": \"a/b\"}, ".repeat(9_000));
+    let url = format!("https://example.org/{}\n", "x".repeat(9_000)).repeat(3);
+    let long = format!("{{\"query\": \"{}\", \"url\": \"{}\"}}", "q".repeat(9_000), "u".repeat(9_000));
+    for tool in
+        ["list_issues", "grep_content", "web_search", "web_fetch", "read_file", "execute_shell", "other"]
+    {
+        for text in [&json, &url] {
+            let answer =
+                forebay.put("x", text.as_bytes(), &["--preset", "recovery", "--tool", tool, "--args", &long]);
+            let length = answer["text"].as_str().unwrap().len();
+            assert!(length < 6_000, "{tool}: {length}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_is_typed_is_stronger_than_one_that_is_set_for_a_tool() {
+    let forebay = Forebay::new();
+    forebay.file("forebay.toml", "[digest.tools]\nrun_command = 90000\n");
+    let ran = forebay.run(["run", "--budget", "100", "--", "seq", "5000"]).ok();
+    assert!(tokens(&ran.out) <= 100);
+}
+
+#[test]
+fn a_view_is_never_larger_than_what_would_have_passed() {
+    let forebay = Forebay::new();
+    forebay.file("forebay.toml", "digest.tokens = 300\n");
+    let answer = forebay.put("x", numbered(500).as_bytes(), &[]);
+    assert!(tokens(answer["text"].as_str().unwrap().as_bytes()) <= 300);
+}
+
+#[test]
 fn the_digest_holds_its_budget_exactly_at_every_size() {
     let forebay = Forebay::new();
     let mut log = numbered(30_000).into_bytes();

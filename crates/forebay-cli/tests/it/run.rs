@@ -236,6 +236,37 @@ fn killing_forebay_itself_loses_nothing_that_was_captured() {
 }
 
 #[test]
+fn which_stream_was_which_is_known_even_of_what_a_killed_writer_left() {
+    let forebay = Forebay::new();
+    let mut child = forebay.start(forebay.command(shell("echo bad >&2; sleep 300")).stdin(Stdio::null()));
+    eventually("the output is there", || {
+        forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 4)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
+    assert_eq!(forebay.run(["cat", &handle, "--stream", "stderr"]).ok().out, b"bad\n");
+    assert_eq!(forebay.run(["cat", &handle, "--stream", "stdout"]).ok().out, b"");
+}
+
+#[test]
+fn a_signal_that_the_caller_ignores_stays_ignored() {
+    let forebay = Forebay::new();
+    let template = forebay.command(["x"]);
+    let mut outer = std::process::Command::new("sh");
+    outer
+        .args([
+            "-c",
+            "trap '' HUP; exec \"$0\" run -- sh -c 'kill -HUP $$; echo alive'",
+            env!("CARGO_BIN_EXE_forebay"),
+        ])
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .stdin(Stdio::null());
+    assert_eq!(crate::forebay::Ran::from(outer.output().unwrap()).ok().text(), "alive\n");
+}
+
+#[test]
 fn an_output_is_read_and_followed_while_it_grows() {
     let forebay = Forebay::new();
     let fifo = forebay.folder().join("go");
@@ -252,7 +283,7 @@ fn an_output_is_read_and_followed_while_it_grows() {
     assert_eq!((&found["total"], &found["growing"]), (&1.into(), &true.into()));
     let following =
         forebay.start(forebay.command(["tail", &handle, "-n", "1", "--follow"]).stdin(Stdio::null()));
-    let waiting = forebay.run(["tail", &handle, "--follow", "--wait", "0.2"]).ok().text();
+    let waiting = forebay.run(["tail", &handle, "--follow", "--wait", "0.2s"]).ok().text();
     assert!(waiting.contains("[still growing; next: forebay tail"), "{waiting}");
     fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"third\n").unwrap();
     let followed = crate::forebay::Ran::from(following.wait_with_output().unwrap()).ok().text();
@@ -290,7 +321,8 @@ fn following_ends_when_the_budget_is_used_up() {
     });
     let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
     let ran = forebay.run(["tail", &handle, "--follow", "--budget", "300", "-n", "2000", "--wait", "5"]).ok();
-    assert!(crate::forebay::tokens(&ran.out) <= 300 + 60, "{}", crate::forebay::tokens(&ran.out));
+    assert!(crate::forebay::tokens(&ran.out) <= 300, "{}", crate::forebay::tokens(&ran.out));
+    assert!(forebay.run(["tail", &handle, "--follow", "--wait=-1"]).err.contains("is not a time"));
     running.kill().unwrap();
     running.wait().unwrap();
 }

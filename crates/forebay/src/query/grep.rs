@@ -149,6 +149,8 @@ fn describe_all(
 struct Place {
     /// The line, as far as it is shown.
     line: Range<u64>,
+    /// Where the match begins, or its line.
+    at: u64,
     /// Where to go on behind it.
     end: u64,
     partial: bool,
@@ -162,10 +164,11 @@ struct Found {
 
 fn search(output: &Output, matcher: &RegexMatcher, from: u64, max: usize) -> Result<Found> {
     let length = output.len() - from;
-    let threads = match length <= SMALL || output.record().size.longest_line as usize > BLOCK {
-        true => 1,
-        false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
-    };
+    let threads =
+        match length <= SMALL || output.is_growing() || output.record().size.longest_line as usize > BLOCK {
+            true => 1,
+            false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        };
     let mut borders = vec![from];
     for part in 1..threads {
         borders.push(output.line_end_near(from + length / threads * part, BLOCK as u64)?);
@@ -223,7 +226,8 @@ fn search_part(output: &Output, matcher: &RegexMatcher, range: Range<u64>, max: 
             }
             (Some(end), _) => {
                 inside = newline.is_none();
-                search_long(matcher, &block[..end], from, end, base, max, &mut found)?;
+                let line = block[..end].strip_suffix(b"\n").unwrap_or(&block[..end]);
+                search_long(matcher, line, from, line.len(), base, max, &mut found)?;
                 base + end as u64
             }
             (None, _) => {
@@ -265,12 +269,13 @@ fn search_lines(
         let end = memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
         let line = &block[start..end];
         if line.len() > LONG {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
             search_long(matcher, line, 0, line.len(), base + start as u64, max, found)?;
         } else if certain || matcher.is_match(line.strip_suffix(b"\n").unwrap_or(line)).map_err(failed)? {
             found.total += 1;
             if found.places.len() < max {
                 let line = base + start as u64..base + end as u64;
-                found.places.push(Place { end: line.end, line, partial: false });
+                found.places.push(Place { at: line.start, end: line.end, line, partial: false });
             }
         }
         at = end;
@@ -302,6 +307,7 @@ fn search_long(
                 let shown_end = end.min(start + AROUND);
                 found.places.push(Place {
                     line: start.saturating_sub(AROUND)..shown_end + AROUND,
+                    at: start,
                     end: end.max(start + 1),
                     partial: true,
                 });
@@ -323,10 +329,9 @@ fn describe(
     let mut range = place.line.start..place.line.end.min(output.len());
     if place.partial {
         // What is around a match stays in its line, and begins with a whole character.
-        let inside = range.start.max(output.line_start_near(place.end, place.end - range.start)?);
+        let inside = range.start.max(output.line_start_near(place.at, place.at - range.start)?);
         range = output.character_start(inside)?.min(range.end)..range.end;
-        let end =
-            output.line_end_near(place.end.min(range.end), range.end.saturating_sub(place.end).max(1))?;
+        let end = output.line_end_near(place.at.min(range.end), range.end.saturating_sub(place.at).max(1))?;
         range.end = end.min(range.end).max(range.start);
     }
     let number = output.newlines_before(range.start)?;
@@ -366,11 +371,21 @@ fn describe(
             Ok(bytes.split(|&byte| byte == b'\n').map(plain).collect())
         };
         if range.start > 0 {
+            let from = output.character_start(from)?;
             let mut before = lines(from..range.start)?;
+            if from > 0 && output.read(from - 1..from)? != b"\n" {
+                before[0].insert(0, '…');
+            }
             found.before = before.split_off(before.len().saturating_sub(count));
         }
         if range.end < output.len() {
-            found.after = lines(range.end..(range.end + reach).min(output.len()))?;
+            let to = output.character_start((range.end + reach).min(output.len()))?;
+            found.after = lines(range.end..to)?;
+            if let (Some(last), true) =
+                (found.after.last_mut(), to < output.len() && output.read(to - 1..to)? != b"\n")
+            {
+                last.push('…');
+            }
             found.after.truncate(count);
         }
     }
@@ -625,16 +640,16 @@ mod tests {
 
         #[test]
         fn it_finds_the_lines_that_a_plain_search_finds(
-            lines in proptest::collection::vec("[abc ]{0,12}|[abc]{5000,5010}", 0..40),
-            pattern in prop_oneof![Just("ab+c"), Just("^b"), Just("c$"), Just("a|cc"), Just(r"\bab\b"), Just("b a")],
+            lines in proptest::collection::vec(prop_oneof![9 => "[abc ]{0,12}", 1 => "[abc]{4097,4200}"], 0..20),
+            pattern in prop_oneof![Just("ab+c"), Just("^b"), Just("c$"), Just("a|cc"), Just(r"\bab\b"), Just("b a"), Just("^"), Just("$"), Just("b?$")],
         ) {
-            let short: Vec<&String> = lines.iter().filter(|line| line.len() <= LONG).collect();
-            let text = short.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
             let regex = regex::Regex::new(pattern).unwrap();
-            let expected: Vec<u64> = (1..).zip(&short).filter(|(_, line)| regex.is_match(line)).map(|(n, _)| n).collect();
-            let matches = found(text.as_bytes(), Grep { max: 1_000, ..Grep::new(pattern) }, Budget { tokens: 90_000, bytes: 900_000, lines: None }).matches.unwrap();
+            let count = |line: &String| if line.len() > LONG { regex.find_iter(line).count() } else { usize::from(regex.is_match(line)) };
+            let expected: Vec<u64> = (1..).zip(&lines).flat_map(|(n, line)| std::iter::repeat_n(n, count(line))).collect();
+            let matches = found(text.as_bytes(), Grep { max: 100, ..Grep::new(pattern) }, Budget { tokens: 90_000, bytes: 900_000, lines: None }).matches.unwrap();
             prop_assert_eq!(matches.total, expected.len() as u64);
-            prop_assert_eq!(matches.shown.iter().map(|found| found.line).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(matches.shown.iter().map(|found| found.line).collect::<Vec<_>>(), &expected[..expected.len().min(100)]);
         }
     }
 }

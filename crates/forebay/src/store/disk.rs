@@ -21,6 +21,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
@@ -94,12 +95,10 @@ impl DiskStore {
         if record.state != State::Growing {
             return Ok(record);
         }
-        let Some(path) = files.data() else {
-            // A writer that has its name but not yet its file, or one whose file somebody took away.
-            return match files.named(".new").exists() {
-                true => Ok(record),
-                false => Err(Error::NotFound { wanted: record.handle.to_string() }),
-            };
+        // A writer that has its name but not yet its file, or one whose file somebody took away.
+        let young = Some(files.named(".new")).filter(|path| path.exists());
+        let Some(path) = files.data().or(young) else {
+            return Err(Error::NotFound { wanted: record.handle.to_string() });
         };
         let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
         match file.try_lock() {
@@ -143,18 +142,14 @@ impl Store for DiskStore {
             let handle = call.handle(attempt)?;
             let files = Files::new(folder.clone(), &handle);
             let other = Files::new(self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]), &handle);
-            // Whoever makes the record's file owns the name.
-            let claimed = if other.meta().exists() {
-                Err(io::ErrorKind::AlreadyExists.into())
-            } else {
-                new_file(&files.meta())
-            };
-            match claimed {
-                Ok(mut meta) => {
-                    let record = Record::begin(handle.clone(), call.clone());
-                    meta.write_all(&to_json(&record)).map_err(cannot(&files.meta()))?;
-                    break (handle, files);
+            // Whoever makes the record's file owns the name, and nobody ever sees half of that file.
+            let record = Record::begin(handle.clone(), call.clone());
+            match claim(&files.meta(), &to_json(&record)) {
+                Ok(()) if other.meta().exists() => {
+                    let _ = fs::remove_file(files.meta());
+                    attempt += 1;
                 }
+                Ok(()) => break (handle, files),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
                 Err(error) => return Err(cannot(&files.meta())(error)),
             }
@@ -429,10 +424,26 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
+/// A name beside a file that no other process or thread uses.
+fn beside(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    path.with_extension(format!("{}-{number}.tmp", std::process::id()))
+}
+
+/// Makes a file that must not exist yet, in one step.
+fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = beside(path);
+    let claimed = new_file(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::hard_link(&beside, path));
+    let _ = fs::remove_file(&beside);
+    claimed
+}
+
 /// Writes a small file in one step: beside it first, so that no reader sees half of it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Two processes may replace the same file at once, each beside it under a name of its own.
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let beside = beside(path);
     let written = OpenOptions::new()
         .write(true)
         .create(true)

@@ -94,10 +94,8 @@ impl<'a> Writer<'a> {
         let bytes = so_far.len();
         let mut streams = StreamMap::default();
         store.for_each_stretch(so_far, |stream, part| {
-            let end = streams.end + part.len() as u64;
-            streams.extend(stream, end);
+            streams.extend(stream, part.len() as u64);
         })?;
-        streams.pause();
         let measuring = Measuring::from(measure);
         let head = so_far.read(0..HEAD as u64)?;
         Ok(Writer {
@@ -120,13 +118,10 @@ impl<'a> Writer<'a> {
         if self.failure.is_some() || self.store.path(&self.record.handle).is_none() {
             return Err(Box::new(self));
         }
-        // Whoever goes on may have another stream, so what there is of the map is written whatever it says.
-        if let Some(entry) = self.streams.pause() {
-            self.append(Part::Streams, &entry);
-        }
-        let (Some(file), Ok(output)) =
-            (self.sink.take().and_then(|sink| sink.into_file()), self.store.open(&self.record.handle))
-        else {
+        let Ok(output) = self.store.open(&self.record.handle) else { return Err(Box::new(self)) };
+        let Some(file) = self.sink.take().and_then(|sink| sink.into_file()) else {
+            let why = "it could not be handed over".to_owned();
+            self.failure = Some((self.bytes, why));
             return Err(Box::new(self));
         };
         let (measured, _) = std::mem::take(&mut self.measuring).finish();
@@ -188,7 +183,7 @@ impl<'a> Writer<'a> {
         self.bytes += length as u64;
         self.last = bytes.last().copied();
         self.measuring.block = block;
-        if let Some(entry) = self.streams.extend(stream, self.bytes) {
+        if let Some(entry) = self.streams.extend(stream, length as u64) {
             self.append(Part::Streams, &entry);
         }
         self.measuring.update(length, self.bytes);
@@ -203,9 +198,6 @@ impl<'a> Writer<'a> {
         let (mut measured, index) = std::mem::take(&mut self.measuring).finish();
         if !index.is_empty() {
             self.append(Part::Lines, &index);
-        }
-        if let Some(entry) = self.streams.last(self.bytes) {
-            self.append(Part::Streams, &entry);
         }
         let spoken = std::mem::take(&mut measured.spoken);
         self.record.size = measured.size;
@@ -271,19 +263,21 @@ impl<'a> Writer<'a> {
                 self.record.hash = String::new();
             }
         }
-        let shown_head = self.head.len() as u64;
-        let tail_from = (bytes - self.tail.len() as u64).max(shown_head);
-        let tail: Vec<u8> = {
-            let skip = self.tail.len() - (bytes - tail_from) as usize;
-            self.tail.iter().skip(skip).copied().collect()
-        };
-        let path = if kept > 0 { self.store.path(&self.record.handle) } else { None };
+        let handle = self.record.handle.clone();
+        let part = |part| self.store.open_part(&handle, part).unwrap_or_else(|_| Box::new(Vec::new()));
+        let stored = if kept > 0 { part(Part::Bytes) } else { Box::new(Vec::new()) };
+        let index = if kept > 0 { part(Part::Lines) } else { Box::new(Vec::new()) };
+        // What is at hand of the beginning may reach further than what is kept, and the other way round.
+        let readable = stored.size().unwrap_or(0).min(kept).max(self.head.len() as u64).min(bytes);
+        let tail_from = (bytes - self.tail.len() as u64).max(readable);
+        let skip = self.tail.len() - (bytes - tail_from) as usize;
+        let tail: Vec<u8> = self.tail.iter().skip(skip).copied().collect();
+        let path = if kept > 0 { self.store.path(&handle) } else { None };
         let stretches = self.streams.remembered();
-        let remnant = Remnant { head: self.head, tail, tail_from, length: bytes };
-        let lost = shown_head..tail_from;
-        Output::new(self.record, Box::new(remnant), Box::new(Vec::new()), path)
+        let remnant = Remnant { stored, head: self.head, tail, tail_from, length: bytes };
+        Output::new(self.record, Box::new(remnant), index, path)
+            .and_then(|output| output.with_lost(readable..tail_from))
             .unwrap_or_else(|_| unreachable!("bytes in memory have a length"))
-            .with_lost(lost)
             .with_stretches(stretches)
     }
 
@@ -312,6 +306,7 @@ impl io::Write for Writer<'_> {
 
 /// The beginning and the end of an output whose middle is nowhere.
 struct Remnant {
+    stored: Box<dyn ReadAt>,
     head: Vec<u8>,
     tail: Vec<u8>,
     tail_from: u64,
@@ -324,8 +319,16 @@ impl ReadAt for Remnant {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let before_tail = usize::try_from(self.tail_from.saturating_sub(offset)).unwrap_or(usize::MAX);
         if offset < self.head.len() as u64 {
             return self.head.read_at(offset, buffer);
+        }
+        if before_tail > 0 {
+            let length = buffer.len().min(before_tail);
+            match self.stored.read_at(offset, &mut buffer[..length]) {
+                Ok(0) => {}
+                read => return read,
+            }
         }
         match offset.checked_sub(self.tail_from) {
             Some(offset) => self.tail.read_at(offset, buffer),

@@ -13,7 +13,9 @@ const NOT_WORTH_A_MARKER: u64 = 100;
 
 /// The best of an output that fits the budget.
 pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
-    let budget = settings.digest.budget;
+    // A view is never more than what would have passed.
+    let limit = settings.limits(&output.record().call.tool).tokens.unwrap_or(u64::MAX);
+    let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
     if output.record().kind == Kind::Binary {
         let size = print::grouped(output.len());
         let text = format!("{size} bytes that are not text");

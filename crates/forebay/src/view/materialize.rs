@@ -34,7 +34,12 @@ impl From<&Record> for ContextRef {
             mime_type: record.kind.media_type().to_owned(),
             byte_size: record.size.bytes,
             created_at: call.at.to_string(),
-            hint: format!("tool {}{server}, call {}, {} bytes", call.tool, call.id, record.size.bytes),
+            hint: format!(
+                "tool {}{server}, call {}, {} bytes",
+                call.tool,
+                shown_id(&call.id),
+                record.size.bytes
+            ),
         }
     }
 }
@@ -91,11 +96,18 @@ fn opening(output: &Output) -> String {
     format!(
         "[Output of {}, call {}, kept as a file]\n[Size: {} bytes, {} characters, {} lines; JSON: {json}]\n",
         record.call.full_name(),
-        crate::printable(&record.call.id).replace('\n', " "),
+        shown_id(&record.call.id),
         record.size.bytes,
         record.size.characters,
         record.size.lines,
     )
+}
+
+/// A call's id as it can be printed; ids are short, and one that is not says nothing to a reader.
+fn shown_id(id: &str) -> String {
+    let start: String = id.chars().take(64).collect();
+    let more = if start.len() < id.len() { "…" } else { "" };
+    crate::printable(&start).replace('\n', " ") + more
 }
 
 fn closing(output: &Output) -> Result<String> {

@@ -24,17 +24,26 @@ enum ToolKind {
 }
 
 fn tool_kind(tool: &str) -> ToolKind {
-    let tool = tool.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| tool.contains(word));
-    if has(&["web_search", "websearch", "search_web"]) {
+    // Whole words of the name: `list_models` has no `ls` in it.
+    let mut name = String::new();
+    for c in tool.chars() {
+        if c.is_uppercase() {
+            name.push('_');
+        }
+        name.extend(c.to_lowercase());
+    }
+    let words: Vec<&str> =
+        name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    if has(&["websearch"]) || (has(&["web"]) && has(&["search"])) {
         ToolKind::WebSearch
-    } else if has(&["fetch", "http", "url"]) {
+    } else if has(&["fetch", "http", "url", "webfetch"]) {
         ToolKind::WebFetch
-    } else if has(&["grep", "search", "ripgrep"]) {
+    } else if has(&["grep", "search", "ripgrep", "rg"]) {
         ToolKind::Grep
     } else if has(&["glob", "find", "list", "ls"]) {
         ToolKind::Glob
-    } else if has(&["shell", "exec", "command", "bash", "terminal", "run"]) {
+    } else if has(&["shell", "exec", "execute", "command", "bash", "terminal", "run"]) {
         ToolKind::Shell
     } else if has(&["read", "file", "cat", "view", "open"]) {
         ToolKind::File
@@ -197,7 +206,8 @@ impl Section<'_> {
         match self.kind {
             ToolKind::File => commands.extend(structure.first().map(|item| grep(&item.name))),
             ToolKind::WebSearch => {
-                let query = call.argument(&["query", &names.query]).unwrap_or_default();
+                let query =
+                    call.argument(&["query", &names.query]).map(|text| first_line(&text)).unwrap_or_default();
                 commands.push(format!(
                     "{}({}={})  # a narrower query",
                     names.search,
@@ -212,7 +222,7 @@ impl Section<'_> {
                 );
             }
             ToolKind::WebFetch => {
-                if let Some(url) = call.argument(&["url", &names.url]) {
+                if let Some(url) = call.argument(&["url", &names.url]).filter(|url| url.len() <= 500) {
                     let save = "page.md";
                     commands.push(format!(
                         "{}({}={}, save_to={})  # then {}",
@@ -225,7 +235,8 @@ impl Section<'_> {
                 }
             }
             ToolKind::Glob => {
-                let pattern = call.argument(&["pattern", "path"]).unwrap_or_default();
+                let pattern =
+                    call.argument(&["pattern", "path"]).map(|text| first_line(&text)).unwrap_or_default();
                 commands.push(format!(
                     "{}({}={})  # a narrower pattern",
                     names.glob,
@@ -234,7 +245,10 @@ impl Section<'_> {
                 ));
             }
             ToolKind::Grep => {
-                let pattern = call.argument(&["pattern", &names.pattern]).unwrap_or_default();
+                let pattern = call
+                    .argument(&["pattern", &names.pattern])
+                    .map(|text| first_line(&text))
+                    .unwrap_or_default();
                 commands.push(format!(
                     "{}({}={})  # a narrower pattern",
                     names.grep,
@@ -291,12 +305,14 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| compiled(r#"https?://[^\s"'<>)\]]+"#));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| compiled(r#"https?://[^\s"'<>)\]]{1,300}"#));
 
 /// `label: a (12), b (3), …`, the largest first.
 fn top(label: &str, keys: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    keys.for_each(|key| *counts.entry(key).or_default() += 1);
+    // What is longer is no path.
+    keys.filter(|key| key.len() <= 200 && !key.contains(char::is_control))
+        .for_each(|key| *counts.entry(key).or_default() += 1);
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let more = if counts.len() > 8 { format!(", … and {} more", counts.len() - 8) } else { String::new() };
@@ -312,6 +328,7 @@ fn first_line(text: &str) -> String {
 
 /// A string as a call has it.
 fn quoted(text: &str) -> String {
+    let text = crate::printable(text);
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 

@@ -155,6 +155,10 @@ mod tests {
 
     #[test]
     fn a_record_that_is_not_true_is_found() {
-        assert_eq!(verify_record(&output_of(b"one\ntwo\n")).unwrap(), []);
+        let output = output_of(b"one\ntwo\n");
+        assert_eq!(verify_record(&output).unwrap(), []);
+        let shorter = output.until(4).unwrap();
+        let faults = verify_record(&shorter).unwrap();
+        assert!(matches!(&faults[..], [Fault::Record { field: "hash", .. }]), "{faults:?}");
     }
 }
