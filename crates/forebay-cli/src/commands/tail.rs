@@ -57,9 +57,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         &excerpt.text
     })?;
     let handle = output.record().handle.clone();
-    if !output.is_growing() {
-        return Ok(ExitCode::from(DONE));
-    }
     let spent =
         Budget { tokens: tokens::count_bytes(&excerpt.text), bytes: excerpt.text.len() as u64, lines: None };
     let left = match io::stdout().is_terminal() {
@@ -71,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         },
     };
     let until = args.wait.and_then(|wait| Instant::now().checked_add(wait));
-    let last = follow(context, &handle, output.len(), left, until)?;
+    let last = follow(context, &handle, (output.len(), open_line), left, until)?;
     print::out(last.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }
@@ -83,7 +80,7 @@ const LAST_LINE: Budget = Budget { tokens: 60, bytes: 300, lines: None };
 fn follow(
     context: &Context,
     handle: &Handle,
-    mut at: u64,
+    (mut at, mut open_line): (u64, bool),
     mut left: Budget,
     until: Option<Instant>,
 ) -> Result<String, CliError> {
@@ -102,10 +99,11 @@ fn follow(
                 return Ok(String::new());
             }
             at += block.len() as u64;
+            open_line = true;
         }
         if !output.is_growing() {
             let exit = output.record().exit.map_or(String::new(), |exit| format!(", {exit}"));
-            let open = !output.is_empty() && output.read(output.len() - 1..output.len())? != b"\n";
+            let open = open_line && output.read(output.len().max(1) - 1..output.len())? != b"\n";
             return Ok(format!("{}[end of {}{exit}]\n", if open { "\n" } else { "" }, handle.short()));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
