@@ -4,9 +4,8 @@
 //! way of the JSON schema that is derived from it.
 
 use crate::args::{Common, Preset, Shown};
-use crate::commands::run::shell_word;
 use crate::error::CliError;
-use forebay::Session;
+use forebay::{Session, shell_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{

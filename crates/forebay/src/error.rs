@@ -65,17 +65,6 @@ pub enum Error {
     },
 }
 
-/// A text with the characters escaped that would act on a terminal; newlines stay.
-pub fn printable(text: &str) -> String {
-    let escape = |c: char| -> String {
-        match c.is_control() && c != '\n' {
-            true => c.escape_default().to_string(),
-            false => c.to_string(),
-        }
-    };
-    text.chars().map(escape).collect()
-}
-
 impl Error {
     /// Makes the error of a failed step of a store; `what` completes "cannot …".
     pub fn store(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {

@@ -6,7 +6,7 @@ use crate::capture::{Pipes, Running};
 use crate::error::CliError;
 use crate::print;
 use crate::progress::Progress;
-use forebay::{End, Writer};
+use forebay::{End, Writer, shell_word};
 use std::{
     ffi::OsString,
     io,
@@ -94,14 +94,6 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
         print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
     }
     Ok(())
-}
-
-/// A word as a shell would take it, so that the record tells where words begin and end.
-pub(crate) fn shell_word(word: &str) -> String {
-    match !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c)) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {

@@ -4,6 +4,7 @@
 //! memory than a block; a line longer than that is searched in windows that overlap.
 
 use super::{Excerpt, Matches};
+use crate::quote::shell_quoted;
 use crate::view::grouped;
 use crate::{Budget, Error, Output, Result};
 use grep_matcher::{LineMatchKind, Matcher};
@@ -467,7 +468,7 @@ fn print(
             if query.max != SHOWN { format!(" --max {}", query.max) } else { String::new() },
         ];
         let grep = output.command("grep");
-        format!("{grep} {}{} --from-byte {from}", shell_quoted(&query.pattern), flags.concat())
+        format!("{grep} {}{} --from-byte {from}", typed(&query.pattern), flags.concat())
     });
     if let Some(next) = &next {
         text.push_str(&format!("[next: {next}]\n"));
@@ -475,10 +476,10 @@ fn print(
     (text.into_bytes(), next)
 }
 
-/// A pattern as a shell takes it.
-fn shell_quoted(pattern: &str) -> String {
+/// A pattern as it is typed: in quotes, and behind its flag where it begins with a dash.
+fn typed(pattern: &str) -> String {
     let dash = if pattern.starts_with('-') { "-e " } else { "" };
-    format!("{dash}'{}'", pattern.replace('\'', r"'\''"))
+    dash.to_owned() + &shell_quoted(pattern)
 }
 
 #[cfg(test)]

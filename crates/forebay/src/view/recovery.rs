@@ -3,7 +3,7 @@
 use super::head_tail::first_characters;
 use super::{View, Wording, errors, grouped};
 use crate::settings::Names;
-use crate::{Call, Kind, Output, Result, Settings};
+use crate::{Call, Kind, Output, Result, Settings, shell_word};
 use regex::Regex;
 use std::{collections::BTreeMap, fmt::Write, sync::LazyLock};
 
@@ -330,14 +330,6 @@ fn first_line(text: &str) -> String {
 fn quoted(text: &str) -> String {
     let text = crate::printable(text);
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-}
-
-/// A path as a shell takes it.
-fn shell_word(path: &str) -> String {
-    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c)) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]
