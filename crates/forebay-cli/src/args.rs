@@ -1,6 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
-use crate::commands::{cat, completions, grep, head, hold, ls, put, read, run, settings, show, tail, verify};
+use crate::commands::{
+    ask, cat, completions, grep, head, hold, ls, put, read, run, search, settings, show, tail, verify,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -111,6 +113,10 @@ pub(crate) enum Command {
     Tail(tail::Args),
     /// Search an output with a regular expression
     Grep(grep::Args),
+    /// Ask a question about an output in plain words
+    Ask(ask::Args),
+    /// Search all outputs of a session for words
+    Search(search::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     /// List the outputs of a session

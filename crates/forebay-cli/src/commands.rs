@@ -1,5 +1,6 @@
 //! The commands, a file each, and what they share: the store, the session and the settings.
 
+pub(crate) mod ask;
 pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod grep;
@@ -9,6 +10,7 @@ pub(crate) mod ls;
 pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod run;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod tail;
@@ -18,8 +20,10 @@ use crate::args::{CallArgs, Cli, Command, Common};
 use crate::error::{CliError, DONE};
 use crate::print;
 use crate::settings::Layers;
+use forebay::query::Found;
 use forebay::{
-    Call, DiskStore, Excerpt, Folded, Handle, Output, Query, Reply, Session, Settings, Store, Timestamp,
+    Call, DiskStore, Excerpt, Folded, Handle, Output, Outputs, Query, Reply, Session, Settings, Store,
+    Surface, Timestamp,
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -30,8 +34,8 @@ pub(crate) struct Context {
     pub(crate) session: Session,
     pub(crate) settings: Settings,
     pub(crate) json: bool,
-    /// Flags that the commands in views and excerpts need.
-    pub(crate) flags: String,
+    /// How the commands in views and excerpts are written.
+    pub(crate) surface: Surface,
 }
 
 /// The result of a command.
@@ -65,6 +69,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Head(args) => head::run(&args, &context),
         Command::Tail(args) => tail::run(&args, &context),
         Command::Grep(args) => grep::run(args, &context),
+        Command::Ask(args) => ask::run(args, &context),
+        Command::Search(args) => search::run(&args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -75,7 +81,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 
 impl Context {
     fn new(layers: Layers, common: &Common) -> Result<Context, CliError> {
-        let flags = layers.root_flags();
+        let surface = Surface::Shell { flags: layers.root_flags() };
         let mut settings = layers.settings;
         if common.budget.is_some() {
             // What is typed for this call is stronger than what is set for single tools.
@@ -91,7 +97,7 @@ impl Context {
             session,
             settings: settings.shown,
             json: common.json,
-            flags,
+            surface,
         })
     }
 
@@ -101,33 +107,20 @@ impl Context {
 
     /// The output that is meant by a handle as it was typed.
     pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
-        self.store().find(text, &self.session).map_err(|error| match error {
-            forebay::Error::NotFound { .. } => {
-                CliError::not_there(error.to_string()).hint(self.what_there_is(text))
-            }
-            error => error.into(),
-        })
+        Ok(self.outputs(text)?.find(text)?)
     }
 
-    /// What can be asked for instead of an output that is not there.
-    fn what_there_is(&self, text: &str) -> String {
-        let session = text
-            .split_once('/')
-            .and_then(|(session, _)| session.parse().ok())
-            .unwrap_or(self.session.clone());
-        let mut records = self.store().list(&session).unwrap_or_default();
-        let more = if records.len() > 8 { ", … (`forebay ls` lists them all)" } else { "" };
-        let newest: Vec<&str> = records.iter_mut().rev().take(8).map(|record| record.handle.id()).collect();
-        match newest.is_empty() {
-            true => {
-                format!("session {session} has no outputs; `forebay ls --all` lists those of all sessions")
-            }
-            false => format!("outputs of session {session}: {}{more}", newest.join(", ")),
-        }
+    /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
+    pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
+        let handle: Handle = match handle.contains('/') {
+            true => handle.parse()?,
+            false => Handle::new(self.session.clone(), handle)?,
+        };
+        Ok(Outputs::new(self.store(), handle.session().clone()))
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
-        Ok(self.store().open(&self.find(text)?)?.with_flags(&self.flags))
+        Ok(self.outputs(text)?.open(text)?.on(&self.surface))
     }
 
     /// The call that an output belongs to.
@@ -218,55 +211,59 @@ impl Context {
 
     /// Answers a query about an output and prints the excerpt.
     pub(crate) fn answer(&self, handle: &str, query: &Query) -> Outcome {
-        let output = self.open(handle)?;
-        let excerpt = forebay::excerpt(&output, query, self.settings.excerpt_budget())?;
+        let outputs = self.outputs(handle)?;
+        let budget = self.settings.excerpt_budget();
+        let excerpt = outputs.answer(handle, query, budget, &self.surface, Timestamp::now())?;
         match self.json {
-            true => print::json(&excerpt_json(&output, &excerpt)?)?,
+            true => print::json(&self.excerpt_json(&outputs.open(handle)?, &excerpt)?)?,
             false => print::out(&excerpt.text)?,
         }
         Ok(ExitCode::from(DONE))
     }
+
+    /// The machine form of an excerpt.
+    fn excerpt_json(&self, output: &Output, excerpt: &Excerpt) -> Result<serde_json::Value, CliError> {
+        let handle = &output.record().handle;
+        let mut value = json!({ "handle": handle.to_string() });
+        let found = match &excerpt.found {
+            Found::Bytes => {
+                let parts = excerpt
+                    .shown
+                    .iter()
+                    .map(|range| part_json(output, range))
+                    .collect::<Result<Vec<_>, _>>()?;
+                match <[_; 1]>::try_from(parts) {
+                    Ok([part]) => part,
+                    Err(parts) => json!({ "parts": parts }),
+                }
+            }
+            Found::Matches(matches) => json!(matches),
+            Found::Passages(passages) => json!({ "passages": passages }),
+        };
+        let rest = json!({
+            "total_lines": excerpt.total_lines,
+            "total_bytes": output.len(),
+            "growing": excerpt.growing,
+            "next": excerpt.next.as_ref().map(|next| self.surface.call(handle, next)),
+        });
+        for fields in [found, rest] {
+            if let (Some(value), serde_json::Value::Object(fields)) = (value.as_object_mut(), fields) {
+                value.extend(fields);
+            }
+        }
+        Ok(value)
+    }
 }
 
-/// The machine form of an excerpt.
-pub(crate) fn excerpt_json(output: &Output, excerpt: &Excerpt) -> Result<serde_json::Value, CliError> {
-    let handle = output.record().handle.to_string();
-    if let Some(matches) = &excerpt.matches {
-        return Ok(json!({
-            "handle": handle,
-            "total": matches.total,
-            "matches": matches.shown,
-            "total_lines": excerpt.total_lines,
-            "growing": excerpt.growing,
-            "next": excerpt.next,
-        }));
-    }
-    let bytes = output.read(excerpt.bytes.clone())?;
+/// A part of an output in the machine form.
+fn part_json(output: &Output, range: &std::ops::Range<u64>) -> Result<serde_json::Value, CliError> {
+    let bytes = output.read(range.clone())?;
+    let lines = [range.start, range.end.max(range.start + 1) - 1].map(|at| output.newlines_before(at));
+    let [first, last] = lines;
     Ok(json!({
-        "handle": handle,
-        "lines": excerpt.lines.map(|(first, last)| json!({"first": first, "last": last})),
-        "bytes": {"start": excerpt.bytes.start, "end": excerpt.bytes.end},
-        "total_lines": excerpt.total_lines,
-        "total_bytes": output.len(),
+        "lines": {"first": first? + 1, "last": last? + 1},
+        "bytes": {"start": range.start, "end": range.end},
         "utf8": std::str::from_utf8(&bytes).is_ok(),
         "content": String::from_utf8_lossy(&bytes),
-        "growing": excerpt.growing,
-        "next": excerpt.next,
     }))
-}
-
-/// A range as it is typed: `A:B`, `A:`, `:B`, or `A` for one line.
-pub(crate) fn parse_range(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
-    let number = |part: &str| match part.trim() {
-        "" => Ok(None),
-        digits => digits
-            .replace([',', '_'], "")
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("{part:?} is not a number; a range is A:B, A: or :B")),
-    };
-    match text.split_once(':').or_else(|| text.split_once('-')) {
-        Some((from, to)) => Ok((number(from)?, number(to)?)),
-        None => number(text).map(|one| (one, one)),
-    }
 }

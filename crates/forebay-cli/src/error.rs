@@ -55,6 +55,13 @@ impl From<forebay::Error> for CliError {
             }
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),
             Error::OutOfRange(_) => (NOT_THERE, None),
+            Error::NotHere { there, .. } => (
+                NOT_THERE,
+                Some(match there.is_empty() {
+                    true => "`forebay ls --all` lists the outputs of all sessions".to_owned(),
+                    false => "`forebay ls` lists what there is".to_owned(),
+                }),
+            ),
             Error::NotFound { .. } => (NOT_THERE, Some("`forebay ls` lists what there is".to_owned())),
             Error::Ambiguous { .. } => (USAGE, Some("give more characters of the id".to_owned())),
             Error::Store { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -29,6 +29,18 @@ pub enum Error {
         wanted: String,
     },
 
+    /// No such output in this session: final, and what there is.
+    #[error("there is no output {wanted} in this session (any more), and asking for it again will not help; {}", match .there.as_slice() {
+        [] => "no outputs are kept here".to_owned(),
+        there => format!("there are {}", there.join(", ")),
+    })]
+    NotHere {
+        /// What was asked for, cut and escaped.
+        wanted: String,
+        /// The newest outputs that are there.
+        there: Vec<String>,
+    },
+
     /// More than one output has this prefix: ask with a longer one.
     #[error("more than one output is called {prefix}…: {}", .ids.join(", "))]
     Ambiguous {

@@ -200,7 +200,7 @@ fn safe_name(name: &str, fallback: &str, also: impl Fn(char) -> bool + Copy) -> 
 }
 
 /// A name as an error repeats it: cut, and without characters that would act on a terminal.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let start: String = name.chars().take(60).collect();
     let mut text = crate::printable(&start).replace('\n', "\\n");
     if name.chars().nth(60).is_some() {

@@ -15,7 +15,7 @@
 //! let reply = reply(&store, &output, &Settings::default())?;
 //! assert!(reply.folded.is_some_and(|folded| folded.text.len() < 12_000));
 //!
-//! let excerpt = excerpt(&output, &Query::Lines(40_000..=40_001), Settings::default().excerpt_budget())?;
+//! let excerpt = excerpt(&output, &Query::Lines(vec![40_000..=40_001]), Settings::default().excerpt_budget())?;
 //! assert!(String::from_utf8_lossy(&excerpt.text).contains("line 40000: all is well\n"));
 //! # Ok::<(), forebay::Error>(())
 //! ```
@@ -28,14 +28,18 @@ mod handle;
 mod kind;
 mod limits;
 mod output;
+mod outputs;
 pub mod query;
 mod quote;
 mod record;
 pub mod settings;
 pub mod size;
 pub mod store;
+mod surface;
 pub mod tokens;
+pub mod tools;
 pub mod view;
+pub mod wire;
 
 pub use call::Call;
 pub use error::{Error, Result};
@@ -44,12 +48,14 @@ pub use jiff::Timestamp;
 pub use kind::Kind;
 pub use limits::{Budget, Limits, Reason, Room, decide};
 pub use output::{Output, ReadAt};
+pub use outputs::Outputs;
 pub use query::{Excerpt, Grep, Query, excerpt};
 pub use quote::{printable, shell_word};
 pub use record::{Exit, Lost, Record, State, Streams};
 pub use settings::{Preset, Settings};
 pub use size::Size;
 pub use store::{End, Part, Sink, Store, Stream, Writer, disk::DiskStore, memory::MemoryStore};
+pub use surface::Surface;
 pub use view::{ContextRef, Fault, Piece, View, Why, fold, verify};
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
 use crate::size::{Measure, Measured, STRIDE};
-use crate::{Error, Exit, Record, Result, State, Stream, tokens};
+use crate::{Error, Exit, Query, Record, Result, State, Stream, Surface, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{io, ops::Range, path::PathBuf};
 
@@ -56,8 +56,8 @@ pub struct Output {
     stretches: Option<Vec<(u64, Stream)>>,
     /// Places in lines that speak of errors, where its writer has just found them.
     spoken: Option<Vec<u64>>,
-    /// Flags that the commands which read it need, such as where its store is.
-    flags: String,
+    /// Where its reader is: how the calls that go on are written.
+    surface: Surface,
 }
 
 impl Output {
@@ -79,7 +79,7 @@ impl Output {
             lost_newlines: 0,
             stretches: None,
             spoken: None,
-            flags: String::new(),
+            surface: Surface::default(),
         })
     }
 
@@ -118,19 +118,19 @@ impl Output {
         Output { stretches, ..self }
     }
 
-    /// The same output, with flags that the commands which read it need, such as ` --root DIR`.
-    pub fn with_flags(self, flags: impl Into<String>) -> Output {
-        Output { flags: flags.into(), ..self }
+    /// The same output for a reader elsewhere.
+    pub fn on(self, surface: &Surface) -> Output {
+        Output { surface: surface.clone(), ..self }
     }
 
-    /// The flags that the commands which read it need.
-    pub(crate) fn flags(&self) -> &str {
-        &self.flags
+    /// Where its reader is.
+    pub(crate) fn surface(&self) -> &Surface {
+        &self.surface
     }
 
-    /// The beginning of a command that reads it: `forebay <verb> <handle>`.
-    pub(crate) fn command(&self, verb: &str) -> String {
-        format!("forebay {verb} {}{}", self.record.handle.short(), self.flags)
+    /// The call that asks `query` of it.
+    pub(crate) fn call(&self, query: &Query) -> String {
+        self.surface.call(&self.record.handle, query)
     }
 
     /// The same output, with the places that speak of errors at hand.

@@ -1,66 +1,91 @@
 //! Bounded questions about one output, each with an exact answer.
 //!
 //! A [`Query`] is what is asked, an [`Excerpt`] what comes back. Every excerpt holds its budget whatever the length
-//! of a line, says where it stands in the output, and has the command that goes on from there.
+//! of a line, says where it stands in the output, and has the query that goes on from there. How that query is written
+//! depends on where the reader is: see [`Surface`](crate::Surface).
 
+mod ask;
 mod grep;
 mod range;
+mod search;
 
-pub use grep::{Grep, Match, SHOWN};
+pub use ask::Passage;
+pub use grep::{Grep, Match, SHOWN, Wanted};
+pub(crate) use range::written;
+pub use range::{byte_ranges, line_ranges};
+pub(crate) use search::search;
+pub use search::{Group, Searched};
 
 use crate::{Budget, Output, Result};
+use serde::Serialize;
 use std::ops::{Range, RangeInclusive};
 
 /// A question about one output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Query {
     /// These lines, counted from 1, both ends included.
-    Lines(RangeInclusive<u64>),
+    Lines(Vec<RangeInclusive<u64>>),
     /// These bytes, counted from 0, the end not included.
-    Bytes(Range<u64>),
+    Bytes(Vec<Range<u64>>),
     /// The first lines.
     Head(u64),
     /// The last lines.
     Tail(u64),
     /// The lines that match.
     Grep(Grep),
+    /// The passages that answer a question best.
+    Ask(String),
 }
 
-/// The answer to a query: a part of one output, with where it stands and how to go on.
+/// The answer to a query: parts of one output, with where they stand and how to go on.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
     /// What is printed: where it stands, the bytes of the output as they are, and how to go on.
     pub text: Vec<u8>,
-    /// The bytes of the output that it covers.
-    pub bytes: Range<u64>,
+    /// The bytes of the output that stand in it, in their order.
+    pub shown: Vec<Range<u64>>,
     /// The first and the last line that it has a part of, counted from 1; `None` if it has none.
     pub lines: Option<(u64, u64)>,
     /// How many lines the output has.
     pub total_lines: u64,
-    /// The command that goes on from here; `None` at the end.
-    pub next: Option<String>,
+    /// The query that goes on from here; `None` at the end.
+    pub next: Option<Query>,
     /// Whether the output is still being written, so that asking again may give more.
     pub growing: bool,
-    /// The matches, of a grep.
-    pub matches: Option<Matches>,
+    /// What was found, for queries that find something.
+    pub found: Found,
+}
+
+/// What a query found, beyond the bytes that are shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// It asked for bytes, and those are shown.
+    Bytes,
+    /// What a grep found.
+    Matches(Matches),
+    /// What answers a question.
+    Passages(Vec<Passage>),
 }
 
 /// What a grep found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Matches {
     /// How many there are in all, however few are shown.
     pub total: u64,
     /// Those that are shown.
+    #[serde(rename = "matches")]
     pub shown: Vec<Match>,
 }
 
 /// Answers a query within a budget.
 pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
     match query {
-        Query::Lines(lines) => range::lines(output, *lines.start(), *lines.end(), budget),
-        Query::Bytes(bytes) => range::bytes(output, bytes.clone(), budget),
-        Query::Head(count) => range::lines(output, 1, (*count).max(1), budget),
+        Query::Lines(lines) => range::lines(output, lines, budget),
+        Query::Bytes(bytes) => range::bytes(output, bytes, budget),
+        Query::Head(count) => range::lines(output, &[1..=(*count).max(1)], budget),
         Query::Tail(count) => range::tail(output, *count, budget),
         Query::Grep(grep) => grep::grep(output, grep, budget),
+        Query::Ask(question) => ask::ask(output, question, budget),
     }
 }

@@ -62,6 +62,12 @@ pub trait Store: Send + Sync {
 
     /// The file that holds an output's bytes, where there is one.
     fn path(&self, handle: &Handle) -> Option<PathBuf>;
+
+    /// Adds a line to the events of a session. Lines that many processes add at once do not run together.
+    fn log(&self, session: &Session, line: &[u8]) -> Result<()>;
+
+    /// The last whole lines of a session's events, no more than so many bytes. A session without events has none.
+    fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>>;
 }
 
 /// The end of a store that takes one new output.
@@ -83,6 +89,15 @@ pub trait Sink: Send {
     fn into_file(self: Box<Self>) -> Option<std::fs::File> {
         None
     }
+}
+
+/// What is left of the end of a log when the line that its beginning cuts is dropped.
+fn whole_lines(mut end: Vec<u8>, cut: bool) -> Vec<u8> {
+    if cut {
+        let first = memchr::memchr(b'\n', &end).map_or(end.len(), |newline| newline + 1);
+        end.drain(..first);
+    }
+    end
 }
 
 impl dyn Store + '_ {

@@ -20,7 +20,7 @@ pub use verify::{Fault, verify};
 pub(crate) use verify::{verify_record, verify_text};
 
 use crate::settings::Preset;
-use crate::{Error, Output, Result, Settings};
+use crate::{Error, Output, Result, Settings, Surface};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -94,9 +94,9 @@ pub struct View {
     wording: Wording,
     opening: String,
     closing: String,
-    /// Flags that the commands in its markers have.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    flags: String,
+    /// Where its reader is: how the calls in its markers are written.
+    #[serde(default)]
+    surface: Surface,
 }
 
 /// A view as it is written down, before its tiling is checked.
@@ -108,15 +108,15 @@ struct Unchecked {
     opening: String,
     closing: String,
     #[serde(default)]
-    flags: String,
+    surface: Surface,
 }
 
 impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked { total, pieces, wording, opening, closing, flags } = unchecked;
-        Ok(View { opening, closing, flags, ..View::new(total, pieces, wording)? })
+        let Unchecked { total, pieces, wording, opening, closing, surface } = unchecked;
+        Ok(View { opening, closing, surface, ..View::new(total, pieces, wording)? })
     }
 }
 
@@ -134,8 +134,8 @@ impl View {
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        let (opening, closing, flags) = Default::default();
-        Ok(View { total, pieces, wording, opening, closing, flags })
+        let (opening, closing, surface) = Default::default();
+        Ok(View { total, pieces, wording, opening, closing, surface })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.
@@ -176,7 +176,7 @@ impl View {
         if at < output.len() {
             gap(&mut pieces, at..output.len())?;
         }
-        Ok(View { flags: output.flags().to_owned(), ..View::new(output.len(), pieces, wording)? })
+        Ok(View { surface: output.surface().clone(), ..View::new(output.len(), pieces, wording)? })
     }
 
     /// The same view, with a text before and behind it.

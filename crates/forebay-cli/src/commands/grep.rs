@@ -2,7 +2,8 @@
 
 use super::{Context, Outcome};
 use crate::error::CliError;
-use forebay::{Grep, Query};
+use forebay::Query;
+use forebay::query::{Grep, Wanted};
 
 /// Search an output with a regular expression.
 ///
@@ -13,6 +14,8 @@ use forebay::{Grep, Query};
 Examples:
   forebay grep HANDLE 'error|panic' -C 3
   forebay grep HANDLE -i timeout --max 10 --json
+  forebay grep HANDLE -F 'a[0]' --count
+  forebay grep HANDLE -U 'error: .*\\n +at' 
   forebay grep HANDLE -e --verbose")]
 pub(crate) struct Args {
     /// The output
@@ -33,6 +36,21 @@ pub(crate) struct Args {
     /// Take capitals and small letters for the same
     #[arg(short, long)]
     ignore_case: bool,
+    /// Take the pattern letter by letter
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+    /// Let a match go over lines
+    #[arg(short = 'U', long)]
+    multiline: bool,
+    /// Show the lines that do not match
+    #[arg(short = 'v', long, conflicts_with_all = ["only_matching", "multiline"])]
+    invert_match: bool,
+    /// Show only what matches, every place of it
+    #[arg(short, long)]
+    only_matching: bool,
+    /// Only count
+    #[arg(short, long, conflicts_with = "max")]
+    count: bool,
     /// Lines of context before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: u64,
@@ -48,9 +66,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let pattern = args.pattern.or(args.pattern_flag).ok_or_else(|| CliError::usage("no pattern"))?;
     let query = Grep {
         pattern,
+        fixed: args.fixed_strings,
         ignore_case: args.ignore_case,
+        multiline: args.multiline,
+        wanted: match (args.invert_match, args.only_matching) {
+            (true, _) => Wanted::OtherLines,
+            (false, true) => Wanted::Matches,
+            (false, false) => Wanted::Lines,
+        },
         context: args.context.min(200),
-        max: args.max,
+        max: if args.count { 0 } else { args.max },
         from_byte: args.from_byte,
     };
     context.answer(&args.handle, &Query::Grep(query))

@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         None => Box::new(io::stdin()),
     };
     let call = context.call(args.call, "put", None)?;
-    let output = forebay::keep(context.store(), &call, &mut Watched::new(source))?.with_flags(&context.flags);
+    let output = forebay::keep(context.store(), &call, &mut Watched::new(source))?.on(&context.surface);
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if let Some(lost) = &output.record().lost {

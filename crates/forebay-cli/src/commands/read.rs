@@ -1,7 +1,7 @@
 //! `forebay read`: lines or bytes of an output, bounded.
 
-use super::{Context, Outcome, parse_range};
-use forebay::Query;
+use super::{Context, Outcome};
+use forebay::{Query, query};
 
 /// Read lines or bytes of an output.
 ///
@@ -11,23 +11,24 @@ use forebay::Query;
 Examples:
   forebay read HANDLE                      from the beginning
   forebay read HANDLE --lines 400:460      lines 400 to 460
+  forebay read HANDLE --lines 1:9 --lines 400:   several parts at once
   forebay read HANDLE --bytes 8000:16000   bytes 8000 to 15999, also inside one giant line")]
 pub(crate) struct Args {
     /// The output
     handle: String,
-    /// Lines, counted from 1, both ends included
-    #[arg(long, value_name = "A:B", conflicts_with = "bytes", value_parser = parse_range)]
-    lines: Option<(Option<u64>, Option<u64>)>,
-    /// Bytes, counted from 0, the end not included
-    #[arg(long, value_name = "A:B", value_parser = parse_range)]
-    bytes: Option<(Option<u64>, Option<u64>)>,
+    /// Lines, counted from 1, both ends included; may be given several times
+    #[arg(long, value_name = "A:B", conflicts_with = "bytes")]
+    lines: Vec<String>,
+    /// Bytes, counted from 0, the end not included; may be given several times
+    #[arg(long, value_name = "A:B")]
+    bytes: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let query = match (args.lines, args.bytes) {
-        (_, Some((from, to))) => Query::Bytes(from.unwrap_or(0)..to.unwrap_or(u64::MAX)),
-        (Some((from, to)), None) => Query::Lines(from.unwrap_or(1)..=to.unwrap_or(u64::MAX)),
-        (None, None) => Query::Lines(1..=u64::MAX),
+    let query = match (args.lines.is_empty(), args.bytes.is_empty()) {
+        (_, false) => Query::Bytes(query::byte_ranges(&args.bytes.join(" "))?),
+        (false, true) => Query::Lines(query::line_ranges(&args.lines.join(" "))?),
+        (true, true) => Query::Lines(vec![1..=u64::MAX]),
     };
     context.answer(&args.handle, &query)
 }

@@ -6,7 +6,7 @@ use crate::capture::{Pipes, Running};
 use crate::error::CliError;
 use crate::print;
 use crate::progress::Progress;
-use forebay::{End, Writer, shell_word};
+use forebay::{End, Query, Writer, shell_word};
 use std::{
     ffi::OsString,
     io,
@@ -79,15 +79,14 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
         Some(pipes) => hold::leave(writer, pipes, end, context)?,
         None => writer.finish(end),
     }
-    .with_flags(&context.flags);
+    .on(&context.surface);
     let reply = forebay::reply(context.store(), &output, &context.settings)?;
     context.give(&output, &reply)?;
     if output.is_growing() && !context.json {
-        let handle = output.record().handle.short();
+        let tail = context.surface.call(&output.record().handle, &Query::Tail(20));
         print::err(&format!(
             "forebay: a process in the background still has the output open; what it says is kept: \
-             forebay tail {handle}{} --follow\n",
-            context.flags
+             {tail} --follow\n"
         ));
     }
     if let Some(lost) = &output.record().lost {

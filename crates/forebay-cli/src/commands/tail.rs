@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let excerpt = forebay::excerpt(&output, &query, budget)?;
     // What comes next goes on where this stops, inside a line too.
     let open_line =
-        output.is_growing() && output.read(excerpt.bytes.clone())?.last().is_some_and(|&byte| byte != b'\n');
+        output.is_growing() && !output.is_empty() && output.read(output.len() - 1..output.len())? != b"\n";
     print::out(if open_line {
         excerpt.text.strip_suffix(b"\n").unwrap_or(&excerpt.text)
     } else {
@@ -84,14 +84,13 @@ fn follow(
     mut left: Budget,
     until: Option<Instant>,
 ) -> Result<String, CliError> {
-    let command = |verb: &str| format!("forebay {verb} {}{}", handle.short(), context.flags);
     loop {
         let output = context.store().open(handle)?;
         while at < output.len() {
             let block = output.read(at..output.len().min(at + 1_024))?;
             let cost = tokens::count_bytes(&block);
             if cost > left.tokens || block.len() as u64 > left.bytes {
-                let next = format!("{} --bytes {at}:{}", command("read"), output.len());
+                let next = context.surface.call(handle, &Query::Bytes(vec![at..output.len()]));
                 return Ok(format!("\n[the budget is used up; next: {next}]\n"));
             }
             left = Budget { tokens: left.tokens - cost, bytes: left.bytes - block.len() as u64, lines: None };
@@ -107,7 +106,8 @@ fn follow(
             return Ok(format!("{}[end of {}{exit}]\n", if open { "\n" } else { "" }, handle.short()));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(format!("[still growing; next: {} --follow]\n", command("tail")));
+            let next = context.surface.call(handle, &Query::Tail(20));
+            return Ok(format!("[still growing; next: {next} --follow]\n"));
         }
         thread::sleep(Duration::from_millis(50));
     }

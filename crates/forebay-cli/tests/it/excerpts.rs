@@ -25,6 +25,7 @@ fn an_excerpt_says_where_it_stands_and_how_to_go_on() {
         [lines 52,310–52,311 of 52,311 · s/output-1]
         line 52310 of the output
         line 52311 of the output
+        [all of this was shown before; ask something else]
     "#]]
     .assert_eq(&text);
     let text = forebay.run(["grep", "output-1", "line 5231[01]", "-C", "1"]).ok().text();
@@ -115,8 +116,8 @@ fn a_dead_handle_gets_an_answer_that_is_final_and_says_what_to_do() {
     for command in ["read", "cat", "tail", "head", "show", "verify"] {
         let error = forebay.run([command, "s/gone-12345"]).fails(1);
         expect![[r#"
-            forebay: there is no output s/gone-12345 (any more); asking for it again will not help
-            hint: outputs of session s: alive-1
+            forebay: there is no output s/gone-12345 in this session (any more), and asking for it again will not help; there are s/alive-1
+            hint: `forebay ls` lists what there is
         "#]]
         .assert_eq(&error);
     }
@@ -360,8 +361,11 @@ fn commands_that_are_printed_find_a_root_that_was_named_by_a_flag() {
     let root = forebay.folder().join("work/a root");
     let flag = format!("--root '{}'", root.display());
     assert!(view.contains(&format!("forebay read s/rooted {flag} --lines ")), "{view}");
-    let excerpt = ran(&["read", "rooted", "--root", root.to_str().unwrap(), "--lines", "5:9"]);
-    assert!(excerpt.ends_with(&format!("[next: forebay read s/rooted {flag} --lines 10:14]\n")), "{excerpt}");
+    let excerpt = ran(&["read", "rooted", "--root", root.to_str().unwrap(), "--lines", "4005:4009"]);
+    assert!(
+        excerpt.ends_with(&format!("[next: forebay read s/rooted {flag} --lines 4010:4014]\n")),
+        "{excerpt}"
+    );
     assert!(forebay.try_suggestions(&view) + forebay.try_suggestions(&excerpt) > 1);
     assert_eq!(
         forebay.run(["verify", "rooted", "--root", root.to_str().unwrap(), "--json"]).ok().json()["ok"],

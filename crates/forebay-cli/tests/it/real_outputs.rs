@@ -87,9 +87,9 @@ fn much_of_the_same_is_kept_whole() {
         &ran.text()[..200]
     );
     let handle = forebay.ls()[0]["handle"].as_str().unwrap().to_owned();
-    let text = forebay.run(["read", &handle, "--lines", "99999999:100000000"]).ok().text();
+    let text = forebay.run(["read", &handle, "--lines", "50000000:50000001"]).ok().text();
     assert!(
-        text.starts_with("[lines 99,999,999–100,000,000 of 100,000,000 · s/") && text.ends_with("\ny\ny\n"),
+        text.starts_with("[lines 50,000,000–50,000,001 of 100,000,000 · s/") && text.contains("]\ny\ny\n"),
         "{text}"
     );
 }

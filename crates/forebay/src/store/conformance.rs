@@ -23,6 +23,7 @@ pub fn check(fresh: Fresh<'_>) {
     a_deleted_output_is_gone_and_stays_gone(&*fresh());
     prefixes_find_what_they_name(&*fresh());
     parts_can_be_attached(&*fresh());
+    events_are_kept_in_their_order_by_session(&*fresh());
     the_thousandth_output_still_reads(&*fresh());
     streams_are_told_apart(&*fresh());
 }
@@ -195,6 +196,32 @@ fn parts_can_be_attached(store: &dyn Store) {
         assert!(store.attach(&handle, Part::View, text).is_ok());
         assert_eq!(size(Part::View), Some(text.len() as u64));
     }
+}
+
+fn events_are_kept_in_their_order_by_session(store: &dyn Store) {
+    put(store, &call("logged", "a", 0), b"x");
+    let name = session("logged");
+    let end = |bytes| store.log_end(&name, bytes).map(|end| String::from_utf8_lossy(&end).into_owned()).ok();
+    assert_eq!(end(100).as_deref(), Some(""), "nothing has happened yet");
+    for line in ["one", "two", "three"] {
+        assert!(store.log(&name, line.as_bytes()).is_ok());
+    }
+    assert_eq!(end(100).as_deref(), Some("one\ntwo\nthree\n"));
+    assert_eq!(end(9).as_deref(), Some("three\n"), "a line that is cut is not shown");
+    assert_eq!(store.log_end(&session("unlogged"), 100).ok(), Some(Vec::new()));
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let name = &name;
+            scope.spawn(move || {
+                (0..50).for_each(|_| {
+                    assert!(store.log(name, format!("{writer}").repeat(500).as_bytes()).is_ok())
+                })
+            });
+        }
+    });
+    let all = end(u64::MAX).unwrap_or_default();
+    let whole = |line: &str| line.len() == 500 && line.bytes().all(|byte| byte == line.as_bytes()[0]);
+    assert_eq!(all.lines().filter(|line| whole(line)).count(), 200, "lines do not run together");
 }
 
 fn the_thousandth_output_still_reads(store: &dyn Store) {

@@ -51,6 +51,10 @@ impl DiskStore {
         self.root.join(session.as_str()).join(folder)
     }
 
+    fn events(&self, session: &Session) -> PathBuf {
+        self.root.join(session.as_str()).join("events.jsonl")
+    }
+
     /// The files of an output that exists.
     fn files(&self, handle: &Handle) -> Result<Files> {
         for folder in FOLDERS {
@@ -261,6 +265,30 @@ impl Store for DiskStore {
 
     fn path(&self, handle: &Handle) -> Option<PathBuf> {
         self.files(handle).ok()?.data()
+    }
+
+    fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
+        let path = self.events(session);
+        let cannot = || Error::store(format!("write {}", path.display()));
+        let mut file =
+            OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(cannot())?;
+        // One write to a file that is open for appending goes to its end as a whole.
+        file.write_all(&[line, b"\n"].concat()).map_err(cannot())
+    }
+
+    fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>> {
+        let path = self.events(session);
+        let cannot = || Error::store(format!("read {}", path.display()));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(cannot()(error)),
+        };
+        let size = file.metadata().map_err(cannot())?.len();
+        let start = size.saturating_sub(bytes);
+        let mut end = vec![0; usize::try_from(size - start).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut end, start).map_err(cannot())?;
+        Ok(super::whole_lines(end, start > 0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::units::{self, Unit};
 use super::{Piece, View, Wording, errors, print};
-use crate::{Budget, Kind, Output, Result, Settings, State};
+use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State};
 use std::ops::Range;
 
 /// Below this many tokens a view has no room to name the file too.
@@ -21,7 +21,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         let text = format!("{size} bytes that are not text");
         let piece = Piece::Digest { range: 0..output.len(), text };
         let view = View::new(output.len(), vec![piece], Wording::Commands)?;
-        let view = View { flags: output.flags().to_owned(), ..view };
+        let view = View { surface: output.surface().clone(), ..view };
         return Ok(view.framed(opening(output), closing(output, budget)));
     }
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
@@ -165,7 +165,7 @@ fn closing(output: &Output, budget: Budget) -> String {
     }
     let search = match record.kind {
         Kind::Binary => String::new(),
-        _ => format!("[search: {} PATTERN", output.command("grep")),
+        _ => format!("[search: {}", output.call(&Query::Grep(Grep::new("PATTERN")))),
     };
     match (output.path(), search.is_empty()) {
         (Some(path), false) => format!("{search} · file: {}]\n", path.display()),

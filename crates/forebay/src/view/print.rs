@@ -4,7 +4,7 @@
 //! lines are missing, and stands inside the line where only a part of one is.
 
 use super::{Piece, View, Why, Wording};
-use crate::{Kind, Output, Result};
+use crate::{Kind, Output, Query, Result};
 use std::ops::Range;
 
 /// What is true of the bytes that a marker stands for.
@@ -96,7 +96,7 @@ impl View {
     fn digest(&self, output: &Output, gap: &Gap, text: &str) -> String {
         let call = match output.record().kind {
             // Nobody reads such bytes by lines.
-            Kind::Binary => self.command("cat", output),
+            Kind::Binary => self.surface.raw(&output.record().handle),
             _ => self.call(output, gap),
         };
         format!("[{text}: {call}]")
@@ -110,14 +110,9 @@ impl View {
             (Wording::References, _) => {
                 format!("context.read(\"{}\", {start}, {})", handle.id(), (end - start).min(65_536))
             }
-            (_, true) => format!("{} --lines {}:{}", self.command("read", output), gap.lines.0, gap.lines.1),
-            (_, false) => format!("{} --bytes {start}:{end}", self.command("read", output)),
+            (_, true) => self.surface.call(handle, &Query::Lines(vec![gap.lines.0..=gap.lines.1])),
+            (_, false) => self.surface.call(handle, &Query::Bytes(vec![start..end])),
         }
-    }
-
-    /// The beginning of a command, with the flags that held when the view was made.
-    fn command(&self, verb: &str, output: &Output) -> String {
-        format!("forebay {verb} {}{}", output.record().handle.short(), self.flags)
     }
 }
 

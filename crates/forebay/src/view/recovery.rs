@@ -3,7 +3,7 @@
 use super::head_tail::first_characters;
 use super::{View, Wording, errors, grouped};
 use crate::settings::Names;
-use crate::{Call, Kind, Output, Result, Settings, shell_word};
+use crate::{Call, Grep, Kind, Output, Query, Result, Settings, shell_word};
 use regex::Regex;
 use std::{collections::BTreeMap, fmt::Write, sync::LazyLock};
 
@@ -190,8 +190,8 @@ impl Section<'_> {
         let mut commands = Vec::new();
         let Some(path) = self.output.path() else {
             return Ok(vec![
-                format!("{} PATTERN", self.output.command("grep")),
-                format!("{} -n 50", self.output.command("tail")),
+                self.output.call(&Query::Grep(Grep::new("PATTERN"))),
+                self.output.call(&Query::Tail(50)),
             ]);
         };
         let path = path.display().to_string();

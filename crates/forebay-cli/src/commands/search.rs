@@ -1,0 +1,35 @@
+//! `forebay search`: words in all outputs of a session, the newest output first.
+
+use super::{Context, Outcome};
+use crate::error::DONE;
+use crate::print;
+use forebay::Outputs;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Search all outputs of a session for words.
+///
+/// A line is found if it has all the words, in any order, in capitals or not. Matches are grouped by output, the newest
+/// output first; of each a few are shown, with the command that shows them all.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay search connection refused
+  forebay search TypeError --session build-17")]
+pub(crate) struct Args {
+    /// The words
+    #[arg(required = true, num_args = 1.., value_name = "WORDS")]
+    words: Vec<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let outputs = Outputs::new(context.store(), context.session.clone());
+    let found = outputs.search(&args.words.join(" "), context.settings.excerpt_budget(), &context.surface)?;
+    match context.json {
+        true => print::json(
+            &json!({ "total": found.total, "searched": found.searched, "outputs": found.groups }),
+        )?,
+        false => print::out(found.text.as_bytes())?,
+    }
+    Ok(ExitCode::from(DONE))
+}

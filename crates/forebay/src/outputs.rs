@@ -1,0 +1,234 @@
+//! The outputs of one session: what a reader can reach, and what it has been shown.
+//!
+//! Tools, and whatever serves a model, read through [`Outputs`]. It resolves names inside its session only: for it,
+//! the outputs of other sessions do not exist. It also remembers what was asked, so that an answer which repeats an
+//! earlier one says so, and a model that goes in circles is told.
+
+use crate::query::{Searched, search};
+use crate::view::grouped;
+use crate::{
+    Budget, Error, Excerpt, Given, Handle, Output, Piece, Query, Record, Result, Session, State, Store,
+    Surface, Timestamp, excerpt, tokens, tools,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// So much of the end of a session's events is looked at for what was asked before.
+const REMEMBERED: u64 = 128 * 1024;
+
+/// How many outputs an answer names that has none of the wanted name.
+const NAMED: usize = 8;
+
+/// The outputs of one session.
+pub struct Outputs<'a> {
+    store: &'a dyn Store,
+    session: Session,
+}
+
+/// An answer to a query, as the session's events have it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Answered {
+    event: String,
+    at: Timestamp,
+    id: String,
+    query: String,
+    arguments: Map<String, Value>,
+    /// How many bytes the output had.
+    length: u64,
+    /// The bytes of the output that were shown.
+    shown: Vec<(u64, u64)>,
+    bytes: u64,
+    tokens: u64,
+}
+
+/// What the event of an answered query is called.
+const ANSWERED: &str = "query-answered";
+
+impl<'a> Outputs<'a> {
+    /// The outputs of a session.
+    pub fn new(store: &'a dyn Store, session: Session) -> Outputs<'a> {
+        Outputs { store, session }
+    }
+
+    /// The output that is meant by a handle, an id, or a unique prefix of one. What is not in this session is not
+    /// there, and the answer says what is.
+    pub fn find(&self, text: &str) -> Result<Handle> {
+        let not_here = || Error::NotHere { wanted: crate::handle::shown(text), there: self.there() };
+        match self.store.find(text, &self.session) {
+            Ok(handle) if handle.session() == &self.session => Ok(handle),
+            // Whether another session has it is nobody's business here.
+            Ok(_) | Err(Error::NotFound { .. } | Error::BadName { .. }) => Err(not_here()),
+            Err(Error::Ambiguous { .. }) if is_elsewhere(text, &self.session) => Err(not_here()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens an output for reading.
+    pub fn open(&self, text: &str) -> Result<Output> {
+        self.store.open(&self.find(text)?)
+    }
+
+    /// What is known of the outputs, oldest first.
+    pub fn list(&self) -> Result<Vec<Record>> {
+        self.store.list(&self.session)
+    }
+
+    /// The outputs as text, newest first, as many as fit.
+    pub fn listing(&self, budget: Budget) -> Result<String> {
+        let records = self.list()?;
+        let lines: Vec<String> = records.iter().rev().map(|record| line(record)).collect();
+        let print = |count: usize| {
+            let head = match records.len() {
+                0 => "[no outputs are kept in this session yet]\n".to_owned(),
+                1 => "[1 output]\n".to_owned(),
+                many if count < many => format!("[{} outputs, the newest {count}]\n", grouped(many as u64)),
+                many => format!("[{} outputs, newest first]\n", grouped(many as u64)),
+            };
+            head + &lines[..count].concat()
+        };
+        let (mut low, mut high) = (0, lines.len());
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            match budget.holds(print(middle).as_bytes()) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Ok(print(low))
+    }
+
+    /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
+    pub fn answer(
+        &self,
+        text: &str,
+        query: &Query,
+        budget: Budget,
+        surface: &Surface,
+        at: Timestamp,
+    ) -> Result<Excerpt> {
+        let handle = self.find(text)?;
+        let output = self.store.open(&handle)?.on(surface);
+        let mut answer = excerpt(&output, query, budget)?;
+        let call = tools::call_of(&handle, query);
+        let before = self.answered(&handle);
+        let asked = before.iter().filter(|old| {
+            old.query == call.name && old.arguments == call.arguments && old.length == output.len()
+        });
+        let mut shown: Vec<Range<u64>> =
+            before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
+        let note = match asked.count() {
+            0 => {
+                let given = Given::of(self.store, &handle).ok().flatten();
+                let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
+                let verbatim = view.iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
+                shown.extend(verbatim.map(|piece| piece.range().clone()));
+                let plain =
+                    matches!(query, Query::Lines(_) | Query::Bytes(_) | Query::Head(_) | Query::Tail(_));
+                (plain && covers(shown, &answer.shown)).then(|| "all of this was shown before".to_owned())
+            }
+            1 => Some("asked before: the answer is the same".to_owned()),
+            times => Some(format!("asked {times} times before: the answer stays the same")),
+        };
+        if let Some(note) = note {
+            let on = match &answer.next {
+                Some(_) => "; go on with the next part, or ask something else",
+                None => "; ask something else",
+            };
+            answer = noted(&output, query, budget, answer, &format!("[{note}{on}]\n"));
+        }
+        let event = Answered {
+            event: ANSWERED.to_owned(),
+            at,
+            id: handle.id().to_owned(),
+            query: call.name.to_owned(),
+            arguments: call.arguments,
+            length: output.len(),
+            shown: answer.shown.iter().map(|range| (range.start, range.end)).collect(),
+            bytes: answer.text.len() as u64,
+            tokens: tokens::count_bytes(&answer.text),
+        };
+        // An answer is worth more than the note that it was given: a store that cannot be written to can be read.
+        let _ = serde_json::to_vec(&event).map(|line| self.store.log(&self.session, &line));
+        Ok(answer)
+    }
+
+    /// The lines with all of `words` in any output, newest output first.
+    pub fn search(&self, words: &str, budget: Budget, surface: &Surface) -> Result<Searched> {
+        let records = self.list()?;
+        let newest_first =
+            records.iter().rev().map(|record| Ok(self.store.open(&record.handle)?.on(surface)));
+        search(newest_first, words, budget)
+    }
+
+    /// What was answered about an output before, as far as it is remembered.
+    fn answered(&self, handle: &Handle) -> Vec<Answered> {
+        let end = self.store.log_end(&self.session, REMEMBERED).unwrap_or_default();
+        end.split(|&byte| byte == b'\n')
+            .filter(|line| memchr::memmem::find(line, ANSWERED.as_bytes()).is_some())
+            .filter_map(|line| serde_json::from_slice::<Answered>(line).ok())
+            .filter(|answered| answered.event == ANSWERED && answered.id == handle.id())
+            .collect()
+    }
+
+    /// What there is, for an answer that has nothing better.
+    fn there(&self) -> Vec<String> {
+        let records = self.list().unwrap_or_default();
+        records.iter().rev().take(NAMED).map(|record| record.handle.short()).collect()
+    }
+}
+
+/// The answer with a note behind it, made smaller where both do not fit.
+fn noted(output: &Output, query: &Query, budget: Budget, answer: Excerpt, note: &str) -> Excerpt {
+    let with = |answer: &Excerpt| [answer.text.as_slice(), note.as_bytes()].concat();
+    if budget.holds(&with(&answer)) {
+        return Excerpt { text: with(&answer), ..answer };
+    }
+    let less = Budget {
+        tokens: budget.tokens.saturating_sub(tokens::count(note) + 2),
+        bytes: budget.bytes.saturating_sub(note.len() as u64),
+        lines: budget.lines.map(|lines| lines.saturating_sub(1)),
+    };
+    match excerpt(output, query, less) {
+        Ok(smaller) if budget.holds(&with(&smaller)) => Excerpt { text: with(&smaller), ..smaller },
+        _ => answer,
+    }
+}
+
+/// One output in a list.
+fn line(record: &Record) -> String {
+    let state = match (&record.state, record.exit) {
+        (State::Growing, _) => ", still growing".to_owned(),
+        (State::CutShort(_), _) => ", cut short".to_owned(),
+        (State::Complete, Some(exit)) => format!(", {exit}"),
+        (State::Complete, None) => String::new(),
+    };
+    let args = record.call.args.as_deref().unwrap_or_default();
+    let args: String = crate::printable(args).replace('\n', " ").chars().take(80).collect();
+    format!(
+        "{} · {} {args} · {} lines, {} bytes{state}\n",
+        record.handle.short(),
+        record.call.full_name(),
+        grouped(record.size.lines),
+        grouped(record.size.bytes)
+    )
+}
+
+/// Whether all of `wanted` lies in `shown`.
+fn covers(mut shown: Vec<Range<u64>>, wanted: &[Range<u64>]) -> bool {
+    shown.sort_by_key(|range| range.start);
+    let inside = |wanted: &Range<u64>| {
+        let mut at = wanted.start;
+        for range in &shown {
+            if range.start <= at && range.end > at {
+                at = range.end;
+            }
+        }
+        at >= wanted.end
+    };
+    !wanted.is_empty() && wanted.iter().all(inside)
+}
+
+fn is_elsewhere(text: &str, session: &Session) -> bool {
+    text.split_once('/').is_some_and(|(name, _)| name != session.as_str())
+}

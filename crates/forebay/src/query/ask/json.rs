@@ -1,0 +1,163 @@
+//! The members of JSON documents, a line each, with the containers they stand in.
+
+use super::derived::{Derived, Line};
+
+/// An object or an array.
+#[derive(Clone, Debug)]
+pub(super) struct Container {
+    /// The one it stands in.
+    pub(super) parent: Option<usize>,
+    /// The line that opens it.
+    pub(super) line: usize,
+    /// Its key or its number in its parent, as a path has it.
+    name: String,
+}
+
+/// The members of documents.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Members {
+    /// A line for each member: its key and its value as they stand, or where its container opens.
+    pub(super) text: Derived,
+    /// The container each line stands in.
+    pub(super) within: Vec<usize>,
+    pub(super) containers: Vec<Container>,
+}
+
+impl Members {
+    /// The path to the container that a line stands in, as a filter has it.
+    pub(super) fn container(&self, line: usize) -> String {
+        let mut container = self.within[line];
+        let mut names = Vec::new();
+        while let Some(parent) = self.containers[container].parent {
+            names.push(self.containers[container].name.as_str());
+            container = parent;
+        }
+        names.reverse();
+        let path = names.concat();
+        match path.starts_with('.') {
+            true => path,
+            false => format!(".{path}"),
+        }
+    }
+}
+
+/// Deeper containers are taken as values.
+const DEEPEST: usize = 200;
+
+/// The members of the documents in `bytes`, as far as they are JSON.
+pub(super) fn members(bytes: &[u8]) -> Members {
+    let mut walk = Walk { bytes, at: 0, members: Members::default(), open: Vec::new() };
+    walk.members.containers.push(Container { parent: None, line: 0, name: String::new() });
+    walk.run();
+    walk.members
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    members: Members,
+    /// The open containers: which, how many members it has had, whether it is an array.
+    open: Vec<(usize, usize, bool)>,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) {
+        loop {
+            self.blanks();
+            let Some(&byte) = self.bytes.get(self.at) else { return };
+            match byte {
+                b',' => self.at += 1,
+                b'}' | b']' => {
+                    self.open.pop();
+                    self.at += 1;
+                }
+                _ => {
+                    if !self.member() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn blanks(&mut self) {
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    /// Takes in one member; false where this is not JSON any more.
+    fn member(&mut self) -> bool {
+        let start = self.at;
+        let (container, number, array) = self.open.last().copied().unwrap_or((0, 0, true));
+        if let Some(open) = self.open.last_mut() {
+            open.1 += 1;
+        }
+        let mut name = format!("[{number}]");
+        if !array {
+            let Some(key) = self.string() else { return false };
+            name = path_part(&String::from_utf8_lossy(key));
+            self.blanks();
+            if self.bytes.get(self.at) != Some(&b':') {
+                return false;
+            }
+            self.at += 1;
+            self.blanks();
+        }
+        let line = self.members.within.len();
+        let opens = matches!(self.bytes.get(self.at), Some(b'{' | b'['));
+        if opens && self.open.len() < DEEPEST {
+            let array = self.bytes[self.at] == b'[';
+            self.at += 1;
+            let parent = (!self.open.is_empty()).then_some(container);
+            self.members.containers.push(Container { parent: Some(parent.unwrap_or(0)), line, name });
+            self.open.push((self.members.containers.len() - 1, 0, array));
+        } else if !self.value() {
+            return false;
+        }
+        let begins = self.members.text.text.len() as u64;
+        for (at, &byte) in self.bytes[start..self.at].iter().enumerate() {
+            // A line here is a member, whatever blanks are in it.
+            self.members.text.push(if byte == b'\n' || byte == b'\r' { b' ' } else { byte }, start + at);
+        }
+        self.members.text.push(b'\n', self.at.max(1) - 1);
+        self.members.text.lines.push(Line { start: begins, heading: opens, prose: 1.0 });
+        self.members.within.push(container);
+        true
+    }
+
+    /// A string with its quotes behind it; what is between them.
+    fn string(&mut self) -> Option<&[u8]> {
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return None;
+        }
+        let start = self.at + 1;
+        let mut at = start;
+        loop {
+            at += memchr::memchr2(b'"', b'\\', &self.bytes[at..])?;
+            if self.bytes[at] == b'"' {
+                self.at = at + 1;
+                return Some(&self.bytes[start..at]);
+            }
+            at = (at + 2).min(self.bytes.len());
+        }
+    }
+
+    fn value(&mut self) -> bool {
+        if self.bytes.get(self.at) == Some(&b'"') {
+            return self.string().is_some();
+        }
+        let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(ends).unwrap_or(rest.len());
+        self.at += length;
+        length > 0
+    }
+}
+
+/// A key as a path has it.
+fn path_part(key: &str) -> String {
+    let plain = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if plain { format!(".{key}") } else { format!("[\"{key}\"]") }
+}

@@ -1,0 +1,108 @@
+//! How the lines of an output belong together, told from a sample of it.
+
+use crate::{Output, Result};
+
+/// How the lines of an output belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Each stands alone: paths, or matches of a search.
+    Lone,
+    /// They are paragraphs.
+    Prose,
+    /// They are changes.
+    Diff,
+    /// They form blocks.
+    Blocks,
+}
+
+/// So much of an output shows how it is laid out.
+const SAMPLE: u64 = 64 * 1024;
+
+impl Layout {
+    pub(super) fn of(output: &Output) -> Result<Layout> {
+        let sample = output.read(0..output.len().min(SAMPLE))?;
+        let lines: Vec<&[u8]> = sample
+            .split(|&byte| byte == b'\n')
+            .map(<[u8]>::trim_ascii)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let starts = |with: &[u8]| lines.iter().any(|line| line.starts_with(with));
+        let lone = lines.iter().filter(|line| is_lone(line)).count();
+        let length: usize = lines.iter().map(|line| line.len()).sum();
+        Ok(match () {
+            () if starts(b"diff --git ") && starts(b"@@ -") => Layout::Diff,
+            () if lone * 10 >= lines.len() * 8 => Layout::Lone,
+            () if length > lines.len() * 150 => Layout::Prose,
+            () => Layout::Blocks,
+        })
+    }
+}
+
+/// Whether a line is a path, or a path with a number and what was found there.
+fn is_lone(line: &[u8]) -> bool {
+    let Some(end) = line.iter().position(|byte| matches!(byte, b' ' | b'\t')) else {
+        return line.contains(&b'/') || line.contains(&b'.');
+    };
+    let start = &line[..end];
+    let mut parts = line.splitn(3, |&byte| byte == b':');
+    let path = parts.next().unwrap_or_default();
+    let number = parts.next().unwrap_or_default();
+    let numbered = !number.is_empty() && number.iter().all(u8::is_ascii_digit) && !path.contains(&b' ');
+    let counted = line[end..].trim_ascii_start().starts_with(b"(");
+    numbered || start.contains(&b'/') && (start.ends_with(b":") || counted)
+}
+
+/// How far a line is set in.
+pub(super) fn depth(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// How lines begin that define something the lines below belong to.
+const DEFINING: &[&str] = &[
+    "def ",
+    "async def ",
+    "class ",
+    "fn ",
+    "pub fn ",
+    "func ",
+    "function ",
+    "export function ",
+    "impl ",
+    "struct ",
+    "enum ",
+    "interface ",
+    "public ",
+    "private ",
+    "protected ",
+    "static ",
+];
+
+/// Whether a line defines something that the lines below it belong to.
+pub(super) fn defines(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"+").or(line.strip_prefix(b"-")).unwrap_or(line).trim_ascii_start();
+    DEFINING.iter().any(|word| line.starts_with(word.as_bytes()))
+}
+
+/// What paths have that lead to tests and documents.
+const ASIDE: &[&str] = &["test", "docs/", "doc/", "changelog", "release", "changes", "example"];
+
+/// Whether a path at the beginning of a line leads to tests or documents.
+pub(super) fn is_aside(line: &[u8]) -> bool {
+    let path = &line[..line.iter().position(|&byte| byte == b':').unwrap_or(line.len())];
+    let lower = path.to_ascii_lowercase();
+    ASIDE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
+}
+
+/// Where the files of a diff begin, and whether each is a test or a document.
+pub(super) fn diff_files(output: &Output) -> Result<Vec<(u64, bool)>> {
+    let mut files = vec![(0, is_aside(&output.read(0..output.len().min(200))?))];
+    output.for_each_block(0..output.len(), |at, block| {
+        for found in memchr::memmem::find_iter(block, b"\ndiff --git ") {
+            let line = &block[found + 1..(found + 200).min(block.len())];
+            let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+            files.push((at + found as u64 + 1, is_aside(line)));
+        }
+    })?;
+    Ok(files)
+}

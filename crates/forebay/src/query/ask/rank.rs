@@ -1,0 +1,267 @@
+//! Which units of a text answer a question: what they say, what is said near them, and where they stand.
+//!
+//! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
+//! known, those were kept that found most of them.
+
+use super::layout::{Layout, defines, depth, diff_files, is_aside};
+use super::question::{Aim, Question};
+use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
+use super::{Unit, visible};
+use crate::{Error, Output, Result};
+use std::{collections::HashMap, hash::Hasher, ops::Range};
+
+/// So many of the best units are looked at closely.
+const BEST: usize = 600;
+
+/// So many bytes around a good unit may be worth showing.
+const REACH: u64 = 6_400;
+
+/// Terms in units this near count for a unit too, at this share.
+const NEAR: u64 = 2;
+const SHARED: f32 = 0.2;
+
+/// A term that a unit has more than once counts so much more.
+const TWICE: f32 = 0.3;
+
+/// How much the length of a unit takes from what it says, and what is left at least.
+const LENGTH: f32 = 0.72;
+const LEAST: f32 = 0.3;
+
+/// What trouble counts at the beginning of an output, how it grows to the end, and what the end itself counts.
+const EARLY: f32 = 0.51;
+const GROWS: f32 = 0.65;
+const END: f32 = 1.34;
+
+/// Words of trouble that an output has often tell less.
+const RARE: f32 = 1.1;
+
+/// The followers of a line that speaks of trouble tell a little less, each.
+const FOLLOWER: f32 = 0.94;
+const FOLLOWERS: i32 = 2;
+
+/// What is said again, but for its numbers, tells less each time, down to a floor.
+const AGAIN: f32 = 0.45;
+const FLOOR: f32 = 0.34;
+
+/// How much trouble counts beside the words of a question.
+const BESIDE: f32 = 0.6;
+
+/// What went wrong with something is said after its name: how much of the name's worth it gets, how that fades, and
+/// which share of the best units' terms makes a name.
+const AFTER_NAME: f32 = 0.63;
+const FADES: f32 = 0.64;
+const NAME: f32 = 0.72;
+
+/// How worth fades from line to line.
+struct Fading {
+    back: f32,
+    on: f32,
+    blank: f32,
+    /// For lines that are set in deeper: a stack trace, the body of a function.
+    deeper: f32,
+}
+
+/// So many deeper lines fade slowly, and further ones so.
+const DEEPER: usize = 24;
+const TOO_DEEP: f32 = 0.9;
+
+impl Fading {
+    fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
+        match question.aim {
+            // The cause stands before what tells of the end.
+            Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
+            Aim::Trouble => Fading { back: 0.49, on: 0.7, blank: 0.68, deeper: 0.994 },
+            _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
+            _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
+            _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.54, blank: 0.9, deeper: 0.54 },
+            _ => Fading { back: 0.4, on: 0.78, blank: 0.9, deeper: if defined { 0.9 } else { 0.78 } },
+        }
+    }
+}
+
+/// In a diff, a change counts more than what is around it; tests and documents count less unless they are asked for.
+const CHANGED: f32 = 1.2;
+const ASIDE: f32 = 0.53;
+const ASIDE_LONE: f32 = 0.72;
+
+/// The units that are worth showing, the best first.
+pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> {
+    let Some(scanner) = Scanner::new(&question.terms, question.trouble) else {
+        return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
+    };
+    let mut scanned = scanner.scan(output)?;
+    if question.aim == Aim::Trouble && !output.is_empty() {
+        // How it ended stands at the end.
+        let start = output.line_start_near(output.len() - 1, LONG as u64)?;
+        scanned.seen.retain(|seen| seen.start != start);
+        scanned.seen.push(Seen::end(scanned.units - 1, start..output.len(), END));
+    }
+    let mut best = scored(&scanned, question, output.len());
+    let layout = Layout::of(output)?;
+    weigh(output, layout, question, &mut best)?;
+    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.start.cmp(&b.0.start)));
+    best.truncate(BEST);
+    let mut units = around(output, &best, question, layout)?;
+    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    Ok(units)
+}
+
+/// What each term of a question tells: rare ones more.
+pub(super) fn told(scanned: &Scanned, question: &Question) -> impl Fn(u64) -> f32 {
+    let terms = question.terms.iter().enumerate();
+    let tells: Vec<f32> = terms.map(|(term, what)| scanned.rarity(term) * what.weight).collect();
+    move |terms| bits(terms).map(|term| tells[term]).sum()
+}
+
+/// What each unit that was seen is worth by itself and by its neighbours.
+fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32)> {
+    let told = told(scanned, question);
+    let seen = &scanned.seen;
+    let average = (length as f32 / scanned.units.max(1) as f32).max(20.0);
+    let beside = if question.aim == Aim::Trouble { 1.0 } else { BESIDE };
+    let mut said: HashMap<u32, u64> = HashMap::new();
+    seen.iter().filter(|unit| unit.trouble > 0.0).for_each(|unit| *said.entry(unit.said).or_default() += 1);
+    let all = scanned.units as f32;
+    let rarity = |unit: &Seen| {
+        let times = said.get(&unit.said).copied().unwrap_or(1) as f32;
+        ((1.0 + all / times).ln() / (1.0 + all).ln()).powf(RARE)
+    };
+    let mut run = 0;
+    let mut scored = Vec::with_capacity(seen.len());
+    for (at, unit) in seen.iter().enumerate() {
+        let near = |other: &&Seen| other.index.abs_diff(unit.index) <= NEAR;
+        let before = seen[..at].iter().rev().take_while(near);
+        let after = seen[at + 1..].iter().take_while(near);
+        let together = before.chain(after).fold(unit.terms, |terms, other| terms | other.terms);
+        let own = told(unit.terms);
+        let dense = 2.2 / (1.0 + 1.2 * (1.0 - LENGTH + LENGTH * unit.length as f32 / average));
+        let mut worth = (own + TWICE * told(unit.twice)) * dense.max(LEAST) + SHARED * (told(together) - own);
+        let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
+        run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
+        if unit.trouble > 0.0 {
+            // The first of many that follow each other tells more than its followers.
+            let late = unit.start as f32 / length.max(1) as f32;
+            let spoken = unit.trouble * rarity(unit) * FOLLOWER.powi(run.min(FOLLOWERS));
+            worth += spoken * beside * (EARLY + late.powf(GROWS));
+        }
+        scored.push((*unit, worth));
+    }
+    if question.aim == Aim::Words && question.trouble {
+        after_names(&mut scored, told);
+    }
+    scored
+}
+
+/// Adds to what speaks of trouble shortly after a unit that names what the question is about.
+fn after_names(scored: &mut [(Seen, f32)], told: impl Fn(u64) -> f32) {
+    let most = scored.iter().map(|(unit, _)| told(unit.terms)).fold(0.0, f32::max);
+    let mut named: Option<(u64, f32)> = None;
+    for (unit, worth) in scored.iter_mut().filter(|(unit, _)| unit.trouble > 0.0) {
+        if let Some((index, named)) = named {
+            let distance = (unit.index - index).min(1_000) as i32;
+            *worth += AFTER_NAME * named * FADES.powi(distance);
+        }
+        if told(unit.terms) > NAME * most {
+            named = Some((unit.index, *worth));
+        }
+    }
+}
+
+/// Weighs units by where they stand: what is changed more than what is around it, and what a program does more than
+/// how it is tested or described, unless the question is about that.
+fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen, f32)]) -> Result<()> {
+    let aside = |term: &str| matches!(term, "test" | "doc" | "document" | "example");
+    if question.trouble || question.terms.iter().any(|term| aside(&term.text)) {
+        return Ok(());
+    }
+    match layout {
+        Layout::Diff => {
+            let files = diff_files(output)?;
+            for (unit, worth) in best {
+                let next = files.partition_point(|(start, _)| *start <= unit.start);
+                let aside = files[..next].last().is_some_and(|(_, aside)| *aside);
+                *worth *= if matches!(unit.first, b'+' | b'-') { CHANGED } else { 1.0 };
+                *worth *= if aside { ASIDE } else { 1.0 };
+            }
+        }
+        Layout::Lone => {
+            for (unit, worth) in best {
+                let line = output.read(unit.start..unit.start + u64::from(unit.length).min(160))?;
+                *worth *= if is_aside(&line) { ASIDE_LONE } else { 1.0 };
+            }
+        }
+        Layout::Prose | Layout::Blocks => {}
+    }
+    Ok(())
+}
+
+/// The best units with those around them, each once, worth the less the further they are from a good one.
+fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: Layout) -> Result<Vec<Unit>> {
+    let mut units: HashMap<u64, Unit> = HashMap::new();
+    let mut lines: HashMap<u64, i32> = HashMap::new();
+    for (seen, worth) in best {
+        let from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
+        let bytes = output.read(from..(seen.range().end + REACH).min(output.len()))?;
+        let all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
+        let mut worth = *worth;
+        let Some(own) = all.iter().position(|unit| from + unit.start as u64 == seen.start) else {
+            // Parts of a giant line are cut otherwise from here: then the unit stands alone.
+            let text = visible(&output.read(seen.range())?);
+            units.entry(seen.index).or_insert(Unit { index: seen.index, range: seen.range(), text, worth });
+            continue;
+        };
+        let line = &bytes[all[own].clone()];
+        if question.aim == Aim::Trouble {
+            let times = lines.entry(template(line)).or_default();
+            worth *= AGAIN.powi(*times).max(FLOOR);
+            *times += 1;
+        }
+        let defined = matches!(layout, Layout::Blocks | Layout::Diff) && defines(line);
+        let fading = Fading::new(question, layout, seen.ends, defined);
+        let deep = depth(line);
+        let mut show = |at: usize, worth: f32| {
+            let unit = &all[at];
+            let index = seen.index.saturating_add_signed(at as i64 - own as i64);
+            let known = units.entry(index).or_insert_with(|| Unit {
+                index,
+                range: from + unit.start as u64..from + unit.end as u64,
+                text: visible(&bytes[unit.clone()]),
+                worth: 0.0,
+            });
+            known.worth = known.worth.max(worth);
+        };
+        show(own, worth);
+        let mut left = worth;
+        for at in own + 1..all.len() {
+            let line = &bytes[all[at].clone()];
+            left *= match () {
+                () if line.trim_ascii().is_empty() => fading.blank,
+                () if depth(line) <= deep => fading.on,
+                () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
+                () => fading.deeper,
+            };
+            show(at, left);
+        }
+        let mut left = worth;
+        for at in (0..own).rev() {
+            let blank = bytes[all[at].clone()].trim_ascii().is_empty();
+            left *= if blank { fading.blank } else { fading.back };
+            show(at, left);
+        }
+    }
+    Ok(units.into_values().collect())
+}
+
+/// What lines have in common that differ only in their numbers.
+fn template(line: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    let mut number = false;
+    for &byte in line {
+        let digit = byte.is_ascii_digit();
+        if !(digit && number) {
+            hasher.write_u8(if digit { b'0' } else { byte });
+        }
+        number = digit;
+    }
+    hasher.finish()
+}

@@ -1,0 +1,311 @@
+//! One pass over an output: which units have which terms.
+//!
+//! A unit is a line, or a part of a long one. Only units that have something are remembered, and of those no more
+//! than a bound: when there are too many, the ones with the commonest terms are forgotten.
+
+use super::question::{Term, beginning, stem};
+use super::trouble;
+use crate::{Output, Result};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use memchr::{memchr, memrchr};
+use std::{ops::Range, thread};
+
+/// A line longer than this is taken in parts.
+pub(super) const LONG: usize = 400;
+
+/// How much is scanned at a time.
+const BLOCK: usize = 1024 * 1024;
+
+/// No more units are remembered in one part of the scan.
+const REMEMBERED: usize = 1 << 20;
+
+/// An output up to this size is scanned by one thread.
+const SMALL: u64 = 4 * 1024 * 1024;
+
+/// A unit that has something in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Which unit it is, counted from 0.
+    pub(super) index: u64,
+    pub(super) start: u64,
+    pub(super) length: u32,
+    /// Its first byte.
+    pub(super) first: u8,
+    /// The terms it has, a bit each.
+    pub(super) terms: u64,
+    /// Those it has more than once.
+    pub(super) twice: u64,
+    /// How much it speaks of trouble.
+    pub(super) trouble: f32,
+    /// Whether it tells that something has ended badly.
+    pub(super) ends: bool,
+    /// What says so.
+    pub(super) said: u32,
+}
+
+impl Seen {
+    /// The unit at the end of an output, which tells how it ended.
+    pub(super) fn end(index: u64, range: Range<u64>, trouble: f32) -> Seen {
+        let length = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
+        Seen { index, start: range.start, length, first: 0, terms: 0, twice: 0, trouble, ends: true, said: 1 }
+    }
+
+    pub(super) fn range(&self) -> Range<u64> {
+        self.start..self.start + u64::from(self.length)
+    }
+}
+
+/// What a scan found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) seen: Vec<Seen>,
+    /// How many units there are.
+    pub(super) units: u64,
+    /// In how many units each term is.
+    pub(super) having: Vec<u64>,
+}
+
+impl Scanned {
+    /// How much a term tells: the rarer, the more.
+    pub(super) fn rarity(&self, term: usize) -> f32 {
+        let (units, having) = (self.units as f32, self.having[term] as f32);
+        (1.0 + (units - having + 0.5).max(0.0) / (having + 0.5)).ln()
+    }
+
+    fn forget_half(&mut self) {
+        let tells: Vec<f32> = (0..self.having.len()).map(|term| self.rarity(term)).collect();
+        let worth =
+            |seen: &Seen| -> f32 { bits(seen.terms).map(|term| tells[term]).sum::<f32>() + seen.trouble };
+        let half = self.seen.len() / 2;
+        self.seen.select_nth_unstable_by(half, |a, b| worth(b).total_cmp(&worth(a)));
+        self.seen.truncate(half);
+        self.seen.sort_unstable_by_key(|seen| seen.start);
+    }
+}
+
+/// The bits that are set.
+pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
+}
+
+/// Something to scan for.
+pub(super) struct Scanner<'a> {
+    terms: &'a [Term],
+    automaton: AhoCorasick,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(terms: &'a [Term], trouble: bool) -> Option<Scanner<'a>> {
+        let pattern = |term: &'a Term| if term.word { beginning(&term.text) } else { &term.text };
+        let patterns = terms.iter().map(pattern);
+        let words = trouble::WORDS.iter().filter(|_| trouble).map(|word| word.text);
+        let automaton = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(patterns.chain(words));
+        automaton.ok().map(|automaton| Scanner { terms, automaton })
+    }
+
+    /// Scans an output.
+    pub(super) fn scan(&self, output: &Output) -> Result<Scanned> {
+        let threads = match output.len() <= SMALL {
+            true => 1,
+            false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        };
+        let mut borders = vec![0];
+        for part in 1..threads {
+            borders.push(output.line_end_near(output.len() / threads * part, BLOCK as u64)?);
+        }
+        borders.push(output.len());
+        let parts: Vec<Result<Scanned>> = thread::scope(|scope| {
+            let parts: Vec<_> = borders
+                .windows(2)
+                .map(|part| {
+                    let part = part[0]..part[1];
+                    scope.spawn(move || self.part(output, part))
+                })
+                .collect();
+            let joined = parts
+                .into_iter()
+                .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            joined.collect()
+        });
+        let mut all = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
+        for part in parts {
+            let part = part?;
+            let before = all.units;
+            all.seen.extend(part.seen.into_iter().map(|seen| Seen { index: seen.index + before, ..seen }));
+            all.units += part.units;
+            all.having.iter_mut().zip(part.having).for_each(|(all, part)| *all += part);
+        }
+        Ok(all)
+    }
+
+    fn part(&self, output: &Output, range: Range<u64>) -> Result<Scanned> {
+        let mut scanned = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
+        let mut buffer = vec![0; BLOCK];
+        let mut at = range.start;
+        while at < range.end {
+            let wanted = BLOCK.min(usize::try_from(range.end - at).unwrap_or(BLOCK));
+            let read = output.fill(at, &mut buffer[..wanted])?;
+            if read == 0 {
+                break;
+            }
+            let is_last = at + read as u64 >= range.end;
+            let block = &buffer[..read];
+            let end = match memrchr(b'\n', block) {
+                _ if is_last => read,
+                Some(newline) => newline + 1,
+                // A line longer than a block: up to a border between units.
+                None => cut(block, read - LONG, read),
+            };
+            self.block(&block[..end], at, &mut scanned);
+            at += end as u64;
+            if scanned.seen.len() > REMEMBERED {
+                scanned.forget_half();
+            }
+        }
+        Ok(scanned)
+    }
+
+    fn block(&self, block: &[u8], base: u64, scanned: &mut Scanned) {
+        let mut units = Units { bytes: block, at: 0 };
+        let mut unit = units.next().unwrap_or(0..block.len());
+        let mut index = scanned.units;
+        let mut open = Seen {
+            index: 0,
+            start: 0,
+            length: 0,
+            first: 0,
+            terms: 0,
+            twice: 0,
+            trouble: 0.0,
+            ends: false,
+            said: 0,
+        };
+        let nothing = open;
+        let mut close = |unit: &Range<usize>, index: u64, open: &Seen, having: &mut Vec<u64>| {
+            if open.terms != 0 || open.trouble != 0.0 {
+                bits(open.terms).for_each(|term| having[term] += 1);
+                let start = base + unit.start as u64;
+                let trouble = match open.trouble > 0.0 && !open.ends {
+                    true => open.trouble * trouble::standing(&block[unit.clone()]),
+                    false => open.trouble,
+                };
+                let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
+                scanned.seen.push(Seen { index, start, length, first, trouble, ..*open });
+            }
+        };
+        let mut having = std::mem::take(&mut scanned.having);
+        for found in self.automaton.find_iter(block) {
+            while found.start() >= unit.end {
+                close(&unit, index, &open, &mut having);
+                open = nothing;
+                unit = match units.next() {
+                    Some(unit) => unit,
+                    None => break,
+                };
+                index += 1;
+            }
+            let pattern = found.pattern().as_usize();
+            match self.terms.get(pattern) {
+                Some(term) if is_there(block, found.range(), term) => {
+                    open.twice |= open.terms & 1 << pattern;
+                    open.terms |= 1 << pattern;
+                }
+                Some(_) => {}
+                None => {
+                    let word = &trouble::WORDS[pattern - self.terms.len()];
+                    let said = trouble::said(block, found.range(), &unit, word);
+                    if said > open.trouble {
+                        open.trouble = said;
+                        open.said = trouble::token(block, found.range(), &unit);
+                    }
+                    open.ends |= word.ends && said > 0.0;
+                }
+            }
+        }
+        close(&unit, index, &open, &mut having);
+        scanned.having = having;
+        scanned.units = index + 1 + units.count() as u64;
+    }
+}
+
+/// Whether what was found is the term, and not a part of another word.
+fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> bool {
+    let before = found.start.checked_sub(1).map(|at| block[at]);
+    let after = block.get(found.end).copied();
+    if !term.word {
+        // `3.5.0` is not in `13.5.0`, nor in `3.5.01`.
+        let joins = |one: Option<u8>, other: u8| {
+            one.is_some_and(|one| {
+                one.is_ascii_alphanumeric()
+                    && other.is_ascii_alphanumeric()
+                    && one.is_ascii_digit() == other.is_ascii_digit()
+            })
+        };
+        return !joins(before, block[found.start]) && !joins(after, block[found.end - 1]);
+    }
+    let starts = before.is_none_or(|before| {
+        !before.is_ascii_alphanumeric()
+            || before.is_ascii_lowercase() && block[found.start].is_ascii_uppercase()
+            || before.is_ascii_digit() != block[found.start].is_ascii_digit()
+    });
+    if !starts {
+        return false;
+    }
+    // The rest of the word: up to where letters end, or a hump begins.
+    let mut end = found.end;
+    while end < block.len() && block[end].is_ascii_alphabetic() && end - found.start < 40 {
+        if block[end - 1].is_ascii_lowercase() && block[end].is_ascii_uppercase() {
+            break;
+        }
+        end += 1;
+    }
+    if end == found.end && term.text.len() == end - found.start {
+        return !after.is_some_and(|after| after.is_ascii_digit() && block[found.end - 1].is_ascii_digit());
+    }
+    let word = block[found.start..end].to_ascii_lowercase();
+    std::str::from_utf8(&word).is_ok_and(|word| stem(word) == term.text)
+}
+
+/// The units of some bytes: lines, and parts of long lines.
+pub(super) struct Units<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+}
+
+impl Iterator for Units<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        if start >= self.bytes.len() {
+            return None;
+        }
+        let reach = (start + LONG + LONG / 2).min(self.bytes.len());
+        self.at = match memchr(b'\n', &self.bytes[start..reach]) {
+            Some(newline) => start + newline + 1,
+            None if reach == self.bytes.len() => reach,
+            None => cut(self.bytes, start + LONG / 2, start + LONG),
+        };
+        Some(start..self.at)
+    }
+}
+
+/// Where a long line is cut between `least` and `most`: behind a sentence, else a part of one, else a word.
+fn cut(bytes: &[u8], least: usize, most: usize) -> usize {
+    let part = &bytes[least..most];
+    let sentence = part.windows(2).rposition(|pair| matches!(pair, b". " | b"? " | b"! " | b"; " | b"},"));
+    let behind = |set: &[u8]| part.iter().rposition(|byte| set.contains(byte));
+    let at = sentence.map(|at| at + 1).or_else(|| behind(b",;>")).or_else(|| behind(b" "));
+    match at {
+        Some(at) => least + at + 1,
+        // Inside a word: at least not inside a character.
+        None => (least + 1..=most).rev().find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(most),
+    }
+}

@@ -1,0 +1,192 @@
+//! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
+
+use std::ops::Range;
+
+/// A word that speaks of trouble.
+pub(super) struct Word {
+    pub(super) text: &'static str,
+    pub(super) weight: f32,
+    /// Whether it must be a word of its own.
+    pub(super) alone: bool,
+    /// Whether it tells that something has ended badly, so that the cause stands before it.
+    pub(super) ends: bool,
+}
+
+const fn starts(text: &'static str, weight: f32) -> Word {
+    Word { text, weight, alone: false, ends: false }
+}
+
+const fn alone(text: &'static str, weight: f32) -> Word {
+    Word { text, weight, alone: true, ends: false }
+}
+
+const fn ends(text: &'static str, weight: f32) -> Word {
+    Word { text, weight, alone: false, ends: true }
+}
+
+/// The vocabulary. Weights say how surely a line with the word tells what went wrong.
+pub(super) const WORDS: &[Word] = &[
+    starts("error", 2.0),
+    starts("err!", 2.0),
+    starts("fail", 1.6),
+    starts("fatal", 2.2),
+    starts("panic", 2.2),
+    starts("exception", 2.0),
+    starts("traceback", 2.2),
+    starts("caused by", 2.0),
+    starts("abort", 1.6),
+    starts("assert", 1.8),
+    starts("undefined", 1.6),
+    starts("unresolved", 1.6),
+    starts("unexpected", 1.8),
+    starts("cannot", 1.8),
+    starts("can't", 1.4),
+    starts("could not", 1.6),
+    starts("couldn't", 1.6),
+    starts("not found", 1.7),
+    starts("no such", 1.8),
+    starts("does not exist", 1.6),
+    starts("denied", 1.7),
+    starts("unable to", 1.6),
+    starts("mismatch", 1.5),
+    starts("timed out", 1.8),
+    alone("timeout", 0.8),
+    alone("killed", 1.7),
+    starts("segmentation", 2.0),
+    starts("core dumped", 2.0),
+    starts("conflict", 1.2),
+    starts("invalid", 1.2),
+    starts("expected", 1.0),
+    starts("missing", 1.0),
+    starts("warning", 0.4),
+    starts("violation", 1.2),
+    starts("broken", 1.0),
+    starts("refused", 1.4),
+    starts("rejected", 1.2),
+    starts("unsupported", 1.2),
+    alone("leaks", 1.0),
+    starts("deadlock", 1.5),
+    starts("overflow", 1.2),
+    starts("corrupt", 1.3),
+    starts("offense", 1.2),
+    ends("exited with", 2.0),
+    ends("exit code", 2.0),
+    ends("exit status", 1.8),
+    ends("build failure", 2.0),
+    ends("build failed", 2.0),
+    ends("elifecycle", 1.8),
+    ends("rake aborted", 1.8),
+    ends("make: ***", 2.0),
+    ends("failures:", 1.2),
+];
+
+/// Whether a word that was found in a block speaks of trouble there, and how much.
+pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word: &Word) -> f32 {
+    let before = found.start.checked_sub(1).map(|at| block[at]);
+    let inside = before.is_some_and(|before| {
+        before.is_ascii_alphabetic()
+            && !(before.is_ascii_lowercase() && block[found.start].is_ascii_uppercase())
+    });
+    let mut end = found.end;
+    while end < unit.end && block[end].is_ascii_alphabetic() {
+        end += 1;
+    }
+    if inside || word.alone && end > found.end {
+        return 0.0;
+    }
+    let rest = &block[end..unit.end];
+    let start = &block[unit.start..found.start];
+    if word.ends {
+        let rest = rest.trim_ascii_start();
+        let rest =
+            rest.strip_prefix(b"status").or(rest.strip_prefix(b"code")).unwrap_or(rest).trim_ascii_start();
+        let rest = rest.strip_prefix(b":").or(rest.strip_prefix(b"=")).unwrap_or(rest).trim_ascii_start();
+        return if rest.first() == Some(&b'0') { 0.0 } else { word.weight };
+    }
+    // Counts of nothing: `0 errors`, `errors: 0`, `no failures`.
+    let number_before = last_word(start);
+    let harmless = matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on");
+    let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
+    let value = sign.map_or(&b""[..], |at| rest[at + 1..].trim_ascii_start());
+    let zero = value.first() == Some(&b'0')
+        && !value.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
+    if harmless || zero {
+        return 0.0;
+    }
+    // Part of a path, a flag or a longer name: it names something, and says nothing of it.
+    let joined = |byte: Option<u8>| byte.is_some_and(|byte| matches!(byte, b'-' | b'_' | b'/' | b'.'));
+    let after = block.get(end).copied();
+    let names = joined(before)
+        || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric());
+    // Part of the name of a function: `whenItFailsThenRetry` says nothing, `AssertionError` does.
+    let start = block[unit.start..found.start]
+        .iter()
+        .rposition(|byte| !byte.is_ascii_alphanumeric())
+        .map_or(unit.start, |at| unit.start + at + 1);
+    let humps = |from: usize, to: usize| {
+        block[from..to].windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+    };
+    let named = humps(found.start, end) || start < found.start && block[start].is_ascii_lowercase();
+    let loud = block[found.start..end].iter().all(u8::is_ascii_uppercase)
+        && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
+    word.weight
+        * if names || named {
+            0.35
+        } else if loud {
+            1.3
+        } else {
+            1.0
+        }
+}
+
+/// The token that a word stands in, as a number: `TEST-KNOWN-FAIL` and `TEST-UNEXPECTED-FAIL` are two.
+pub(super) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u32 {
+    let line = &block[unit.clone()];
+    let part = |byte: &u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_' | b'.' | b':');
+    let (start, end) = (found.start - unit.start, found.end - unit.start);
+    let start = line[..start].iter().rposition(|byte| part(byte)).map_or(0, |at| at + 1);
+    let end = line[end..].iter().position(|byte| part(byte)).map_or(line.len(), |at| end + at);
+    let token = &line[start..end.min(start + 80)];
+    token
+        .iter()
+        .filter(|byte| !byte.is_ascii_digit())
+        .fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// How much what a line says counts, by what else it is: a command that is echoed has not failed yet, and what is
+/// told for information is rarely the cause.
+pub(super) fn standing(line: &[u8]) -> f32 {
+    let start = &line[..line.len().min(120)];
+    let plain = visible_start(start);
+    if plain.starts_with(b"$ ") || plain.starts_with(b"+ ") || plain.starts_with(b"export ") {
+        return 0.25;
+    }
+    let end = line.trim_ascii_end();
+    if [&b"SKIPPED"[..], b"PASSED", b" ok", b" OK", b"skipped"].iter().any(|passed| end.ends_with(passed)) {
+        return 0.1;
+    }
+    let has = |what: &[u8]| memchr::memmem::find(start, what).is_some();
+    if has(b"DEBUG") || has(b"debug:") || has(b"TRACE") {
+        return 0.4;
+    }
+    if has(b" INFO ") || has(b"[INFO]") || has(b" info ") {
+        return 0.6;
+    }
+    1.0
+}
+
+/// A line from its first character on that a terminal would show.
+fn visible_start(line: &[u8]) -> &[u8] {
+    let mut rest = line;
+    while let Some(after) = rest.strip_prefix(b"\x1b[") {
+        let end = after.iter().position(u8::is_ascii_alphabetic).map_or(after.len(), |at| at + 1);
+        rest = &after[end..];
+    }
+    rest
+}
+
+fn last_word(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.trim_ascii_end();
+    let start = bytes.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    &bytes[start..]
+}

@@ -1,0 +1,352 @@
+//! Finds the places that match, block by block.
+//!
+//! A block is a whole number of lines, so a search needs no more memory than a block; a line longer than that is
+//! searched in windows that overlap, and so is everything where a match may go over lines.
+
+use super::{AROUND, Grep, LONG, Wanted};
+use crate::{Error, Output, Result};
+use grep_matcher::{LineMatchKind, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use std::{ops::Range, thread};
+
+/// How much is searched at a time.
+pub(super) const BLOCK: usize = 1024 * 1024;
+
+/// A match across two windows may have this many bytes and still be found whole.
+pub(super) const OVERLAP: usize = 64 * 1024;
+
+/// So much before a place inside a line is seen by what looks back: a whole character.
+const BEFORE: u64 = 4;
+
+/// An output up to this size is searched by one thread.
+const SMALL: u64 = 8 * 1024 * 1024;
+
+/// A search that is ready to run.
+pub(super) struct Search {
+    pub(super) matcher: RegexMatcher,
+    wanted: Wanted,
+    multiline: bool,
+    max: usize,
+}
+
+/// One match, as offsets.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The lines it is in, as far as they are shown.
+    pub(super) lines: Range<u64>,
+    /// The match itself, or its whole line.
+    pub(super) hit: Range<u64>,
+    /// Where to go on behind it.
+    pub(super) end: u64,
+    /// Whether what is shown is a part of a long line.
+    pub(super) partial: bool,
+}
+
+/// The places that were found, as many as are wanted, and how many there are.
+#[derive(Default)]
+pub(super) struct Places {
+    pub(super) total: u64,
+    pub(super) places: Vec<Place>,
+}
+
+impl Places {
+    fn push(&mut self, max: usize, place: impl FnOnce() -> Place) {
+        self.total += 1;
+        if self.places.len() < max {
+            self.places.push(place());
+        }
+    }
+
+    fn line(&mut self, max: usize, line: Range<u64>) {
+        self.push(max, || {
+            let shown = line.end.min(line.start + LONG as u64);
+            let partial = line.end - line.start > LONG as u64;
+            Place { lines: line.start..shown, hit: line.start..shown, end: line.end, partial }
+        });
+    }
+
+    /// A match inside a long line.
+    fn inside(&mut self, max: usize, hit: Range<u64>) {
+        self.push(max, || {
+            let shown = hit.end.min(hit.start + AROUND);
+            let lines = hit.start.saturating_sub(AROUND)..shown + AROUND;
+            Place { lines, end: hit.end.max(hit.start + 1), hit, partial: true }
+        });
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::BadQuery(format!("the search failed: {error}"))
+}
+
+/// The matcher of a pattern; an error shows where the pattern goes wrong.
+fn matcher(query: &Grep) -> Result<RegexMatcher> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(query.ignore_case)
+        .multi_line(true)
+        .fixed_strings(query.fixed)
+        .line_terminator(if query.multiline { None } else { Some(b'\n') })
+        .build(&query.pattern)
+        .map_err(|error| {
+            let hint = match query.pattern.contains("\\n") && !query.multiline {
+                true => "\na pattern that goes over lines must be asked for as one that does",
+                false => "",
+            };
+            Error::BadQuery(format!("the pattern does not parse: {error}{hint}"))
+        })
+}
+
+impl Search {
+    pub(super) fn new(query: &Grep) -> Result<Search> {
+        if query.multiline && query.wanted == Wanted::OtherLines {
+            let why = "lines that do not match cannot be told by a pattern that goes over lines: ask for one of the two";
+            return Err(Error::BadQuery(why.to_owned()));
+        }
+        Ok(Search {
+            matcher: matcher(query)?,
+            wanted: query.wanted,
+            multiline: query.multiline,
+            max: query.max,
+        })
+    }
+
+    /// All places from `from` on.
+    pub(super) fn run(&self, output: &Output, from: u64) -> Result<Places> {
+        let length = output.len() - from;
+        if self.multiline {
+            return self.across_lines(output, from..output.len());
+        }
+        let threads = match length <= SMALL
+            || output.is_growing()
+            || output.record().size.longest_line as usize > BLOCK
+        {
+            true => 1,
+            false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        };
+        let mut borders = vec![from];
+        for part in 1..threads {
+            borders.push(output.line_end_near(from + length / threads * part, BLOCK as u64)?);
+        }
+        borders.push(output.len());
+        let found: Vec<Result<Places>> = thread::scope(|scope| {
+            let threads: Vec<_> = borders
+                .windows(2)
+                .map(|part| {
+                    let part = part[0]..part[1];
+                    scope.spawn(move || self.by_lines(output, part))
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut all = Places::default();
+        for part in found {
+            let part = part?;
+            all.total += part.total;
+            all.places.extend(part.places);
+        }
+        all.places.truncate(self.max);
+        Ok(all)
+    }
+
+    fn by_lines(&self, output: &Output, range: Range<u64>) -> Result<Places> {
+        let mut found = Places::default();
+        let mut buffer = vec![0; BLOCK];
+        let mut at = range.start;
+        let mut inside = at > 0 && output.read(at - 1..at)? != b"\n";
+        // Where the line began that is longer than a block, and whether it has matched.
+        let mut giant = (at, false);
+        while at < range.end {
+            // Inside a line, what is before must be seen too, or a place there would pass for the line's beginning.
+            let back = if inside { at.min(BEFORE) } else { 0 };
+            let base = at - back;
+            let wanted = BLOCK.min(usize::try_from(range.end - base).unwrap_or(BLOCK));
+            let read = output.fill(base, &mut buffer[..wanted])?;
+            let (block, from) = (&buffer[..read], back as usize);
+            if read <= from {
+                break;
+            }
+            let is_last = base + read as u64 >= range.end;
+            let newline = match inside {
+                true => memchr::memchr(b'\n', &block[from..]).map(|newline| from + newline + 1),
+                false => memchr::memrchr(b'\n', block).map(|newline| newline + 1),
+            };
+            let end = newline.or(is_last.then_some(read));
+            if !inside {
+                giant = (at, false);
+            }
+            at = match (end, inside) {
+                (Some(end), false) if newline.is_some() || read <= LONG => {
+                    let end = if is_last { read } else { end };
+                    self.lines(&block[..end], base, &mut found)?;
+                    base + end as u64
+                }
+                (Some(end), _) => {
+                    inside = newline.is_none();
+                    let line = block[..end].strip_suffix(b"\n").unwrap_or(&block[..end]);
+                    giant.1 |= self.long(line, from, line.len(), base, &mut found)?.1;
+                    if self.wanted == Wanted::OtherLines && !giant.1 {
+                        found.line(self.max, giant.0..base + end as u64);
+                    }
+                    base + end as u64
+                }
+                (None, _) => {
+                    // No line ends here: what begins near the end is left for the next window, which sees all of it.
+                    inside = true;
+                    let (next, hit) = self.long(block, from, read - OVERLAP, base, &mut found)?;
+                    giant.1 |= hit;
+                    base + next as u64
+                }
+            };
+        }
+        Ok(found)
+    }
+
+    /// Searches whole lines.
+    fn lines(&self, block: &[u8], base: u64, found: &mut Places) -> Result<()> {
+        let mut at = 0;
+        while at < block.len() {
+            let rest = &block[at..];
+            let (place, certain) = match self.matcher.find_candidate_line(rest).map_err(failed)? {
+                None => break,
+                Some(LineMatchKind::Confirmed(place)) => (at + place, true),
+                Some(LineMatchKind::Candidate(place)) => (at + place, false),
+            };
+            // An empty match may lie behind the last newline, where there is no line.
+            if place == block.len() && block.ends_with(b"\n") {
+                break;
+            }
+            let start = memchr::memrchr(b'\n', &block[..place]).map_or(0, |newline| newline + 1).max(at);
+            let end =
+                memchr::memchr(b'\n', &block[place..]).map_or(block.len(), |newline| place + newline + 1);
+            let line = block[start..end].strip_suffix(b"\n").unwrap_or(&block[start..end]);
+            let offset = base + start as u64;
+            let is_hit = certain || self.matcher.is_match(line).map_err(failed)?;
+            match self.wanted {
+                Wanted::OtherLines => self.others(block, at..if is_hit { start } else { end }, base, found),
+                _ if !is_hit => {}
+                Wanted::Lines if line.len() < LONG => found.line(self.max, offset..base + end as u64),
+                Wanted::Lines | Wanted::Matches => {
+                    self.long(line, 0, line.len(), offset, found)?;
+                }
+            }
+            at = end;
+        }
+        if self.wanted == Wanted::OtherLines {
+            self.others(block, at..block.len(), base, found);
+        }
+        Ok(())
+    }
+
+    /// The lines between those that match.
+    fn others(&self, block: &[u8], range: Range<usize>, base: u64, found: &mut Places) {
+        let mut at = range.start;
+        while at < range.end {
+            let end =
+                memchr::memchr(b'\n', &block[at..range.end]).map_or(range.end, |newline| at + newline + 1);
+            found.line(self.max, base + at as u64..base + end as u64);
+            at = end;
+        }
+    }
+
+    /// Searches a part of a line from `from` on, place by place; what starts at `border` or behind it is left for the
+    /// next part. Returns where that begins, and whether something was found.
+    fn long(
+        &self,
+        part: &[u8],
+        from: usize,
+        border: usize,
+        base: u64,
+        found: &mut Places,
+    ) -> Result<(usize, bool)> {
+        let (mut next, mut any) = (border, false);
+        self.matcher
+            .find_iter_at(part, from, |place| {
+                if place.start() >= border && border < part.len() {
+                    return false;
+                }
+                any = true;
+                next = next.max(place.end());
+                let hit = base + place.start() as u64..base + place.end() as u64;
+                match self.wanted {
+                    Wanted::Lines => found.inside(self.max, hit),
+                    // An empty match has nothing to show.
+                    Wanted::Matches if hit.is_empty() => {}
+                    Wanted::Matches => found.push(self.max, || only(hit)),
+                    Wanted::OtherLines => return false,
+                }
+                true
+            })
+            .map_err(failed)?;
+        Ok((next, any))
+    }
+
+    /// Searches for what may go over lines: in windows, and on from the end of the lines that a match is in.
+    fn across_lines(&self, output: &Output, range: Range<u64>) -> Result<Places> {
+        let mut found = Places::default();
+        let mut buffer = vec![0; 4 * BLOCK];
+        let mut at = range.start;
+        while at < range.end {
+            let base = at - at.min(BEFORE);
+            let read = output.fill(base, &mut buffer)?;
+            let window = &buffer[..read];
+            let is_last = base + read as u64 >= range.end;
+            let border = if is_last { read } else { read - OVERLAP };
+            let mut from = (at - base) as usize;
+            while from < border {
+                let Some(place) = self.matcher.find_at(window, from).map_err(failed)? else {
+                    from = border;
+                    break;
+                };
+                if place.start() >= border && !is_last {
+                    from = border;
+                    break;
+                }
+                if place.end() == read && !is_last && place.start() > (at - base) as usize {
+                    // It may go on behind this window: the next one begins with it.
+                    from = place.start();
+                    break;
+                }
+                let hit = base + place.start() as u64..base + place.end() as u64;
+                // Behind the last newline there is no line.
+                if hit.start == range.end && window.ends_with(b"\n") {
+                    from = read;
+                    break;
+                }
+                from = match self.wanted {
+                    Wanted::Matches => place.end().max(place.start() + 1),
+                    _ => {
+                        let last = place.end().max(place.start() + 1) - 1;
+                        memchr::memchr(b'\n', &window[last.min(read)..])
+                            .map_or(read, |newline| last + newline + 1)
+                    }
+                };
+                match self.wanted {
+                    Wanted::Matches if hit.is_empty() => {}
+                    Wanted::Matches => found.push(self.max, || only(hit)),
+                    _ => {
+                        let end = base + from as u64;
+                        let start = output.line_start_near(hit.start, LONG as u64)?;
+                        let fits = end - start <= LONG as u64;
+                        match fits {
+                            true => {
+                                found.push(self.max, || Place { lines: start..end, hit, end, partial: false })
+                            }
+                            false => found.inside(self.max, hit),
+                        }
+                    }
+                }
+            }
+            at = (base + from as u64).max(at + 1);
+        }
+        Ok(found)
+    }
+}
+
+/// A match of which only itself is shown.
+fn only(hit: Range<u64>) -> Place {
+    let lines = hit.start..hit.end.min(hit.start + LONG as u64);
+    Place { partial: lines.end < hit.end, lines, end: hit.end, hit }
+}

@@ -1,0 +1,98 @@
+//! Where a reader is, and how a call that reads an output is written there.
+//!
+//! Views and excerpts end with the call that goes on. The call itself is a [`Query`]; a surface is how it is said.
+
+use crate::quote::shell_quoted;
+use crate::{Handle, Query, query, tools};
+use serde::{Deserialize, Serialize};
+
+/// Where a reader is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surface {
+    /// At a shell: `forebay read HANDLE --lines 1:9`.
+    Shell {
+        /// Flags that every command needs, such as ` --root DIR`.
+        flags: String,
+    },
+    /// Among an agent's tools: `output_read(handle="HANDLE", lines="1:9")`.
+    Tools {
+        /// What the names of the tools begin with.
+        prefix: String,
+    },
+}
+
+impl Default for Surface {
+    fn default() -> Surface {
+        Surface::Shell { flags: String::new() }
+    }
+}
+
+impl Surface {
+    /// The call that asks `query` of the output that `handle` names.
+    pub fn call(&self, handle: &Handle, query: &Query) -> String {
+        match self {
+            Surface::Shell { flags } => {
+                let (verb, arguments) = typed(query);
+                format!("forebay {verb} {}{flags}{arguments}", handle.short())
+            }
+            Surface::Tools { prefix } => {
+                let call = tools::call_of(handle, query);
+                let arguments: Vec<String> =
+                    call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{prefix}{}({})", call.name, arguments.join(", "))
+            }
+        }
+    }
+
+    /// The call that gets bytes which are not text.
+    pub(crate) fn raw(&self, handle: &Handle) -> String {
+        match self {
+            Surface::Shell { flags } => format!("forebay cat {}{flags}", handle.short()),
+            Surface::Tools { .. } => self.call(handle, &Query::Bytes(vec![0..1_024])),
+        }
+    }
+}
+
+/// A query as it is typed: the command, and what stands behind the handle.
+fn typed(query: &Query) -> (&'static str, String) {
+    match query {
+        Query::Lines(ranges) => {
+            let ranges = ranges.iter().map(|range| format!(" --lines {}", query::written(range)));
+            ("read", ranges.collect())
+        }
+        Query::Bytes(ranges) => {
+            let ranges = ranges.iter().map(|range| format!(" --bytes {}:{}", range.start, range.end));
+            ("read", ranges.collect())
+        }
+        Query::Head(count) => ("head", format!(" -n {count}")),
+        Query::Tail(count) => ("tail", format!(" -n {count}")),
+        Query::Grep(grep) => {
+            let usual = query::Grep::new("");
+            let number = |flag: &str, value: u64, usual: u64| match value == usual {
+                true => String::new(),
+                false => format!(" {flag} {value}"),
+            };
+            let switch = |flag: &str, on: bool| if on { format!(" {flag}") } else { String::new() };
+            let flags = [
+                switch("-i", grep.ignore_case),
+                switch("-F", grep.fixed),
+                switch("-U", grep.multiline),
+                switch("-v", grep.wanted == query::Wanted::OtherLines),
+                switch("-o", grep.wanted == query::Wanted::Matches),
+                number("-C", grep.context, usual.context),
+                number("--max", grep.max as u64, usual.max as u64),
+                number("--from-byte", grep.from_byte, usual.from_byte),
+            ];
+            ("grep", format!(" {}{}", pattern(&grep.pattern), flags.concat()))
+        }
+        Query::Ask(question) => ("ask", format!(" {}", pattern(question))),
+    }
+}
+
+/// A pattern as it is typed: in quotes where it needs them, and behind its flag where it begins with a dash.
+fn pattern(pattern: &str) -> String {
+    let dash = if pattern.starts_with('-') { "-e " } else { "" };
+    let plain = !pattern.is_empty() && pattern.chars().all(|c| c.is_ascii_alphanumeric());
+    dash.to_owned() + &if plain { pattern.to_owned() } else { shell_quoted(pattern) }
+}

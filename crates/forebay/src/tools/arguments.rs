@@ -1,0 +1,173 @@
+//! The arguments of a tool, declared once: the schema that a model is told, and the check of what it sends.
+
+use crate::wire::Tool;
+use crate::{Error, Result};
+use serde_json::{Map, Value, json};
+
+/// A tool as it is declared.
+pub(super) struct Declared {
+    /// Its name behind the prefix.
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
+    pub(super) arguments: &'static [Argument],
+}
+
+/// One argument of a tool.
+pub(super) struct Argument {
+    pub(super) name: &'static str,
+    pub(super) takes: Takes,
+    pub(super) description: &'static str,
+    pub(super) required: bool,
+}
+
+/// What an argument takes.
+#[derive(Clone, Copy)]
+pub(super) enum Takes {
+    /// Text of up to so many characters.
+    Text(usize),
+    /// A whole number between two, and what it is unless it is said.
+    Number { least: u64, most: u64, usual: Option<u64> },
+    /// Yes or no; no unless it is said.
+    Switch,
+}
+
+pub(super) const fn required(name: &'static str, takes: Takes, description: &'static str) -> Argument {
+    Argument { name, takes, description, required: true }
+}
+
+pub(super) const fn optional(name: &'static str, takes: Takes, description: &'static str) -> Argument {
+    Argument { name, takes, description, required: false }
+}
+
+impl Declared {
+    /// The tool as a model is told of it.
+    pub(super) fn told(&self, prefix: &str) -> Tool {
+        let property = |argument: &Argument| {
+            let mut property = match argument.takes {
+                Takes::Text(most) if argument.required => {
+                    json!({"type": "string", "minLength": 1, "maxLength": most})
+                }
+                Takes::Text(most) => json!({"type": "string", "maxLength": most}),
+                Takes::Number { least, most, usual } => {
+                    let mut number = json!({"type": "integer", "minimum": least, "maximum": most});
+                    if let Some(usual) = usual {
+                        number["default"] = usual.into();
+                    }
+                    number
+                }
+                Takes::Switch => json!({"type": "boolean", "default": false}),
+            };
+            property["description"] = argument.description.into();
+            (argument.name.to_owned(), property)
+        };
+        let required: Vec<&str> = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.required)
+            .map(|argument| argument.name)
+            .collect();
+        Tool {
+            name: format!("{prefix}{}", self.name),
+            description: self.description.to_owned(),
+            schema: json!({
+                "type": "object",
+                "properties": self.arguments.iter().map(property).collect::<Map<String, Value>>(),
+                "required": required,
+                "additionalProperties": false,
+            }),
+            read_only: true,
+        }
+    }
+}
+
+/// The arguments of a call, checked against what the tool takes.
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub(super) fn new(tool: &Declared, given: &Map<String, Value>) -> Result<Arguments> {
+        let names = || tool.arguments.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ");
+        let mut checked = Map::new();
+        for (name, value) in given {
+            let Some(argument) = tool.arguments.iter().find(|argument| argument.name == name) else {
+                let name: String = name.chars().take(60).collect();
+                return Err(Error::BadQuery(format!(
+                    "{} takes no argument {name:?}; it takes {}",
+                    tool.name,
+                    names()
+                )));
+            };
+            if !value.is_null() {
+                checked.insert(name.clone(), argument.check(value)?);
+            }
+        }
+        for argument in tool.arguments {
+            match argument.takes {
+                _ if checked.contains_key(argument.name) => {}
+                _ if argument.required => {
+                    return Err(Error::BadQuery(format!(
+                        "the argument {:?} is missing: {}",
+                        argument.name, argument.description
+                    )));
+                }
+                Takes::Number { usual: Some(usual), .. } => {
+                    checked.insert(argument.name.to_owned(), usual.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(Arguments(checked))
+    }
+
+    /// A text; empty if it was not given.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(Value::as_u64)
+    }
+
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+impl Argument {
+    fn check(&self, value: &Value) -> Result<Value> {
+        let wrong = |wanted: String| {
+            let value: String = value.to_string().chars().take(60).collect();
+            Err(Error::BadQuery(format!("{} must be {wanted}, and is {value}", self.name)))
+        };
+        match (self.takes, value) {
+            (Takes::Text(most), Value::String(text)) => match text.chars().count() {
+                0 if self.required => wrong("a text that says something".to_owned()),
+                length if length > most => wrong(format!("at most {most} characters long")),
+                _ => Ok(value.clone()),
+            },
+            // Models write a line as 7 as often as as "7".
+            (Takes::Text(_), Value::Number(number)) => Ok(number.to_string().into()),
+            (Takes::Text(_), _) => wrong("a text".to_owned()),
+            (Takes::Number { least, most, .. }, _) => {
+                let number = match value {
+                    Value::String(text) => text.trim().parse().ok(),
+                    other => other.as_u64().or_else(|| {
+                        other.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64)
+                    }),
+                };
+                match number {
+                    Some(number) if (least..=most).contains(&number) => Ok(number.into()),
+                    _ => wrong(format!("a whole number from {least} to {most}")),
+                }
+            }
+            (Takes::Switch, Value::Bool(_)) => Ok(value.clone()),
+            (Takes::Switch, Value::String(text)) if text == "true" || text == "false" => {
+                Ok((text == "true").into())
+            }
+            (Takes::Switch, _) => wrong("true or false".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The tools `context.list`, `context.read`, `context.tail` and `context.grep`, by which a materialized output is read.
+//!
+//! They answer in JSON. Where an answer would be larger than the budget, it has less in it and says so: `limit` is
+//! what was really read, and `done` whether that was the rest.
+
+use super::arguments::{Arguments, Declared, Takes, optional, required};
+use crate::query::{Found, Grep};
+use crate::{Budget, ContextRef, Error, Outputs, Query, Result, excerpt};
+use serde_json::{Value, json};
+
+const ID: &str = "The id of the ContextRef.";
+
+/// The tools.
+pub(super) const TOOLS: &[Declared] = &[
+    Declared {
+        name: "list",
+        description: "List the context files of this conversation, the newest first.",
+        arguments: &[
+            optional("kind", Takes::Text(100), "Only files of this kind, such as \"artifact\"."),
+            optional("limit", Takes::Number { least: 1, most: 500, usual: Some(50) }, "How many at most."),
+        ],
+    },
+    Declared {
+        name: "read",
+        description: "Read a part of a context file, from a byte on.",
+        arguments: &[
+            required("id", Takes::Text(300), ID),
+            optional(
+                "offset",
+                Takes::Number { least: 0, most: i64::MAX as u64, usual: Some(0) },
+                "The byte to begin with.",
+            ),
+            optional(
+                "limit",
+                Takes::Number { least: 1, most: 65_536, usual: Some(8_192) },
+                "How many bytes at most.",
+            ),
+        ],
+    },
+    Declared {
+        name: "tail",
+        description: "Read the last lines of a context file.",
+        arguments: &[
+            required("id", Takes::Text(300), ID),
+            optional(
+                "lines",
+                Takes::Number { least: 1, most: 2_000, usual: Some(200) },
+                "How many lines at most.",
+            ),
+        ],
+    },
+    Declared {
+        name: "grep",
+        description: "Find the lines of a context file that match a regular expression.",
+        arguments: &[
+            required("id", Takes::Text(300), ID),
+            required("pattern", Takes::Text(1_000), "A regular expression."),
+            optional(
+                "maxResults",
+                Takes::Number { least: 1, most: 200, usual: Some(50) },
+                "How many matches are shown at most.",
+            ),
+            optional(
+                "contextLines",
+                Takes::Number { least: 0, most: 200, usual: Some(0) },
+                "Lines shown before and after each match.",
+            ),
+            optional("caseSensitive", Takes::Switch, "Tell capitals and small letters apart."),
+        ],
+    },
+];
+
+/// Answers a call of one of these tools.
+pub(super) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget: Budget) -> Result<String> {
+    let number = |name: &str| arguments.number(name).unwrap_or(0);
+    match name {
+        "list" => {
+            let kind = arguments.text("kind");
+            let records = outputs.list()?;
+            let refs: Vec<ContextRef> = records
+                .iter()
+                .rev()
+                .map(ContextRef::from)
+                .filter(|reference| kind.is_empty() || reference.kind == kind)
+                .collect();
+            let wanted = refs.len().min(number("limit") as usize);
+            let total = refs.len();
+            largest(wanted as u64, budget, |count| {
+                Ok(json!({"items": refs[..count as usize], "total": total}))
+            })
+        }
+        "read" => read(outputs, &arguments, budget),
+        "tail" => {
+            let output = outputs.open(arguments.text("id"))?;
+            let total = output.lines()?;
+            let id = output.record().handle.id().to_owned();
+            largest(number("lines").min(total), budget, |count| {
+                let start = output.line_start(total - count)?;
+                // A line that is longer than all the budget is not read to see that.
+                let start = start.max(output.len().saturating_sub(budget.bytes));
+                let content = String::from_utf8_lossy(&output.read(start..output.len())?).into_owned();
+                Ok(json!({"id": id, "lines": count, "totalLines": total, "content": content}))
+            })
+        }
+        _ => {
+            let output = outputs.open(arguments.text("id"))?;
+            let grep = Grep {
+                ignore_case: !arguments.is_on("caseSensitive"),
+                context: number("contextLines"),
+                max: number("maxResults") as usize,
+                ..Grep::new(arguments.text("pattern"))
+            };
+            let excerpt = excerpt(&output, &Query::Grep(grep), budget)?;
+            let Found::Matches(found) = excerpt.found else {
+                return Err(Error::BadQuery("nothing was looked for".to_owned()));
+            };
+            let matches: Vec<Value> = found
+                .shown
+                .iter()
+                .map(|found| {
+                    let mut shown = json!({"line": found.line, "content": found.text});
+                    for (name, lines) in [("before", &found.before), ("after", &found.after)] {
+                        if !lines.is_empty() {
+                            shown[name] = json!(lines);
+                        }
+                    }
+                    shown
+                })
+                .collect();
+            largest(matches.len() as u64, budget, |count| {
+                Ok(
+                    json!({"id": output.record().handle.id(), "totalMatches": found.total, "matches": matches[..count as usize]}),
+                )
+            })
+        }
+    }
+}
+
+fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
+    let output = outputs.open(arguments.text("id"))?;
+    let offset = arguments.number("offset").unwrap_or(0);
+    if offset > output.len() {
+        return Err(Error::OutOfRange(format!(
+            "offset {offset} is behind the end: {} has {} bytes",
+            output.record().handle.id(),
+            output.len()
+        )));
+    }
+    let rest = output.len() - offset;
+    let wanted = arguments.number("limit").unwrap_or(0).min(rest).min(budget.bytes);
+    let bytes = output.read(offset..offset + wanted)?;
+    largest(wanted, budget, |count| {
+        let mut end = count as usize;
+        // A cut of ours keeps characters whole.
+        while end > 1 && count < rest && bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            end -= 1;
+        }
+        Ok(json!({
+            "id": output.record().handle.id(),
+            "offset": offset,
+            "limit": end,
+            "done": end as u64 == rest && !output.is_growing(),
+            "content": String::from_utf8_lossy(&bytes[..end]),
+        }))
+    })
+}
+
+/// The answer with as much in it as the budget holds, up to `most`.
+fn largest(most: u64, budget: Budget, answer: impl Fn(u64) -> Result<Value>) -> Result<String> {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        match budget.holds(answer(middle)?.to_string().as_bytes()) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    Ok(answer(low)?.to_string())
+}

@@ -1,0 +1,205 @@
+//! Our own tools, one for each kind of query.
+
+use super::arguments::{Arguments, Declared, Takes, optional, required};
+use crate::query::{self, Grep, Wanted};
+use crate::{Budget, Error, Handle, Outputs, Query, Result, Surface, Timestamp};
+use serde_json::{Map, Value, json};
+
+const HANDLE: &str = "The handle of the output, as it was given.";
+const ANY: u64 = i64::MAX as u64;
+
+/// The tools. Descriptions say when to call, not how it works.
+pub(super) const TOOLS: &[Declared] = &[
+    Declared {
+        name: "read",
+        description: "Read a part of a stored tool output: lines, bytes, or its end. Nothing is run again. The answer is bounded and ends with the call that goes on.",
+        arguments: &[
+            required("handle", Takes::Text(300), HANDLE),
+            optional(
+                "lines",
+                Takes::Text(2_000),
+                "Lines to read, counted from 1: \"120:180\"; several ranges stand apart by blanks: \"1:20 400:420\".",
+            ),
+            optional(
+                "bytes",
+                Takes::Text(4_000),
+                "Bytes to read instead of lines, counted from 0: \"0:4000\". For very long lines.",
+            ),
+            optional(
+                "tail",
+                Takes::Number { least: 1, most: ANY, usual: None },
+                "Read this many lines from the end instead.",
+            ),
+        ],
+    },
+    Declared {
+        name: "grep",
+        description: "Find the lines of a stored tool output that match a regular expression, with line numbers and the true total.",
+        arguments: &[
+            required("handle", Takes::Text(300), HANDLE),
+            required(
+                "pattern",
+                Takes::Text(10_000),
+                "A regular expression (Rust syntax), or plain text with fixed.",
+            ),
+            optional(
+                "context",
+                Takes::Number { least: 0, most: 200, usual: Some(0) },
+                "Lines shown before and after each match.",
+            ),
+            optional("ignore_case", Takes::Switch, "Take capitals and small letters for the same."),
+            optional("fixed", Takes::Switch, "Take the pattern letter by letter."),
+            optional("multiline", Takes::Switch, "Let a match go over lines."),
+            optional("invert", Takes::Switch, "Show the lines that do not match."),
+            optional("only_matching", Takes::Switch, "Show only what matches, not its whole line."),
+            optional(
+                "max",
+                Takes::Number { least: 0, most: 10_000, usual: Some(query::SHOWN as u64) },
+                "How many matches are shown at most; 0 only counts.",
+            ),
+            optional(
+                "from_byte",
+                Takes::Number { least: 0, most: ANY, usual: Some(0) },
+                "Only what matches from this byte on.",
+            ),
+        ],
+    },
+    Declared {
+        name: "ask",
+        description: "Ask a question about a stored tool output in plain words, and get the passages that answer it best, with line numbers. Use it when you do not know what to grep for.",
+        arguments: &[
+            required("handle", Takes::Text(300), HANDLE),
+            required("question", Takes::Text(4_000), "What you want to know; names, paths and numbers help."),
+        ],
+    },
+    Declared {
+        name: "search",
+        description: "Find the lines that have all the given words in any stored tool output of this conversation, the newest output first.",
+        arguments: &[required("words", Takes::Text(1_000), "Words that stand in one line, in any order.")],
+    },
+    Declared {
+        name: "list",
+        description: "List the stored tool outputs of this conversation with their handles, the newest first.",
+        arguments: &[],
+    },
+];
+
+/// Answers a call of one of these tools.
+pub(super) fn answer(
+    outputs: &Outputs,
+    name: &str,
+    arguments: Arguments,
+    budget: Budget,
+    surface: &Surface,
+    at: Timestamp,
+) -> Result<String> {
+    let text = match name {
+        "list" => return outputs.listing(budget),
+        "search" => return Ok(outputs.search(arguments.text("words"), budget, surface)?.text),
+        _ => {
+            outputs.answer(arguments.text("handle"), &query_of(name, &arguments)?, budget, surface, at)?.text
+        }
+    };
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The query that a call asks.
+fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
+    Ok(match name {
+        "read" => {
+            let given = ["lines", "bytes", "tail"].iter().filter(|name| arguments.has(name)).count();
+            if given > 1 {
+                return Err(Error::BadQuery("read takes one of lines, bytes and tail at a time".to_owned()));
+            }
+            match arguments.number("tail") {
+                Some(count) => Query::Tail(count),
+                None if arguments.has("bytes") => Query::Bytes(query::byte_ranges(arguments.text("bytes"))?),
+                None if arguments.has("lines") => Query::Lines(query::line_ranges(arguments.text("lines"))?),
+                None => Query::Lines(vec![1..=u64::MAX]),
+            }
+        }
+        "grep" => Query::Grep(Grep {
+            pattern: arguments.text("pattern").to_owned(),
+            fixed: arguments.is_on("fixed"),
+            ignore_case: arguments.is_on("ignore_case"),
+            multiline: arguments.is_on("multiline"),
+            wanted: match (arguments.is_on("invert"), arguments.is_on("only_matching")) {
+                (true, true) => {
+                    return Err(Error::BadQuery(
+                        "what does not match cannot be shown as only what matches".to_owned(),
+                    ));
+                }
+                (true, false) => Wanted::OtherLines,
+                (false, true) => Wanted::Matches,
+                (false, false) => Wanted::Lines,
+            },
+            context: arguments.number("context").unwrap_or(0),
+            max: usize::try_from(arguments.number("max").unwrap_or(0)).unwrap_or(usize::MAX),
+            from_byte: arguments.number("from_byte").unwrap_or(0),
+        }),
+        _ => Query::Ask(arguments.text("question").to_owned()),
+    })
+}
+
+/// A tool's name behind the prefix, and its arguments.
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// The call that asks `query` of the output that `handle` names; what is as usual is left out.
+pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
+    let mut arguments = Map::new();
+    arguments.insert("handle".into(), handle.short().into());
+    let mut set = |name: &str, value: Value| {
+        arguments.insert(name.to_owned(), value);
+    };
+    let name = match query {
+        Query::Lines(ranges) => {
+            let ranges: Vec<String> = ranges.iter().map(query::written).collect();
+            set("lines", ranges.join(" ").into());
+            "read"
+        }
+        Query::Bytes(ranges) => {
+            let range = |range: &std::ops::Range<u64>| format!("{}:{}", range.start, range.end);
+            let ranges: Vec<String> = ranges.iter().map(range).collect();
+            set("bytes", ranges.join(" ").into());
+            "read"
+        }
+        Query::Head(count) => {
+            set("lines", format!("1:{count}").into());
+            "read"
+        }
+        Query::Tail(count) => {
+            set("tail", json!(count));
+            "read"
+        }
+        Query::Grep(grep) => {
+            let usual = Grep::new("");
+            set("pattern", grep.pattern.clone().into());
+            let switches = [
+                ("fixed", grep.fixed),
+                ("ignore_case", grep.ignore_case),
+                ("multiline", grep.multiline),
+                ("invert", grep.wanted == Wanted::OtherLines),
+                ("only_matching", grep.wanted == Wanted::Matches),
+            ];
+            switches.iter().filter(|(_, on)| *on).for_each(|(name, _)| set(name, true.into()));
+            let numbers = [
+                ("context", grep.context, usual.context),
+                ("max", grep.max as u64, usual.max as u64),
+                ("from_byte", grep.from_byte, usual.from_byte),
+            ];
+            numbers
+                .iter()
+                .filter(|(_, value, usual)| value != usual)
+                .for_each(|(name, value, _)| set(name, (*value).into()));
+            "grep"
+        }
+        Query::Ask(question) => {
+            set("question", question.clone().into());
+            "ask"
+        }
+    };
+    Named { name, arguments }
+}
