@@ -1,7 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, cat, completions, grep, head, hold, ls, put, read, run, search, settings, show, tail, verify,
+    ask, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show, tail,
+    verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -113,6 +114,10 @@ pub(crate) enum Command {
     Tail(tail::Args),
     /// Search an output with a regular expression
     Grep(grep::Args),
+    /// Run a jq filter over a JSON output, or see its shape
+    Json(json::Args),
+    /// See what is in an output: functions, headings, files, failures
+    Outline(outline::Args),
     /// Ask a question about an output in plain words
     Ask(ask::Args),
     /// Search all outputs of a session for words

@@ -6,7 +6,9 @@ pub(crate) mod completions;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
+pub(crate) mod json;
 pub(crate) mod ls;
+pub(crate) mod outline;
 pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod run;
@@ -69,6 +71,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Head(args) => head::run(&args, &context),
         Command::Tail(args) => tail::run(&args, &context),
         Command::Grep(args) => grep::run(args, &context),
+        Command::Json(args) => json::run(args, &context),
+        Command::Outline(args) => outline::run(&args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Search(args) => search::run(&args, &context),
         Command::Hold(args) => hold::run(&args, &context),
@@ -238,6 +242,11 @@ impl Context {
                 }
             }
             Found::Matches(matches) => json!(matches),
+            Found::Values(values) => json!(values),
+            Found::Shape(shape) => json!(shape),
+            Found::Outline(outline) => {
+                json!({ "form": outline.form.name(), "items": outline.items, "note": outline.note })
+            }
             Found::Passages(passages) => json!({ "passages": passages }),
         };
         let rest = json!({

@@ -199,3 +199,10 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
     }
     Ok(faults)
 }
+
+/// What the model is shown of an output under the settings as they are.
+#[cfg(test)]
+pub(crate) fn reply_to(store: &dyn Store, output: &Output) -> Vec<u8> {
+    let reply = reply(store, output, &Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    reply.folded.map_or_else(Vec::new, |folded| folded.text)
+}

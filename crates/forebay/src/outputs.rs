@@ -77,7 +77,7 @@ impl<'a> Outputs<'a> {
     /// The outputs as text, newest first, as many as fit.
     pub fn listing(&self, budget: Budget) -> Result<String> {
         let records = self.list()?;
-        let lines: Vec<String> = records.iter().rev().map(|record| line(record)).collect();
+        let lines: Vec<String> = records.iter().rev().map(line).collect();
         let print = |count: usize| {
             let head = match records.len() {
                 0 => "[no outputs are kept in this session yet]\n".to_owned(),

@@ -6,11 +6,15 @@
 
 mod ask;
 mod grep;
+mod json;
+pub(crate) mod outline;
 mod range;
 mod search;
 
 pub use ask::Passage;
 pub use grep::{Grep, Match, SHOWN, Wanted};
+pub use json::{BrokenOff, Ended, Filter, JsonPath, Keys, Shape, Total, Value, Values};
+pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;
 pub use range::{byte_ranges, line_ranges};
 pub(crate) use search::search;
@@ -33,6 +37,15 @@ pub enum Query {
     Tail(u64),
     /// The lines that match.
     Grep(Grep),
+    /// What a jq filter gives.
+    Json(Filter),
+    /// The paths of a JSON output, with what is found at each.
+    Shape {
+        /// So many paths are passed over.
+        skip: u64,
+    },
+    /// What is in it: functions, headings, files, failures.
+    Outline(Outlined),
     /// The passages that answer a question best.
     Ask(String),
 }
@@ -57,13 +70,18 @@ pub struct Excerpt {
 }
 
 /// What a query found, beyond the bytes that are shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// It asked for bytes, and those are shown.
     Bytes,
     /// What a grep found.
     Matches(Matches),
+    /// What a filter gave.
+    Values(Values),
+    /// The paths of a JSON output.
+    Shape(Shape),
+    /// What is in an output.
+    Outline(Outline),
     /// What answers a question.
     Passages(Vec<Passage>),
 }
@@ -86,6 +104,22 @@ pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt
         Query::Head(count) => range::lines(output, &[1..=(*count).max(1)], budget),
         Query::Tail(count) => range::tail(output, *count, budget),
         Query::Grep(grep) => grep::grep(output, grep, budget),
+        Query::Json(filter) => json::values_excerpt(output, filter, budget),
+        Query::Shape { skip } => json::shape_excerpt(output, *skip, budget),
+        Query::Outline(outlined) => outline::excerpt(output, outlined, budget),
         Query::Ask(question) => ask::ask(output, question, budget),
     }
+}
+
+/// How many of `most` things can be printed within a budget.
+fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usize {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        match budget.holds(&print(middle)) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    low
 }

@@ -86,6 +86,23 @@ fn typed(query: &Query) -> (&'static str, String) {
             ];
             ("grep", format!(" {}{}", pattern(&grep.pattern), flags.concat()))
         }
+        Query::Json(filter) => {
+            let skip = if filter.skip > 0 { format!(" --skip {}", filter.skip) } else { String::new() };
+            let usual = filter.max == query::Filter::SHOWN;
+            let max = if usual { String::new() } else { format!(" --max {}", filter.max) };
+            ("json", format!(" {}{skip}{max}", shell_quoted(&filter.filter)))
+        }
+        Query::Shape { skip: 0 } => ("json", String::new()),
+        Query::Shape { skip } => ("json", format!(" --skip {skip}")),
+        Query::Outline(outlined) => {
+            let from = if outlined.from_line > 1 {
+                format!(" --from-line {}", outlined.from_line)
+            } else {
+                String::new()
+            };
+            let depth = outlined.depth.map_or(String::new(), |depth| format!(" --depth {depth}"));
+            ("outline", from + &depth)
+        }
         Query::Ask(question) => ("ask", format!(" {}", pattern(question))),
     }
 }

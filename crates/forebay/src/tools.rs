@@ -84,3 +84,434 @@ fn bounded(mut text: String, budget: crate::Budget) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+    use crate::{Call, MemoryStore, Session, reply_to};
+    use expect_test::{Expect, expect};
+    use serde_json::{Map, Value, json};
+
+    fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
+        let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);
+        crate::keep(store, &call, &mut &text[..]).unwrap()
+    }
+
+    fn call(name: &str, arguments: Value) -> ToolCall {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        ToolCall { id: "c1".into(), name: name.into(), arguments: Ok(arguments) }
+    }
+
+    fn asked(store: &MemoryStore, name: &str, arguments: Value) -> ToolResult {
+        let outputs = Outputs::new(store, Session::safe("s"));
+        answer(&outputs, &call(name, arguments), &Settings::default(), PREFIX, Timestamp::UNIX_EPOCH)
+    }
+
+    fn check(store: &MemoryStore, name: &str, arguments: Value, expected: Expect) {
+        let result = asked(store, name, arguments);
+        let sign = if result.is_error { "error: " } else { "" };
+        expected.assert_eq(&format!("{sign}{}", result.text));
+    }
+
+    fn numbered(count: u64) -> Vec<u8> {
+        (1..=count).map(|line| format!("line {line}\n")).collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn each_tool_answers_its_question() {
+        let store = MemoryStore::default();
+        put(&store, "s", "first1", &numbered(5_000));
+        put(&store, "s", "second", b"an error here\nand a line\nan ERROR there\n");
+        check(
+            &store,
+            "output_read",
+            json!({"handle": "s/first1", "lines": "7:8 4000:4001"}),
+            expect![[r#"
+                [lines 7–8 of 5,000 · s/first1]
+                line 7
+                line 8
+                [lines 4,000–4,001 of 5,000 · s/first1]
+                line 4000
+                line 4001
+            "#]],
+        );
+        check(
+            &store,
+            "output_read",
+            json!({"handle": "first1", "tail": "2"}),
+            expect![[r#"
+                [lines 4,999–5,000 of 5,000 · s/first1]
+                line 4999
+                line 5000
+            "#]],
+        );
+        check(
+            &store,
+            "output_grep",
+            json!({"handle": "second", "pattern": "ERROR", "ignore_case": true, "only_matching": true, "max": 1}),
+            expect![[r#"
+                [2 matches in 3 lines, the first 1 shown · s/second]
+                1:error
+                [next: output_grep(handle="s/second", pattern="ERROR", ignore_case=true, only_matching=true, max=1, from_byte=8)]
+            "#]],
+        );
+        check(
+            &store,
+            "output_search",
+            json!({"words": "there error"}),
+            expect![[r#"
+                [1 matches in 1 of 2 outputs]
+                [1 match in s/second · make]
+                3:an ERROR there
+            "#]],
+        );
+        check(
+            &store,
+            "output_list",
+            json!({}),
+            expect![[r#"
+                [2 outputs, newest first]
+                s/second · make  · 3 lines, 40 bytes
+                s/first1 · make  · 5,000 lines, 48,893 bytes
+            "#]],
+        );
+        check(
+            &store,
+            "output_ask",
+            json!({"handle": "second", "question": "what went wrong?"}),
+            expect![[r#"
+                [1 passage · 3 lines · s/second]
+                [1–3]
+                an error here
+                and a line
+                an ERROR there
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_context_tools_answer_in_their_own_form() {
+        let store = MemoryStore::default();
+        put(&store, "s", "call-1", b"one\ntwo error\nthree\n");
+        for name in ["context.read", "context_read"] {
+            check(
+                &store,
+                name,
+                json!({"id": "call-1", "offset": 4, "limit": 4}),
+                expect![[r#"{"id":"call-1","offset":4,"limit":4,"done":false,"content":"two "}"#]],
+            );
+        }
+        check(
+            &store,
+            "context.read",
+            json!({"id": "call-1", "offset": 14}),
+            expect![[r#"{"id":"call-1","offset":14,"limit":6,"done":true,"content":"three\n"}"#]],
+        );
+        check(
+            &store,
+            "context.tail",
+            json!({"id": "call-1", "lines": 2}),
+            expect![[r#"{"id":"call-1","lines":2,"totalLines":3,"content":"two error\nthree\n"}"#]],
+        );
+        check(
+            &store,
+            "context.grep",
+            json!({"id": "call-1", "pattern": "Error|Exception", "contextLines": 1}),
+            expect![[
+                r#"{"id":"call-1","totalMatches":1,"matches":[{"line":2,"content":"two error","before":["one"],"after":["three"]}]}"#
+            ]],
+        );
+        check(
+            &store,
+            "context.grep",
+            json!({"id": "call-1", "pattern": "Error", "caseSensitive": true}),
+            expect![[r#"{"id":"call-1","totalMatches":0,"matches":[]}"#]],
+        );
+        check(
+            &store,
+            "context.list",
+            json!({"kind": "artifact"}),
+            expect![[
+                r#"{"items":[{"id":"call-1","kind":"artifact","mimeType":"text/plain","byteSize":20,"createdAt":"1970-01-01T00:00:00Z","hint":"tool make, call call-1, 20 bytes"}],"total":1}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn schemas_say_what_the_tools_take() {
+        let schema = |name: &str| {
+            let tools: Vec<Tool> = own(PREFIX).into_iter().chain(context()).collect();
+            tools.into_iter().find(|tool| tool.name == name).unwrap().schema.to_string()
+        };
+        expect![[r#"{"type":"object","properties":{"id":{"type":"string","minLength":1,"maxLength":300,"description":"The id of the ContextRef."},"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"A regular expression."},"maxResults":{"type":"integer","minimum":1,"maximum":200,"default":50,"description":"How many matches are shown at most."},"contextLines":{"type":"integer","minimum":0,"maximum":200,"default":0,"description":"Lines shown before and after each match."},"caseSensitive":{"type":"boolean","default":false,"description":"Tell capitals and small letters apart."}},"required":["id","pattern"],"additionalProperties":false}"#]].assert_eq(&schema("context.grep"));
+        for (name, argument, least, most, usual) in [
+            ("context.list", "limit", 1, 500, 50),
+            ("context.read", "limit", 1, 65_536, 8_192),
+            ("context.tail", "lines", 1, 2_000, 200),
+        ] {
+            let schema: Value = serde_json::from_str(&schema(name)).unwrap();
+            let number = &schema["properties"][argument];
+            assert_eq!(
+                (&number["minimum"], &number["maximum"], &number["default"]),
+                (&json!(least), &json!(most), &json!(usual))
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_answered_says_what_to_do() {
+        let store = MemoryStore::default();
+        put(&store, "s", "alive1", b"x\n");
+        for (name, arguments, told) in [
+            ("read", json!({}), "there is no tool \"read\" here; there are output_read, "),
+            ("output_read", json!({}), "the argument \"handle\" is missing"),
+            (
+                "output_read",
+                json!({"handle": "alive1", "line": 3}),
+                "read takes no argument \"line\"; it takes handle, lines, bytes, tail",
+            ),
+            (
+                "output_read",
+                json!({"handle": "alive1", "lines": "x:3"}),
+                "\"x\" is not a number; a range is A:B, A: or :B",
+            ),
+            (
+                "output_read",
+                json!({"handle": "alive1", "lines": "9:3"}),
+                "lines are counted from 1 and go up",
+            ),
+            (
+                "output_read",
+                json!({"handle": "alive1", "lines": "1:2", "tail": 3}),
+                "read takes one of lines, bytes and tail",
+            ),
+            ("output_read", json!({"handle": ["alive1"]}), "handle must be a text, and is [\"alive1\"]"),
+            ("output_grep", json!({"handle": "alive1", "pattern": "(x"}), "unclosed group"),
+            (
+                "output_grep",
+                json!({"handle": "alive1", "pattern": "x", "context": -1}),
+                "context must be a whole number from 0 to 200",
+            ),
+            (
+                "output_grep",
+                json!({"handle": "alive1", "pattern": "x", "ignore_case": 1}),
+                "ignore_case must be true or false",
+            ),
+            (
+                "context.read",
+                json!({"id": "alive1", "limit": 65_537}),
+                "limit must be a whole number from 1 to 65536",
+            ),
+            (
+                "context.grep",
+                json!({"id": "alive1", "pattern": "x".repeat(1_001)}),
+                "at most 1000 characters",
+            ),
+        ] {
+            let result = asked(&store, name, arguments);
+            assert!(result.is_error && result.text.contains(told), "{name}: {}", result.text);
+        }
+    }
+
+    #[test]
+    fn a_call_cannot_reach_beyond_its_session() {
+        let store = MemoryStore::default();
+        put(&store, "s", "alive1", b"mine\n");
+        put(&store, "other", "secret1", b"theirs\n");
+        let long = "x".repeat(4_096);
+        for handle in [
+            "other/secret1",
+            "secret1",
+            "other/secret",
+            "../other/secret1",
+            "s/../other/secret1",
+            "/etc/passwd",
+            "..",
+            "a\0b",
+            "s/alive1\0",
+            "other/nothing1",
+            "%2e%2e/other/secret1",
+            "other\\secret1",
+        ] {
+            for (tool, name) in [("output_read", "handle"), ("context.read", "id"), ("context.tail", "id")] {
+                let result = asked(&store, tool, json!({ name: handle }));
+                assert!(result.is_error && !result.text.contains("theirs"), "{handle}: {}", result.text);
+                let told =
+                    "in this session (any more), and asking for it again will not help; there are s/alive1";
+                assert!(result.text.ends_with(told), "{handle}: {}", result.text);
+            }
+        }
+        assert!(
+            asked(&store, "output_read", json!({"handle": long}))
+                .text
+                .starts_with("handle must be at most 300")
+        );
+        assert!(!asked(&store, "output_search", json!({"words": "theirs"})).text.contains("secret1"));
+        assert!(!asked(&store, "output_list", json!({})).text.contains("secret1"));
+        assert!(!asked(&store, "context.list", json!({})).text.contains("secret1"));
+    }
+
+    #[test]
+    fn an_answer_that_gives_nothing_new_says_so() {
+        let store = MemoryStore::default();
+        put(&store, "s", "long12", &numbered(5_000));
+        let read =
+            |lines: &str| asked(&store, "output_read", json!({"handle": "long12", "lines": lines})).text;
+        assert!(!read("100:140").contains("before"));
+        assert!(read("100:140").ends_with(
+            "[asked before: the answer is the same; go on with the next part, or ask something else]\n"
+        ));
+        assert!(read("100:140").ends_with("[asked 2 times before: the answer stays the same; go on with the next part, or ask something else]\n"));
+        assert!(
+            read("110:120").ends_with(
+                "[all of this was shown before; go on with the next part, or ask something else]\n"
+            )
+        );
+        assert!(!read("110:141").contains("before"), "one line is new");
+        let grep = || asked(&store, "output_grep", json!({"handle": "long12", "pattern": "nothing"})).text;
+        assert!(!grep().contains("before"));
+        assert!(grep().ends_with("[asked before: the answer is the same; ask something else]\n"));
+    }
+
+    #[test]
+    fn what_the_view_showed_is_known_to_have_been_shown() {
+        let store = MemoryStore::default();
+        let output = put(&store, "s", "long12", &numbered(50_000));
+        reply_to(&store, &output);
+        let read =
+            |lines: &str| asked(&store, "output_read", json!({"handle": "long12", "lines": lines})).text;
+        assert!(read("1:2").contains("[all of this was shown before"));
+        assert!(!read("25000:25001").contains("shown before"));
+    }
+
+    /// The calls that are printed in a text.
+    fn suggested(text: &str) -> Vec<(String, Map<String, Value>)> {
+        let mut calls = Vec::new();
+        let start = regex::Regex::new(r"(output_\w+)\(").unwrap();
+        for found in start.captures_iter(text) {
+            let mut rest = &text[found.get(0).unwrap().end()..];
+            let mut arguments = Map::new();
+            while !rest.starts_with(')') {
+                let (name, after) = rest.split_once('=').unwrap();
+                let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+                let quoted = after.starts_with('"').then(|| values.next().unwrap().unwrap());
+                let end =
+                    quoted.as_ref().map_or_else(|| after.find([',', ')']).unwrap(), |_| values.byte_offset());
+                let value = quoted.unwrap_or_else(|| after[..end].parse().unwrap());
+                arguments.insert(name.trim_start_matches(", ").to_owned(), value);
+                rest = &after[end..];
+            }
+            calls.push((found[1].to_owned(), arguments));
+        }
+        calls
+    }
+
+    #[test]
+    fn every_call_that_is_printed_works() {
+        let store = MemoryStore::default();
+        let giant =
+            format!("{{\"key\": \"{}\"}}", "some \"quoted\" words ".repeat(9_000).replace('"', "\\\""));
+        let log = (1..=9_000).map(|line| format!("step {line}: error 'a' \"b\" -c\n")).collect::<String>();
+        let binary: Vec<u8> = (0..200_000u32).map(|n| (n % 251) as u8).collect();
+        let mut tried = 0;
+        for (id, bytes) in [
+            ("giant1", giant.as_bytes()),
+            ("log123", log.as_bytes()),
+            ("binary1", &binary),
+            ("plain1", &numbered(20_000)),
+        ] {
+            let output = put(&store, "s", id, bytes).on(&Surface::Tools { prefix: PREFIX.into() });
+            let view = String::from_utf8_lossy(&reply_to(&store, &output)).into_owned();
+            let mut texts = vec![view];
+            for (tool, arguments) in [
+                ("output_read", json!({"handle": id})),
+                ("output_read", json!({"handle": id, "tail": 5_000})),
+                ("output_read", json!({"handle": id, "lines": "1:1 1:9000"})),
+                ("output_read", json!({"handle": id, "bytes": "0:50000 70000:90000"})),
+                ("output_grep", json!({"handle": id, "pattern": "e.*'a'|[^x]"})),
+                ("output_grep", json!({"handle": id, "pattern": "nowhere", "invert": true, "max": 3})),
+                ("output_grep", json!({"handle": id, "pattern": "\n", "multiline": true, "max": 1})),
+                ("output_search", json!({"words": "step error"})),
+            ] {
+                texts.push(asked(&store, tool, arguments).text);
+            }
+            for text in texts {
+                for (tool, arguments) in suggested(&text) {
+                    let result = asked(&store, &tool, Value::Object(arguments.clone()));
+                    assert!(!result.is_error, "{tool} {arguments:?}: {}", result.text);
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 25, "{tried}");
+    }
+
+    #[test]
+    fn a_materialized_output_is_read_as_its_summary_advises() {
+        let store = MemoryStore::default();
+        let log = (1..=9_000).map(|line| format!("step {line} Exception\n")).collect::<String>();
+        let output = put(&store, "s", "call-1", log.as_bytes());
+        let settings = Settings { preset: crate::Preset::Materialize, ..Settings::default() };
+        let folded = crate::reply(&store, &output, &settings).unwrap().folded.unwrap();
+        let text = String::from_utf8(folded.text).unwrap();
+        let advice = regex::Regex::new(r#"context\.read\("([^"]+)", (\d+), (\d+)\)"#).unwrap();
+        let reads: Vec<_> = advice.captures_iter(&text).collect();
+        assert!(!reads.is_empty(), "{text}");
+        for read in reads {
+            let (offset, limit): (u64, u64) = (read[2].parse().unwrap(), read[3].parse().unwrap());
+            let result =
+                asked(&store, "context.read", json!({"id": &read[1], "offset": offset, "limit": limit}));
+            let value: Value = serde_json::from_str(&result.text).unwrap();
+            assert!(log[offset as usize..].starts_with(value["content"].as_str().unwrap()));
+            assert_eq!(value["content"].as_str().unwrap().len() as u64, value["limit"].as_u64().unwrap());
+        }
+        assert!(
+            text.contains("context.tail(\"call-1\", 200), or context.grep(\"call-1\", 'Error|Exception', …)")
+        );
+        assert!(!asked(&store, "context.tail", json!({"id": "call-1", "lines": 200})).is_error);
+        assert!(
+            !asked(&store, "context.grep", json!({"id": "call-1", "pattern": "Error|Exception"})).is_error
+        );
+    }
+
+    #[test]
+    fn no_answer_is_larger_than_what_would_pass() {
+        let store = MemoryStore::default();
+        let giant = "🎉 \"\\ \u{1} words ".repeat(40_000);
+        put(&store, "s", "giant1", giant.as_bytes());
+        (0..300).for_each(|n| drop(put(&store, "s", &format!("many{n:04}"), &numbered(300))));
+        let settings = Settings::default();
+        let limits = settings.limits("any");
+        for (tool, arguments) in [
+            ("output_read", json!({"handle": "giant1"})),
+            ("output_grep", json!({"handle": "giant1", "pattern": ".", "max": 10_000})),
+            ("output_ask", json!({"handle": "giant1", "question": "which words?"})),
+            ("output_search", json!({"words": "line"})),
+            ("output_list", json!({})),
+            ("context.list", json!({"limit": 500})),
+            ("context.read", json!({"id": "giant1", "limit": 65_536})),
+            ("context.tail", json!({"id": "giant1", "lines": 2_000})),
+            ("context.tail", json!({"id": "many0001", "lines": 2_000})),
+            (
+                "context.grep",
+                json!({"id": "many0001", "pattern": ".", "maxResults": 200, "contextLines": 200}),
+            ),
+            ("output_read", json!({"handle": "x".repeat(299)})),
+            ("output_grep", json!({"handle": "giant1", "pattern": "(".repeat(9_999)})),
+        ] {
+            let result = asked(&store, tool, arguments);
+            let text = result.text.as_bytes();
+            assert!(settings.excerpt_budget().holds(text), "{tool}: {}", text.len());
+            assert!(limits.tokens.is_none_or(|most| crate::tokens::count_bytes(text) <= most), "{tool}");
+            assert!(!result.text.is_empty() && result.text != "{}", "{tool}");
+        }
+        let tail = asked(&store, "context.tail", json!({"id": "giant1"})).text;
+        let tail: Value = serde_json::from_str(&tail).unwrap();
+        assert!(
+            giant.ends_with(tail["content"].as_str().unwrap())
+                && !tail["content"].as_str().unwrap().is_empty()
+        );
+        let _: &dyn Store = &store;
+    }
+}

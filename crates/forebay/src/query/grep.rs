@@ -4,7 +4,7 @@
 
 mod search;
 
-use super::{Excerpt, Found, Matches};
+use super::{Excerpt, Found, Matches, fitted};
 use crate::view::grouped;
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
@@ -109,15 +109,10 @@ pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
     for (context, width) in [(query.context, LONG), (query.context.min(2), 400), (0, 120), (0, 40)] {
         let mut described =
             describe_all(output, &search, &Grep { context, ..query.clone() }, &found, budget, width)?;
-        let (mut low, mut high) = (0, described.len());
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            match budget.holds(&print(output, query, &described[..middle], &found, total_lines).0) {
-                true => low = middle,
-                false => high = middle - 1,
-            }
-        }
-        described.truncate(low);
+        let fits = fitted(described.len(), budget, |count| {
+            print(output, query, &described[..count], &found, total_lines).0
+        });
+        described.truncate(fits);
         matches = described;
         if !matches.is_empty() || found.total == 0 {
             break;

@@ -51,9 +51,9 @@ pub(crate) fn pattern(words: &str) -> Result<String> {
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     words.dedup();
     words.truncate(WORDS);
-    let words: Vec<String> = words.into_iter().map(regex::escape).collect();
+    let mut words: Vec<String> = words.into_iter().map(regex::escape).collect();
     let mut orders = Vec::new();
-    permute(&mut words.clone(), 0, &mut |order| orders.push(order.join(".*")));
+    permute(&mut words, 0, &mut |order| orders.push(order.join(".*")));
     Ok(orders.join("|"))
 }
 

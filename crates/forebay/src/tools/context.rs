@@ -94,12 +94,24 @@ pub(super) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget
             let output = outputs.open(arguments.text("id"))?;
             let total = output.lines()?;
             let id = output.record().handle.id().to_owned();
-            largest(number("lines").min(total), budget, |count| {
-                let start = output.line_start(total - count)?;
-                // A line that is longer than all the budget is not read to see that.
-                let start = start.max(output.len().saturating_sub(budget.bytes));
-                let content = String::from_utf8_lossy(&output.read(start..output.len())?).into_owned();
-                Ok(json!({"id": id, "lines": count, "totalLines": total, "content": content}))
+            let from = output.line_start(total - number("lines").min(total))?;
+            let start = from.max(output.len().saturating_sub(budget.bytes));
+            let end = output.read(start..output.len())?;
+            largest(end.len() as u64, budget, |count| {
+                let mut cut = end.len() - count as usize;
+                // Whole lines where one fits, else whole characters.
+                let newline = memchr::memchr(b'\n', &end[cut..]).map(|at| cut + at + 1);
+                match newline.filter(|&at| at < end.len() && (cut > 0 || start > from)) {
+                    Some(line) => cut = line,
+                    None => {
+                        while end.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                            cut += 1;
+                        }
+                    }
+                }
+                let first = output.newlines_before(start + cut as u64)?;
+                let content = String::from_utf8_lossy(&end[cut..]);
+                Ok(json!({"id": id, "lines": total - first, "totalLines": total, "content": content}))
             })
         }
         _ => {

@@ -1,7 +1,7 @@
 //! Our own tools, one for each kind of query.
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::query::{self, Grep, Wanted};
+use crate::query::{self, Filter, Grep, Outlined, Wanted};
 use crate::{Budget, Error, Handle, Outputs, Query, Result, Surface, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -61,6 +61,45 @@ pub(super) const TOOLS: &[Declared] = &[
                 "from_byte",
                 Takes::Number { least: 0, most: ANY, usual: Some(0) },
                 "Only what matches from this byte on.",
+            ),
+        ],
+    },
+    Declared {
+        name: "json",
+        description: "Run a jq filter over a stored JSON or JSON-lines tool output. Without a filter, get its shape: every path with types, counts and example values. Begin with the shape.",
+        arguments: &[
+            required("handle", Takes::Text(300), HANDLE),
+            optional(
+                "filter",
+                Takes::Text(10_000),
+                "A jq filter: \".items[] | select(.status == \\\"failed\\\") | .id\". Leave it out for the shape.",
+            ),
+            optional(
+                "skip",
+                Takes::Number { least: 0, most: ANY, usual: Some(0) },
+                "Pass over so many results (or paths).",
+            ),
+            optional(
+                "max",
+                Takes::Number { least: 1, most: 10_000, usual: Some(Filter::SHOWN) },
+                "How many results are shown at most.",
+            ),
+        ],
+    },
+    Declared {
+        name: "outline",
+        description: "See what is in a stored tool output, with line numbers to read: classes and functions of code, headings, files and hunks of a diff, failing tests, sections and errors of a log, columns of a table.",
+        arguments: &[
+            required("handle", Takes::Text(300), HANDLE),
+            optional(
+                "from_line",
+                Takes::Number { least: 1, most: ANY, usual: Some(1) },
+                "Only what begins on this line or after it.",
+            ),
+            optional(
+                "depth",
+                Takes::Number { least: 0, most: 1_000, usual: None },
+                "No deeper than this; 0 shows only the outermost things.",
             ),
         ],
     },
@@ -137,6 +176,21 @@ fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
             max: usize::try_from(arguments.number("max").unwrap_or(0)).unwrap_or(usize::MAX),
             from_byte: arguments.number("from_byte").unwrap_or(0),
         }),
+        "json" => {
+            let skip = arguments.number("skip").unwrap_or(0);
+            match arguments.text("filter").trim() {
+                "" => Query::Shape { skip },
+                filter => Query::Json(Filter {
+                    filter: filter.to_owned(),
+                    skip,
+                    max: arguments.number("max").unwrap_or(Filter::SHOWN),
+                }),
+            }
+        }
+        "outline" => Query::Outline(Outlined {
+            from_line: arguments.number("from_line").unwrap_or(1),
+            depth: arguments.number("depth").map(|depth| u32::try_from(depth).unwrap_or(u32::MAX)),
+        }),
         _ => Query::Ask(arguments.text("question").to_owned()),
     })
 }
@@ -195,6 +249,31 @@ pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
                 .filter(|(_, value, usual)| value != usual)
                 .for_each(|(name, value, _)| set(name, (*value).into()));
             "grep"
+        }
+        Query::Json(filter) => {
+            set("filter", filter.filter.clone().into());
+            if filter.skip > 0 {
+                set("skip", filter.skip.into());
+            }
+            if filter.max != Filter::SHOWN {
+                set("max", filter.max.into());
+            }
+            "json"
+        }
+        Query::Shape { skip } => {
+            if *skip > 0 {
+                set("skip", (*skip).into());
+            }
+            "json"
+        }
+        Query::Outline(outlined) => {
+            if outlined.from_line > 1 {
+                set("from_line", outlined.from_line.into());
+            }
+            if let Some(depth) = outlined.depth {
+                set("depth", depth.into());
+            }
+            "outline"
         }
         Query::Ask(question) => {
             set("question", question.clone().into());

@@ -2,6 +2,7 @@
 
 use super::head_tail::first_characters;
 use super::{View, Wording, errors, grouped};
+use crate::query::{self, Form, outline::outline};
 use crate::settings::Names;
 use crate::{Call, Grep, Kind, Output, Query, Result, Settings, shell_word};
 use regex::Regex;
@@ -146,17 +147,10 @@ impl Section<'_> {
         if self.kind != ToolKind::File {
             return Ok(Vec::new());
         }
-        let text = self.output.read(0..LOOKED_AT)?;
-        let text = String::from_utf8_lossy(&text);
-        Ok(text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| line.len() < 400)
-            .filter_map(|(number, line)| {
-                let found = DEFINITION.captures(line)?;
-                Some(Item { kind: found[1].to_owned(), name: found[2].to_owned(), line: number as u64 + 1 })
-            })
-            .collect())
+        let outline = outline(self.output)?;
+        let is_code = matches!(outline.form, Form::Code(_));
+        let defined = outline.items.into_iter().filter(|item| is_code && !VALUES.contains(&item.kind));
+        Ok(defined.map(|item| Item { kind: item.kind, name: name(&item), line: item.line }).collect())
     }
 
     /// Counts that tell where the bulk is: matches a file, files a folder.
@@ -289,21 +283,26 @@ impl Section<'_> {
 }
 
 struct Item {
-    kind: String,
+    kind: &'static str,
     name: String,
     line: u64,
+}
+
+/// Things in source code that hold a value, and are neither classes nor functions.
+const VALUES: &[&str] = &["const", "static", "type", "field", "property", "var", "let", "import"];
+
+/// The name in a signature: what stands behind what it is.
+fn name(item: &query::Item) -> String {
+    let behind = item.name.split_once(item.kind).map_or(item.name.as_str(), |(_, behind)| behind);
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let name: String = behind.trim_start().chars().take_while(|c| is_part(*c)).collect();
+    if name.is_empty() { item.name.clone() } else { name }
 }
 
 #[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of this file")
 }
-
-static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^\s*(?:(?:pub(?:\([^)]*\))?|export|default|async|static|abstract|final|public|private|protected|unsafe|const)\s+)*(class|def|fn|func|function|struct|enum|trait|interface|impl|module)\s+([A-Za-z_$][\w$]*)",
-    )
-});
 
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| compiled(r#"https?://[^\s"'<>)\]]{1,300}"#));
 

@@ -93,7 +93,8 @@ impl Walk<'_> {
         if let Some(open) = self.open.last_mut() {
             open.1 += 1;
         }
-        let mut name = format!("[{number}]");
+        // A document is what paths begin with.
+        let mut name = if self.open.is_empty() { String::new() } else { format!("[{number}]") };
         if !array {
             let Some(key) = self.string() else { return false };
             name = path_part(&String::from_utf8_lossy(key));

@@ -144,8 +144,8 @@ pub(super) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u
     let line = &block[unit.clone()];
     let part = |byte: &u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_' | b'.' | b':');
     let (start, end) = (found.start - unit.start, found.end - unit.start);
-    let start = line[..start].iter().rposition(|byte| part(byte)).map_or(0, |at| at + 1);
-    let end = line[end..].iter().position(|byte| part(byte)).map_or(line.len(), |at| end + at);
+    let start = line[..start].iter().rposition(&part).map_or(0, |at| at + 1);
+    let end = line[end..].iter().position(part).map_or(line.len(), |at| end + at);
     let token = &line[start..end.min(start + 80)];
     token
         .iter()

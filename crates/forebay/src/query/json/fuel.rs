@@ -1,0 +1,219 @@
+//! What a filter may use up: steps, memory and stack, counted without a clock.
+//!
+//! One unit is a step of the filter, or 16 bytes that it makes. Filters are rewritten by [`program`](super::program) so
+//! that nothing which repeats or makes something goes uncounted.
+
+use jaq_json::{Num, Val};
+use std::cell::Cell;
+
+/// The stack of a thread that runs filters. Only what is used of it takes memory.
+pub(super) const STACK: usize = 1024 * 1024 * 1024;
+
+/// How much of the stack calls may take; the rest is for dropping, comparing and printing what they made.
+const CALLS: usize = STACK / 8;
+
+/// How often filters that take filters may call themselves. Each such call may hold the one before, and all of them
+/// are dropped at once, each in the drop of the next.
+const NESTED: u32 = 2_000_000;
+
+/// The longest string that a filter may make.
+const LONGEST: usize = 32 * 1024 * 1024;
+
+/// The deepest value that a filter may make.
+const DEEPEST: usize = 200_000;
+
+/// How many bits an integer may have.
+const MANY_BITS: u64 = 1 << 20;
+
+/// Every how manyth array or object is measured in its depth.
+const MEASURED: u32 = 4096;
+
+/// What is left for one run of a filter.
+pub(super) struct Fuel {
+    left: Cell<u64>,
+    given: Cell<u64>,
+    /// Where on the stack the run began.
+    base: usize,
+    built: Cell<u32>,
+    nested: Cell<u32>,
+    why: Cell<Option<&'static str>>,
+}
+
+impl Fuel {
+    /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`].
+    pub(super) fn new() -> Fuel {
+        Fuel {
+            left: Cell::new(0),
+            given: Cell::new(0),
+            base: here(),
+            built: Cell::new(0),
+            nested: Cell::new(0),
+            why: Cell::new(None),
+        }
+    }
+
+    /// Gives so much for the next run.
+    pub(super) fn refill(&self, units: u64) {
+        self.left.set(units);
+        self.given.set(units);
+        self.nested.set(0);
+        self.why.set(None);
+    }
+
+    /// How much was used since the last refill.
+    pub(super) fn used(&self) -> u64 {
+        self.given.get() - self.left.get()
+    }
+
+    /// Why the run was stopped, if it was.
+    pub(super) fn why(&self) -> Option<&'static str> {
+        self.why.get()
+    }
+
+    fn stop(&self, why: &'static str) -> bool {
+        self.why.set(Some(why));
+        self.left.set(0);
+        false
+    }
+
+    /// Uses up so much; says whether the run may go on.
+    pub(super) fn spend(&self, units: u64) -> bool {
+        match self.left.get().checked_sub(units) {
+            Some(left) if self.why.get().is_none() => {
+                self.left.set(left);
+                true
+            }
+            _ if self.why.get().is_some() => false,
+            _ => self.stop("it takes too many steps or too much memory"),
+        }
+    }
+
+    /// One step; says whether the run may go on.
+    pub(super) fn step(&self) -> bool {
+        // Calls that are not the last thing a filter does lie on the stack.
+        if self.base.abs_diff(here()) > CALLS {
+            return self.stop("it calls itself too deep");
+        }
+        self.spend(1)
+    }
+
+    /// One step of a filter that takes filters and calls itself; says whether the run may go on.
+    pub(super) fn nest(&self) -> bool {
+        let nested = self.nested.get() + 1;
+        self.nested.set(nested);
+        if nested > NESTED {
+            return self.stop("it calls itself too often with filters as arguments");
+        }
+        self.step()
+    }
+
+    /// Counts a string of so many bytes that is to be made.
+    pub(super) fn text(&self, length: usize) -> bool {
+        if length > LONGEST {
+            return self.stop("it makes a string of more than 32 MiB");
+        }
+        self.spend(length as u64 / 16)
+    }
+
+    /// Counts what was made, without looking inside.
+    pub(super) fn made(&self, value: &Val) -> bool {
+        match value {
+            Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
+            Val::Arr(items) => self.spend(items.len() as u64),
+            Val::Obj(members) => self.spend(members.len() as u64 * 4),
+            _ => true,
+        }
+    }
+
+    /// Counts everything inside of a value, as often as it is reached, before something goes through all of it.
+    pub(super) fn weigh(&self, value: &Val) -> bool {
+        let mut nodes = 0;
+        let whole = self.weigh_inside(value, 0, &mut nodes);
+        whole && self.spend(nodes / 8)
+    }
+
+    fn weigh_inside(&self, value: &Val, depth: usize, nodes: &mut u64) -> bool {
+        if depth > DEEPEST {
+            return self.stop("it makes a value that is nested too deep");
+        }
+        *nodes += 1;
+        if *nodes / 8 > self.left.get() {
+            return self.stop("it takes too many steps or too much memory");
+        }
+        match value {
+            Val::Arr(items) => items.iter().all(|item| self.weigh_inside(item, depth + 1, nodes)),
+            Val::Obj(members) => members.iter().all(|(key, value)| {
+                is_plain(key) && self.weigh_inside(value, depth + 1, nodes)
+                    || self.weigh_inside(key, depth + 1, nodes) && self.weigh_inside(value, depth + 1, nodes)
+            }),
+            _ => true,
+        }
+    }
+
+    /// Counts an array or object that was made, and now and then looks how deep it is.
+    pub(super) fn built(&self, value: &Val) -> bool {
+        let built = self.built.get().wrapping_add(1);
+        self.built.set(built);
+        if built.is_multiple_of(MEASURED) { self.weigh(value) } else { self.spend(2) }
+    }
+
+    /// Counts a sum that is to be made.
+    pub(super) fn sum(&self, left: &Val, right: &Val) -> bool {
+        match (left, right) {
+            (Val::TStr(left) | Val::BStr(left), Val::TStr(right) | Val::BStr(right)) => {
+                let copied = if left.is_unique() { right.len() } else { left.len() + right.len() };
+                left.len() + right.len() <= LONGEST && self.spend(copied as u64 / 16 + 1)
+                    || self.text(left.len() + right.len())
+            }
+            (Val::Arr(left), Val::Arr(right)) => {
+                let kept = jaq_json::Rc::strong_count(left) == 1;
+                self.spend(if kept { right.len() } else { left.len() + right.len() } as u64 + 1)
+            }
+            (Val::Obj(left), Val::Obj(right)) => {
+                let kept = jaq_json::Rc::strong_count(left) == 1;
+                self.spend(if kept { right.len() } else { left.len() + right.len() } as u64 * 4 + 1)
+            }
+            _ => self.integers(left, right),
+        }
+    }
+
+    /// Counts a product that is to be made.
+    pub(super) fn product(&self, left: &Val, right: &Val) -> bool {
+        match (left, right) {
+            (Val::TStr(text) | Val::BStr(text), Val::Num(times))
+            | (Val::Num(times), Val::TStr(text) | Val::BStr(text)) => {
+                let times = match times {
+                    Num::Int(times) => usize::try_from(*times).unwrap_or(0),
+                    // Nothing but an integer repeats a string, and a big one does it too often.
+                    _ => usize::MAX,
+                };
+                self.text(text.len().saturating_mul(times))
+            }
+            (Val::Obj(_), Val::Obj(_)) => self.weigh(left) && self.weigh(right),
+            _ => self.integers(left, right),
+        }
+    }
+
+    fn integers(&self, left: &Val, right: &Val) -> bool {
+        let bits = |value: &Val| match value {
+            Val::Num(Num::BigInt(integer)) => integer.bits(),
+            _ => 64,
+        };
+        let bits = bits(left) + bits(right);
+        if bits > MANY_BITS {
+            return self.stop("it makes an integer of more than a million bits");
+        }
+        bits <= 128 || self.spend(bits / 16)
+    }
+}
+
+fn is_plain(value: &Val) -> bool {
+    !matches!(value, Val::Arr(_) | Val::Obj(_))
+}
+
+/// About where on the stack we are.
+#[inline(never)]
+fn here() -> usize {
+    let mark = 0u8;
+    std::hint::black_box(std::ptr::from_ref(&mark)).addr()
+}

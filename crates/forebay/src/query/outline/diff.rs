@@ -1,0 +1,166 @@
+//! The files and hunks of a unified diff.
+
+use super::lines::{Source, without_colours};
+use super::{Items, name};
+use crate::Result;
+
+#[derive(Default)]
+struct File {
+    line: u64,
+    path: String,
+    /// What happened to it but for its lines.
+    change: Option<&'static str>,
+    added: u64,
+    removed: u64,
+    /// Each hunk with its first and last line.
+    hunks: Vec<(u64, u64, String)>,
+}
+
+/// A file counts the lines that it gains and loses; a hunk is called by its header.
+pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+    let mut file: Option<File> = None;
+    // Lines that the hunk still has of the old and of the new file.
+    let (mut old, mut new) = (0_u64, 0_u64);
+    // The path of a `---` line, which is a header only where `+++` follows.
+    let mut minus: Option<(u64, String)> = None;
+    let mut last = 0;
+    let mut buffer = Vec::new();
+    source.for_each(|line| {
+        let text = without_colours(line.text, &mut buffer);
+        last = line.number;
+        if (old > 0 || new > 0) && matches!(text.first(), None | Some(b' ' | b'+' | b'-' | b'\\')) {
+            if let Some(file) = &mut file {
+                match text.first() {
+                    Some(b'+') => (file.added, new) = (file.added + 1, new.saturating_sub(1)),
+                    Some(b'-') => (file.removed, old) = (file.removed + 1, old.saturating_sub(1)),
+                    Some(b'\\') => {}
+                    _ => (old, new) = (old.saturating_sub(1), new.saturating_sub(1)),
+                }
+                if let Some(hunk) = file.hunks.last_mut() {
+                    hunk.1 = line.number;
+                }
+            }
+            return;
+        }
+        let lossy = String::from_utf8_lossy(text);
+        if let Some(paths) = lossy.strip_prefix("diff --git ") {
+            finish(file.take(), line.number - 1, items);
+            // The paths have no end that could be told where there are spaces; later lines have them alone.
+            let path = paths.rsplit_once(" b/").map_or(paths, |(_, path)| path);
+            file = Some(File {
+                line: line.number,
+                path: path.trim_end_matches('"').to_owned(),
+                ..File::default()
+            });
+        } else if let Some(path) = lossy.strip_prefix("--- ") {
+            minus = Some((line.number, clean(path)));
+        } else if let (Some(path), Some((number, before))) = (lossy.strip_prefix("+++ "), minus.take()) {
+            let path = clean(path);
+            let path = if path == "/dev/null" { before } else { path };
+            match &mut file {
+                Some(file) if file.hunks.is_empty() && number - file.line <= 8 => file.path = path,
+                _ => {
+                    finish(file.take(), number - 1, items);
+                    file = Some(File { line: number, path, ..File::default() });
+                }
+            }
+        } else if let Some((lines, context)) = hunk(&lossy) {
+            (old, new) = lines;
+            let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
+            let context = context.trim();
+            let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
+            let header = if context.is_empty() { header.to_owned() } else { format!("{header} {context}") };
+            match file.hunks.len() < super::KEPT {
+                true => file.hunks.push((line.number, line.number, name(&header))),
+                false => items.more += 1,
+            }
+        } else if let Some(file) = &mut file {
+            let changes = [
+                ("new file", "new"),
+                ("deleted file", "deleted"),
+                ("rename to ", "renamed"),
+                ("copy to ", "copied"),
+                ("Binary files ", "binary"),
+                ("GIT binary patch", "binary"),
+            ];
+            if file.hunks.is_empty() {
+                file.change = changes
+                    .iter()
+                    .find_map(|(beginning, change)| lossy.starts_with(beginning).then_some(*change))
+                    .or(file.change);
+            }
+        }
+    })?;
+    finish(file, last, items);
+    Ok(())
+}
+
+/// A file ends where the next one begins, or with its last hunk where other text follows.
+fn finish(file: Option<File>, last: u64, items: &mut Items) {
+    let Some(file) = file else { return };
+    let path = if file.path.is_empty() { "?" } else { &file.path };
+    let change = file.change.map(|change| format!(" ({change})")).unwrap_or_default();
+    let counts = format!("+{} −{}{change}", file.added, file.removed);
+    let room = super::NAME.saturating_sub(counts.chars().count() + 1);
+    let path = super::shortened(path, room);
+    let last = file.hunks.last().map_or(last, |(_, end, _)| *end).max(file.line);
+    items.add((file.line, last), 0, "file", format!("{path} {counts}"));
+    for (line, last, header) in file.hunks {
+        items.add((line, last), 1, "hunk", header);
+    }
+}
+
+/// A path of a header without its prefix and time stamp.
+fn clean(path: &str) -> String {
+    let path = path.split('\t').next().unwrap_or_default().trim().trim_matches('"');
+    path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path).to_owned()
+}
+
+/// How many lines a hunk has of the old and of the new file, and what its header says of where it is.
+pub(super) fn hunk(line: &str) -> Option<((u64, u64), &str)> {
+    let (ranges, context) = line.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let count = |range: &str| match range.split_once(',') {
+        Some((from, count)) => from.parse::<u64>().ok().and(count.parse::<u64>().ok()),
+        None => range.parse::<u64>().ok().map(|_| 1),
+    };
+    Some(((count(old)?, count(new)?), context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{of, of_file};
+
+    #[test]
+    fn a_diff_has_files_with_counts_and_hunks() {
+        let out = of(
+            "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,4 @@ fn main() {\n a\n-b\n+c\n+--- d\n e\n@@ -10 +11 @@\n-x\n+y\ndiff --git a/old b/new\nsimilarity index 100%\nrename from old\nrename to new\ndiff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n--- b\n",
+        );
+        expect_test::expect![[r#"
+            diff
+            1-13 file | src/a.rs +3 −2
+            5-10   hunk | -1,3 +1,4 fn main() {
+            11-13   hunk | -10 +11
+            14-17 file | new +0 −0 (renamed)
+            18-24 file | gone +0 −2 (deleted)
+            22-24   hunk | -1,2 +0,0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_plain_diff_has_no_git_headers() {
+        let out = of_file(
+            "x.py",
+            "--- old/a.c\t2024-01-01\n+++ new/a.c\t2024-01-02\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n--- old/b.c\n+++ new/b.c\n@@ -5,1 +5,1 @@ int f(void)\n-a\n+b\n",
+        );
+        expect_test::expect![[r#"
+            diff
+            1-6 file | new/a.c +1 −1
+            3-6   hunk | -1,2 +1,2
+            7-11 file | new/b.c +1 −1
+            9-11   hunk | -5,1 +5,1 int f(void)
+        "#]]
+        .assert_eq(&out);
+    }
+}

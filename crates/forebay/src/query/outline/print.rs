@@ -1,0 +1,106 @@
+//! An outline as an excerpt: as deep as the budget allows.
+
+use super::{Form, Item, Outline, Outlined};
+use crate::query::{Excerpt, Found, fitted, json};
+use crate::view::grouped;
+use crate::{Budget, Output, Query, Result};
+
+/// The answer to an outline, as much of it as fits.
+pub(in crate::query) fn excerpt(output: &Output, wanted: &Outlined, budget: Budget) -> Result<Excerpt> {
+    let outline = super::outline(output)?;
+    if outline.form == Form::Json {
+        // What is in JSON is its paths.
+        return json::shape_excerpt(output, 0, budget);
+    }
+    let from = wanted.from_line.max(1);
+    let deepest = outline.items.iter().map(|item| item.depth).max().unwrap_or(0);
+    // Where all of it does not fit, the outer things are shown rather than the first ones.
+    let depths = match wanted.depth {
+        Some(depth) => depth..=depth,
+        None => 0..=deepest,
+    };
+    let mut chosen: Option<(u32, Vec<&Item>, usize)> = None;
+    for depth in depths.rev() {
+        let items: Vec<&Item> =
+            outline.items.iter().filter(|item| item.depth <= depth && item.line >= from).collect();
+        let page = Page { output, outline: &outline, depth, deepest, from };
+        let count = fitted(items.len(), budget, |count| page.text(&items, count).0.into_bytes());
+        let all = count == items.len();
+        chosen = Some((depth, items, count));
+        if all {
+            break;
+        }
+    }
+    let (depth, items, count) = chosen.unwrap_or_default();
+    let (text, next) = Page { output, outline: &outline, depth, deepest, from }.text(&items, count);
+    let shown: Vec<Item> = items[..count].iter().map(|item| (*item).clone()).collect();
+    Ok(Excerpt {
+        text: text.into_bytes(),
+        shown: Vec::new(),
+        lines: shown.first().zip(shown.last()).map(|(first, last)| (first.line, last.line)),
+        total_lines: output.lines()?,
+        next,
+        growing: output.is_growing(),
+        found: Found::Outline(Outline { items: shown, ..outline }),
+    })
+}
+
+/// What is the same for every try to print an outline.
+struct Page<'a> {
+    output: &'a Output,
+    outline: &'a Outline,
+    depth: u32,
+    deepest: u32,
+    from: u64,
+}
+
+impl Page<'_> {
+    /// The first `count` of the items as text, and the query that goes on.
+    fn text(&self, items: &[&Item], count: usize) -> (String, Option<Query>) {
+        let Page { output, outline, depth, deepest, from } = self;
+        let handle = output.record().handle.short();
+        let grows = if output.is_growing() { ", still growing" } else { "" };
+        let lines = grouped(output.record().size.lines);
+        let left: usize =
+            outline.items.iter().filter(|item| item.depth > *depth && item.line >= *from).count();
+        let things = match items.len() {
+            0 => "nothing to outline".to_owned(),
+            all if count < all => format!("{count} of {all} things"),
+            1 => "1 thing".to_owned(),
+            all => format!("{all} things"),
+        };
+        let name = outline.form.name();
+        let mut text = format!("[{name}, {lines} lines: {things}{grows} · {handle}]\n");
+        for item in &items[..count] {
+            let lines = match item.line == item.last_line {
+                true => item.line.to_string(),
+                false => format!("{}–{}", item.line, item.last_line),
+            };
+            // A name that begins with what it is need not say it twice.
+            let kind = match item.name.split_whitespace().any(|word| word == item.kind) {
+                true => String::new(),
+                false => format!("{} ", item.kind),
+            };
+            let indent = "  ".repeat(item.depth as usize);
+            text.push_str(&format!("{indent}{lines} {kind}{}\n", item.name));
+        }
+        if let Some(note) = &outline.note {
+            text.push_str(&format!("[{note}]\n"));
+        }
+        let next = match (items.get(count), left) {
+            (Some(item), _) => Some((item.line, *depth)),
+            (None, 0) => None,
+            (None, _) => Some((*from, depth + 1)),
+        };
+        let next = next.map(|(from_line, depth)| {
+            let depth = if depth < *deepest || left > 0 { Some(depth) } else { None };
+            Query::Outline(Outlined { from_line, depth })
+        });
+        if let Some(next) = &next {
+            let label =
+                if items.len() > count { "next".to_owned() } else { format!("{left} more inside these") };
+            text.push_str(&format!("[{label}: {}]\n", output.call(next)));
+        }
+        (text, next)
+    }
+}

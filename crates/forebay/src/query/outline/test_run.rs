@@ -1,0 +1,321 @@
+//! What test runners print: their suites, the tests that failed, and how it ended.
+
+use super::lines::{Source, without_colours};
+use super::{Items, compiled, name};
+use crate::Result;
+use regex::bytes::{Regex, RegexSet};
+use std::sync::LazyLock;
+
+/// What a line of a test run says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A part of the run begins.
+    Suite,
+    /// A test failed, and the lines after this one tell how.
+    Failure,
+    /// A test failed; the line is all there is.
+    Failed,
+    /// How it ended.
+    Summary,
+}
+
+/// Lines of pytest, cargo, go, jest, vitest, mocha, JUnit under Maven and Gradle, RSpec, CTest, TAP and unittest.
+const PATTERNS: &[(Event, &str)] = &[
+    (
+        Event::Summary,
+        r"^=+ .*\b\d+ (?:passed|failed|errors?|skipped|deselected|warnings?|xfailed)\b.* in \d.*=+$",
+    ),
+    (Event::Summary, r"^=* ?tests finished: \d+ passed"),
+    (Event::Summary, r"^(?:\d+ (?:passed|failed|error|skipped|warnings?)s?,? ?)+ in [\d.]+ ?s"),
+    (
+        Event::Suite,
+        r"^=+ (?:test session starts|FAILURES|ERRORS|warnings summary|short test summary info|slowest .*|PASSES|test process starts) =+$",
+    ),
+    (Event::Failure, r"^_{3,} (?:ERROR (?:at|collecting) )?\S.*? _{3,}$"),
+    (Event::Failed, r"^(?:FAILED|ERROR) \S+\.py(?:::|$| - )"),
+    (Event::Failed, r"^\S+::\S+ (?:FAILED|ERROR)\b"),
+    (Event::Summary, r"^test result: (?:ok|FAILED)\."),
+    (Event::Failed, r"^test \S+.* \.\.\. FAILED"),
+    (Event::Failure, r"^-{4} .+ std(?:out|err) -{4}$"),
+    (Event::Suite, r"^\s*(?:Running (?:unittests )?\S+\.rs \(|Doc-tests \w)"),
+    (Event::Suite, r"^\s*(?:Nextest run|Starting \d+ tests? across)\b"),
+    (Event::Failed, r"^\s*FAIL \[ *[\d.]+s\] \S+"),
+    (Event::Failure, r"^\s*--- FAIL: \S+ \([\d.]+s\)"),
+    (Event::Suite, r"^(?:FAIL|ok {2}|---)\s*\t\S+\t(?:[\d.]+s|\(cached\)|\[.*\])"),
+    (Event::Suite, r"^\s?(?:PASS|FAIL) {1,2}[\w@./\\\[\](){} -]+\.\w+(?: \([\d.]+ ?m?s\))?$"),
+    (Event::Failure, r"^\s*(?-u:\xe2\x97\x8f) .+ (?-u:\xe2\x80\xba) "),
+    (Event::Failure, r"^\s*(?-u:\xe2\x97\x8f) Test suite failed to run"),
+    (Event::Failure, r"^\s*FAIL\s+\S+ > .+"),
+    (Event::Failed, r"^\s+(?-u:\xc3\x97|\xe2\x9c\x95|\xe2\x9c\x97|\xe2\x9c\x96) .+"),
+    (Event::Summary, r"^\s*(?:Tests|Test Suites|Test Files|Snapshots):?\s+(?:\d+ \w+(?:,? \|? ?)?)+"),
+    (Event::Summary, r"^\s+\d+ (?:passing|failing|pending)\b"),
+    (Event::Failure, r"^ {2,4}\d{1,4}\) \S.*"),
+    (Event::Suite, r"^(?:\[INFO\] )?Running (?:[a-z_][\w$]*\.)+[A-Z][\w$]*$"),
+    (Event::Failed, r"^(?:\[ERROR\] )?Tests run: \d+.*<<< (?:FAILURE|ERROR)!"),
+    (Event::Failure, r"^(?:\[ERROR\] )?\S+\(?.*\)?\s+Time elapsed: .*<<< (?:FAILURE|ERROR)!"),
+    (Event::Summary, r"^(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+(?:, Skipped: \d+)?$"),
+    (Event::Failure, r"^\S+(?: > .+)+ FAILED$"),
+    (Event::Summary, r"^\d+ tests? completed(?:, \d+ (?:failed|skipped))*$"),
+    (Event::Suite, r"^(?:Failures|Failed examples|Pending:.*):$"),
+    (Event::Failed, r"^rspec \./\S+:\d+ # "),
+    (Event::Summary, r"^\d+ examples?, \d+ failures?"),
+    (Event::Summary, r"^\d+ (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors"),
+    (Event::Failed, r"^\s*\d+/\d+ Test +#\d+: .*\*\*\*"),
+    (Event::Summary, r"^\d+% tests passed, \d+ tests? failed out of \d+"),
+    (Event::Failure, r"^\s*not ok \d+\b"),
+    (Event::Suite, r"^\s*# Subtest: "),
+    (Event::Summary, r"^# (?:tests|pass|fail) +\d+$"),
+    (Event::Failure, r"^(?:FAIL|ERROR): \w+ \([\w.]+\)"),
+    (Event::Failed, r"^\w+ \([\w.]+\).* \.\.\. (?:FAIL|ERROR)$"),
+    (Event::Summary, r"^Ran \d+ tests? in [\d.]+s"),
+    (Event::Summary, r"^FAILED \((?:failures|errors|skipped|expected failures|unexpected successes)="),
+    (Event::Suite, r"^\[-{10}\] \d+ tests? from \S+(?:, where .*)?$"),
+    (Event::Failed, r"^\[  FAILED  \] \S+"),
+    (Event::Summary, r"^\[==========\] \d+ tests? from .* ran\."),
+    (Event::Summary, r"^(?:OK|FAILURES!|Tests:) ?\(?\d+ tests?, \d+ assertions?"),
+];
+
+#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
+static SET: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSet::new(PATTERNS.iter().map(|(_, pattern)| pattern)).expect("patterns of this file")
+});
+
+/// What every pattern needs, so that most lines are passed over at scan speed.
+static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(?-u:[=_-]{3}|FAIL|ERROR|PASS|OK|ok {2}|test |Ran \d|\d|\s|#|\[|not ok|rspec|Running|Tests|Test |Snapshots|Failures:|Failed examples:|Pending|Doc-tests|Nextest|tests finished)|(?-u:FAILED|FAIL|ERROR|FAILURE!)\b",
+    )
+});
+
+/// What a line says, without colours and time stamps; `None` for most.
+pub(super) fn event(line: &[u8]) -> Option<Event> {
+    if line.len() > 400 || !CANDIDATE.is_match(line) {
+        return None;
+    }
+    SET.matches(line).iter().next().map(|index| PATTERNS[index].0)
+}
+
+/// What tells a test run from other texts: how it ended, or that it began.
+pub(super) fn is_telling(line: &[u8]) -> bool {
+    match event(line) {
+        Some(Event::Summary) => true,
+        // pytest says when it begins, go says which packages it is done with.
+        Some(Event::Suite) => memchr::memmem::find(line, b" starts ===").is_some() || line.contains(&b'\t'),
+        _ => line.starts_with(b"--- PASS: ") || line.starts_with(b"--- FAIL: "),
+    }
+}
+
+/// How a line is called: without the rules around it.
+pub(super) fn called(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    let bare = text.trim_matches(['=', '_', '-', ' ']);
+    name(if bare.is_empty() { text } else { bare })
+}
+
+/// The kind of item for an event, and whether it goes on after its line.
+pub(super) fn item(event: Event) -> (&'static str, bool) {
+    match event {
+        Event::Suite => ("suite", true),
+        Event::Failure => ("failure", true),
+        Event::Failed => ("failure", false),
+        Event::Summary => ("summary", false),
+    }
+}
+
+/// Failures lie in the suite before them.
+pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+    let mut buffer = Vec::new();
+    let mut in_suite = false;
+    // What tests printed that passed has the same rules around it as what failed.
+    let mut passed = false;
+    source.for_each(|line| {
+        let text = without_colours(line.text, &mut buffer);
+        let Some(event) = event(text) else { return };
+        let (kind, goes_on) = item(event);
+        if event == Event::Suite {
+            in_suite = true;
+            passed = memchr::memmem::find(text, b"= PASSES =").is_some();
+        }
+        if passed && event == Event::Failure {
+            return;
+        }
+        let depth = u32::from(in_suite && matches!(event, Event::Failure | Event::Failed));
+        let last = if goes_on { super::OPEN } else { line.number };
+        items.add((line.number, last), depth, kind, called(text));
+        if event == Event::Summary {
+            (in_suite, passed) = (false, false);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+
+    #[test]
+    fn a_run_of_pytest_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "===== test session starts =====\nplatform linux\ncollected 3 items\n\ntests/test_a.py .F\n\n===== FAILURES =====\n_____ test_two _____\n\n    def test_two():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntests/test_a.py:5: AssertionError\n===== short test summary info =====\nFAILED tests/test_a.py::test_two - assert 1 == 2\n===== 1 failed, 2 passed in 0.12s =====\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            1-6 suite | test session starts
+            7-14 suite | FAILURES
+            8-14   failure | test_two
+            15-16 suite | short test summary info
+            16-16   failure | FAILED tests/test_a.py::test_two - assert 1 == 2
+            17-17 summary | 1 failed, 2 passed in 0.12s
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_cargo_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "   Compiling a v0.1.0\n     Running unittests src/lib.rs (target/debug/deps/a-1)\n\nrunning 2 tests\ntest a ... ok\ntest b::c ... FAILED\n\nfailures:\n\n---- b::c stdout ----\nthread 'b::c' panicked at src/lib.rs:5:9:\nassertion failed\n\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n\n   Doc-tests a\n\ntest result: ok. 0 passed; 0 failed\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            2-14 suite | Running unittests src/lib.rs (target/debug/deps/a-1)
+            6-6   failure | test b::c ... FAILED
+            10-14   failure | b::c stdout
+            15-15 summary | test result: FAILED. 1 passed; 1 failed; 0 ignored
+            17-18 suite | Doc-tests a
+            19-19 summary | test result: ok. 0 passed; 0 failed
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_go_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n    b_test.go:9: no\n--- FAIL: TestB (0.01s)\nFAIL\nFAIL\texample.org/a\t0.012s\nok  \texample.org/b\t0.100s\n--- FAIL: TestC (0.00s)\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            5-6 failure | FAIL: TestB (0.01s)
+            7-7 suite | FAIL example.org/a 0.012s
+            8-9 suite | ok example.org/b 0.100s
+            9-9   failure | FAIL: TestC (0.00s)
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_jest_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "PASS src/a.test.js\nFAIL src/b.test.js\n  ● adds › twice\n\n    expect(received).toBe(expected)\n\n      at Object.<anonymous> (src/b.test.js:3:5)\n\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 failed, 3 passed, 4 total\nTime:        1.2 s\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            1-1 suite | PASS src/a.test.js
+            2-8 suite | FAIL src/b.test.js
+            3-8   failure | ● adds › twice
+            9-9 summary | Test Suites: 1 failed, 1 passed, 2 total
+            10-10 summary | Tests: 1 failed, 3 passed, 4 total
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_mocha_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "  Store\n    ✓ gets\n    1) puts\n\n  1 passing (8ms)\n  1 failing\n\n  1) Store\n       puts:\n     AssertionError: no\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            3-4 failure | 1) puts
+            5-5 summary | 1 passing (8ms)
+            6-6 summary | 1 failing
+            8-10 failure | 1) Store
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_maven_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "[INFO] Running org.example.ATest\n[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! -- in org.example.ATest\n[ERROR] org.example.ATest.two  Time elapsed: 0.01 s  <<< FAILURE!\njava.lang.AssertionError\n\tat org.example.ATest.two(ATest.java:9)\n\tat x\n\tat y\n\tat z\n\tat w\n\tat v\nResults:\nTests run: 2, Failures: 1, Errors: 0, Skipped: 0\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            1-11 suite | [INFO] Running org.example.ATest
+            2-2   failure | [ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! -- in org.example.ATest
+            3-11   failure | [ERROR] org.example.ATest.two Time elapsed: 0.01 s <<< FAILURE!
+            12-12 summary | Tests run: 2, Failures: 1, Errors: 0, Skipped: 0
+        "#]].assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_gradle_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "> Task :test\n\norg.example.ATest > two FAILED\n    java.lang.AssertionError at ATest.java:9\n\n2 tests completed, 1 failed\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            3-5 failure | org.example.ATest > two FAILED
+            6-6 summary | 2 tests completed, 1 failed
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_rspec_has_its_failures_and_how_it_ended() {
+        let out = of(
+            ".F\n\nFailures:\n\n  1) Store puts\n     Failure/Error: expect(1).to eq(2)\n\nFinished in 0.1 seconds\n2 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/store_spec.rb:5 # Store puts\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            3-8 suite | Failures:
+            5-8   failure | 1) Store puts
+            9-9 summary | 2 examples, 1 failure
+            11-13 suite | Failed examples:
+            13-13   failure | rspec ./spec/store_spec.rb:5 # Store puts
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_ctest_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "Test project /build\n    Start 1: a\n1/2 Test #1: a ................   Passed    0.01 sec\n    Start 2: b\n2/2 Test #2: b ................***Failed    0.01 sec\n\n50% tests passed, 1 tests failed out of 2\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            5-5 failure | 2/2 Test #2: b ................***Failed 0.01 sec
+            7-7 summary | 50% tests passed, 1 tests failed out of 2
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_tap_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "TAP version 13\n1..2\nok 1 - a\nnot ok 2 - b\n  ---\n  at: x\n  ---\n# tests 2\n# pass 1\n# fail 1\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            4-7 failure | not ok 2 - b
+            8-8 summary | # tests 2
+            9-9 summary | # pass 1
+            10-10 summary | # fail 1
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_run_of_unittest_has_its_failures_and_how_it_ended() {
+        let out = of(
+            "test_a (tests.A) ... ok\ntest_b (tests.A) ... FAIL\n\n======================================================================\nFAIL: test_b (tests.A)\n----------------------------------------------------------------------\nTraceback (most recent call last):\nAssertionError\n\n----------------------------------------------------------------------\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n",
+        );
+        expect_test::expect![[r#"
+            test run
+            2-2 failure | test_b (tests.A) ... FAIL
+            5-10 failure | FAIL: test_b (tests.A)
+            11-11 summary | Ran 2 tests in 0.001s
+            13-13 summary | FAILED (failures=1)
+        "#]]
+        .assert_eq(&out);
+    }
+}

@@ -1,0 +1,83 @@
+//! The headings of plain text: numbered, in capitals, or called articles and chapters.
+
+use super::lines::Source;
+use super::{Items, compiled, name};
+use crate::Result;
+use regex::bytes::Regex;
+use std::sync::LazyLock;
+
+static NUMBERED: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^\s{0,12}((?:\d{1,3}\.)*\d{1,3})(?:\.|\))?\s{1,8}\p{Lu}[^.;!?]{1,90}\.?$"));
+
+static CALLED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^\s*(?:(?i-u:chapter|part|article|appendix|exhibit|schedule|annex)|(?i-u:section)) (?:\d[\d.]*|[IVXLC]+|[A-Z])\b",
+    )
+});
+
+/// A heading stands after an empty line, so that an item of a list seldom is one.
+pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+    let mut after_empty = true;
+    source.for_each(|line| {
+        let text = line.text.trim_ascii();
+        if text.is_empty() {
+            after_empty = true;
+            return;
+        }
+        if std::mem::replace(&mut after_empty, false)
+            && let Some(depth) = heading(line.text)
+        {
+            items.open(line.number, depth, "heading", title(&line.lossy()));
+        }
+    })
+}
+
+fn heading(line: &[u8]) -> Option<u32> {
+    if let Some(found) = CALLED.find(line) {
+        let deep = found.as_bytes().trim_ascii_start().to_ascii_lowercase().starts_with(b"section");
+        return Some(u32::from(deep));
+    }
+    if let Some(found) = NUMBERED.captures(line) {
+        return Some(memchr::memchr_iter(b'.', &found[1]).count() as u32);
+    }
+    let text = std::str::from_utf8(line.trim_ascii()).ok()?;
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let capitals = text.chars().filter(|c| c.is_uppercase()).count();
+    (letters >= 4 && capitals == letters && text.chars().count() <= 90).then_some(0)
+}
+
+/// The heading up to the end of its sentence: in contracts the text goes on in the same line.
+fn title(line: &str) -> String {
+    let line = line.trim();
+    let end = line
+        .match_indices(". ")
+        .map(|(at, _)| at)
+        .find(|&at| at >= 12 && line[..at].chars().next_back().is_some_and(char::is_alphabetic));
+    name(end.map_or(line, |end| &line[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+
+    #[test]
+    fn plain_text_has_numbered_headings_and_such_in_capitals() {
+        let out = of(
+            "SERVICE AGREEMENT\n\nThis is made by the parties below.\n\nARTICLE I Terms\n\nSection 1.1 Definitions. As used in this agreement, words mean things.\n\n1. Scope\n\nWords.\n\n1.1 Inner scope\n\nMore words, and a list:\n1. first thing\n2. Second thing\n",
+        );
+        expect_test::expect![[r#"
+            text
+            1-4 heading | SERVICE AGREEMENT
+            5-8 heading | ARTICLE I Terms
+            7-8   heading | Section 1.1 Definitions
+            9-17 heading | 1. Scope
+            13-17   heading | 1.1 Inner scope
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn prose_has_no_items() {
+        assert_eq!(of("It was a dark night.\n\nThe rain fell; nobody was there.\n"), "text\n");
+    }
+}
