@@ -22,7 +22,10 @@ use crate::view::grouped;
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use question::Question;
 use serde::Serialize;
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 /// A part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +45,9 @@ pub struct Passage {
 
 /// A page or a document up to this size is read as what it says; a larger one as its lines.
 const READ_WHOLE: u64 = 32 * 1024 * 1024;
+
+/// So many units may be too large for what is left of the budget before it counts as used.
+const MISFITS: usize = 100;
 
 /// A unit that may be shown.
 #[derive(Clone, Debug)]
@@ -93,19 +99,24 @@ fn choose(
     let mut excerpt = print(output, &chosen, &path)?;
     // What labels cost is known only when they are printed: what is then left over is used for more.
     for _ in 0..4 {
+        let chosen_before: HashSet<u64> = order.iter().copied().collect();
         let mut left = budget.tokens.saturating_sub(tokens::count_bytes(&excerpt.text));
         let before = excerpt.text.len();
-        for unit in units {
-            if left < 8 {
+        let mut misfits = 0;
+        for unit in units.iter().filter(|unit| !chosen_before.contains(&unit.index)) {
+            if left < 8 || misfits > MISFITS {
                 break;
             }
             let joins =
                 chosen.contains_key(&(unit.index + 1)) || chosen.contains_key(&unit.index.wrapping_sub(1));
             let cost = tokens::count(&unit.text) + if joins { 0 } else { 6 };
-            if cost <= left && !chosen.contains_key(&unit.index) {
-                left -= cost;
-                chosen.insert(unit.index, unit);
-                order.push(unit.index);
+            match cost <= left {
+                true => {
+                    left -= cost;
+                    chosen.insert(unit.index, unit);
+                    order.push(unit.index);
+                }
+                false => misfits += 1,
             }
         }
         excerpt = print(output, &chosen, &path)?;

@@ -201,8 +201,11 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
     let mut lines: HashMap<u64, i32> = HashMap::new();
     for (seen, worth) in best {
         let from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
-        let bytes = output.read(from..(seen.range().end + REACH).min(output.len()))?;
-        let all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
+        let to = (seen.range().end + REACH).min(output.len());
+        let bytes = output.read(from..to)?;
+        let mut all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
+        // The last one goes on behind what was read.
+        all.pop_if(|last| to < output.len() && from + last.start as u64 != seen.start);
         let mut worth = *worth;
         let Some(own) = all.iter().position(|unit| from + unit.start as u64 == seen.start) else {
             // Parts of a giant line are cut otherwise from here: then the unit stands alone.

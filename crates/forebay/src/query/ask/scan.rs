@@ -83,6 +83,12 @@ impl Scanned {
     }
 }
 
+/// The terms that so many units have that they tell nothing by themselves.
+fn common(having: &[u64], units: u64) -> u64 {
+    let is_common = |(_, having): &(usize, &u64)| units > 20_000 && **having * 4 > units;
+    having.iter().enumerate().filter(is_common).fold(0, |mask, (term, _)| mask | 1 << term)
+}
+
 /// The bits that are set.
 pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -188,9 +194,10 @@ impl<'a> Scanner<'a> {
             said: 0,
         };
         let nothing = open;
+        let common = common(&scanned.having, index);
         let mut close = |unit: &Range<usize>, index: u64, open: &Seen, having: &mut Vec<u64>| {
-            if open.terms != 0 || open.trouble != 0.0 {
-                bits(open.terms).for_each(|term| having[term] += 1);
+            bits(open.terms).for_each(|term| having[term] += 1);
+            if open.terms & !common != 0 || open.trouble != 0.0 {
                 let start = base + unit.start as u64;
                 let trouble = match open.trouble > 0.0 && !open.ends {
                     true => open.trouble * trouble::standing(&block[unit.clone()]),
