@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show, tail,
-    verify,
+    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show,
+    tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ Examples:
   curl -s URL | forebay put --tool fetch keep an output made elsewhere
   forebay grep HANDLE 'error|panic' -C 3 search the whole of it
   forebay read HANDLE --lines 400:460    read any part of it
+  forebay ask HANDLE 'why did it fail?'  the passages that answer a question
   forebay ls                             what is kept
 
 A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
@@ -60,6 +61,9 @@ pub(crate) struct Shown {
     /// The view that a large output gets
     #[arg(long, value_enum, value_name = "PRESET")]
     pub(crate) preset: Option<Preset>,
+    /// How the calls in a view are written: for a shell, or for the query tools
+    #[arg(long, value_enum, value_name = "FORM", default_value = "shell")]
+    pub(crate) calls: Calls,
     /// More bytes than this do not fit; selects the preset `handle` if none is named
     #[arg(long, value_name = "N")]
     pub(crate) tool_response_max_bytes: Option<u64>,
@@ -78,6 +82,15 @@ pub(crate) enum Preset {
     Materialize,
     /// The beginning, and calls that get the rest
     Recovery,
+}
+
+/// How the calls in a view are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Calls {
+    /// As commands
+    Shell,
+    /// As calls of the tools that `forebay tools` lists
+    Tools,
 }
 
 /// Who called what, for the commands that take an output in.
@@ -122,6 +135,10 @@ pub(crate) enum Command {
     Ask(ask::Args),
     /// Search all outputs of a session for words
     Search(search::Args),
+    /// Print the query tools in the form that an agent's model takes
+    Tools(tools::Args),
+    /// Answer a model's calls of the query tools
+    Call(call::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     /// List the outputs of a session

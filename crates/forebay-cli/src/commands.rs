@@ -1,6 +1,7 @@
 //! The commands, a file each, and what they share: the store, the session and the settings.
 
 pub(crate) mod ask;
+pub(crate) mod call;
 pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod grep;
@@ -16,9 +17,10 @@ pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod tail;
+pub(crate) mod tools;
 pub(crate) mod verify;
 
-use crate::args::{CallArgs, Cli, Command, Common};
+use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE};
 use crate::print;
 use crate::settings::Layers;
@@ -62,7 +64,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Some(problem) = problem {
         return Err(problem);
     }
-    let context = Context::new(layers, &cli.common)?;
+    let calls = shown.map_or(Calls::Shell, |shown| shown.calls);
+    let context = Context::new(layers, &cli.common, calls)?;
     match cli.command {
         Command::Run(args) => run::run(args, &context),
         Command::Put(args) => put::run(args, &context),
@@ -75,6 +78,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Outline(args) => outline::run(&args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Search(args) => search::run(&args, &context),
+        Command::Tools(args) => tools::run(&args, &context),
+        Command::Call(args) => call::run(args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -84,8 +89,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 }
 
 impl Context {
-    fn new(layers: Layers, common: &Common) -> Result<Context, CliError> {
-        let surface = Surface::Shell { flags: layers.root_flags() };
+    fn new(layers: Layers, common: &Common, calls: Calls) -> Result<Context, CliError> {
+        let surface = match calls {
+            Calls::Shell => Surface::Shell { flags: layers.root_flags() },
+            Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
+        };
         let mut settings = layers.settings;
         if common.budget.is_some() {
             // What is typed for this call is stronger than what is set for single tools.

@@ -98,8 +98,14 @@ impl Forebay {
         let mut tried = 0;
         for (at, _) in text.match_indices("forebay ") {
             let rest = &text[at..];
-            let command = rest.split([']', '\n', '·']).next().unwrap().trim();
-            let known = ["read", "tail", "grep", "head"]
+            // A command ends where its bracket does; what is in quotes may be anything.
+            let mut quoted = false;
+            let ends = |c: char| {
+                quoted ^= c == '\'';
+                !quoted && matches!(c, ']' | '\n' | '·')
+            };
+            let command = rest.split(ends).next().unwrap().trim();
+            let known = ["read", "tail", "grep", "head", "json", "outline", "ask"]
                 .iter()
                 .any(|name| rest.starts_with(&format!("forebay {name} ")));
             if !known {

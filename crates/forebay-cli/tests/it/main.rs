@@ -6,6 +6,7 @@ mod excerpts;
 mod failures;
 mod forebay;
 mod presets;
+mod queries;
 mod real_outputs;
 mod run;
 mod settings;

@@ -229,3 +229,204 @@ fn visible(bytes: &[u8]) -> String {
     }
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::excerpt;
+    use crate::store::memory::output_of;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    const SMALL: Budget = Budget { tokens: 120, bytes: 2_000, lines: None };
+
+    fn answer(text: &[u8], question: &str, budget: Budget) -> Excerpt {
+        let excerpt = excerpt(&output_of(text), &Query::Ask(question.into()), budget).unwrap();
+        assert!(budget.holds(&excerpt.text), "{}", String::from_utf8_lossy(&excerpt.text));
+        excerpt
+    }
+
+    fn check(text: &str, question: &str, expected: Expect) {
+        expected.assert_eq(&String::from_utf8_lossy(&answer(text.as_bytes(), question, SMALL).text));
+    }
+
+    fn noise(from: u64, to: u64) -> String {
+        (from..to).map(|line| format!("compiling unit number {line} of the project\n")).collect()
+    }
+
+    #[test]
+    fn a_question_that_names_only_trouble_finds_the_cause_with_what_belongs_to_it() {
+        let text = noise(0, 400)
+            + "thread 'main' panicked at src/store.rs:12:5:\nassertion failed: left == right\n    at store::open\n    at main\n"
+            + &noise(400, 700)
+            + "0 errors in the documentation\nerror_handling_test ... ok\n"
+            + &noise(700, 800);
+        let found = answer(text.as_bytes(), "Why did the build fail?", SMALL);
+        let shown = String::from_utf8(found.text).unwrap();
+        let cause = "[401–404]\nthread 'main' panicked at src/store.rs:12:5:\nassertion failed: left == right\n    at store::open\n    at main\n";
+        assert!(shown.contains(cause), "{shown}");
+        assert!(!shown.contains("0 errors"), "{shown}");
+    }
+
+    #[test]
+    fn what_the_question_names_is_found_with_what_went_wrong_after_it() {
+        let mut text = String::new();
+        for test in ["alpha", "beta", "gamma"] {
+            text += &noise(0, 60);
+            text += &format!(
+                "FAIL: test_{test} (suite.Case)\nTraceback (most recent call last):\n  File \"t.py\", line 3\nAssertionError: {test} is not 1\n\n"
+            );
+        }
+        check(
+            &text,
+            "Why does test_beta (suite.Case) fail?",
+            expect![[r#"
+                [3 passages · 195 lines · s/id1234]
+                [61] FAIL: test_alpha (suite.Case)
+                [126–132]
+                FAIL: test_beta (suite.Case)
+                Traceback (most recent call last):
+                  File "t.py", line 3
+                AssertionError: beta is not 1
+
+                compiling unit number 0 of the project
+                compiling unit number 1 of the project
+                [191–193]
+                FAIL: test_gamma (suite.Case)
+                Traceback (most recent call last):
+                  File "t.py", line 3
+            "#]],
+        );
+    }
+
+    #[test]
+    fn rare_words_tell_more_than_common_ones_and_forms_of_a_word_are_one() {
+        let text = noise(0, 300) + "the migrations were adapted for parties\n" + &noise(300, 600);
+        let found = answer(
+            text.as_bytes(),
+            "Which unit of the project has a migration adaptation for the party?",
+            SMALL,
+        );
+        assert!(String::from_utf8(found.text).unwrap().contains("the migrations were adapted for parties\n"));
+    }
+
+    #[test]
+    fn members_of_json_are_found_by_their_path_and_by_what_stands_beside_them() {
+        let versions: Vec<String> = (0..300)
+            .map(|n| {
+                format!(r#""1.{n}.0":{{"name":"axios","dist":{{"shasum":"{:08x}","size":{n}}}}}"#, n * 7_919)
+            })
+            .collect();
+        let text = format!(r#"{{"versions":{{{}}}}}"#, versions.join(","));
+        let found = answer(text.as_bytes(), "What is the shasum of axios 1.123.0?", SMALL);
+        let shown = String::from_utf8(found.text).unwrap();
+        assert!(shown.contains("[.versions[\"1.123.0\"].dist]\n\"shasum\":\"000edcd5\""), "{shown}");
+        let Found::Passages(passages) = found.found else { panic!() };
+        let passage = passages.iter().find(|passage| passage.text.contains("000edcd5")).unwrap();
+        assert!(
+            text[passage.bytes.start as usize..passage.bytes.end as usize]
+                .contains("\"shasum\":\"000edcd5\"")
+        );
+    }
+
+    #[test]
+    fn of_a_page_only_what_a_browser_shows_is_looked_at() {
+        let menu: String = (0..200).map(|n| format!("<li><a href='/x{n}'>Item {n}</a></li>")).collect();
+        let text = format!(
+            "<!DOCTYPE html><html><head><title>The tide &amp; the moon</title><script>var tide = 'moon';</script></head>\
+             <body><ul>{menu}</ul><h2>Why tides rise</h2><p>The sea is drawn to the moon, and so the water <b>rises</b> twice \
+             a day on most of the coasts of the world.</p><h2>Fish</h2><p>Many fish follow the water and feed where it has \
+             been, which birds and people know well.</p></body></html>"
+        );
+        check(
+            &text,
+            "What does the page say under \"Fish\"?",
+            expect![[r#"
+                [1 passage · 1 lines · s/id1234]
+                [1 @7328]
+                The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
+                Fish
+                Many fish follow the water and feed where it has been, which birds and people know well.
+            "#]],
+        );
+        check(
+            &text,
+            "What does the article \"The tide & the moon\" report?",
+            expect![[r#"
+                [3 passages · 1 lines · s/id1234]
+                [1] The tide & the moon
+                [1 @7328] The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
+                [1 @7455] Many fish follow the water and feed where it has been, which birds and people know well.
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_giant_line_is_answered_from_in_parts_with_where_they_are() {
+        let text = format!(
+            "{}The capital of Ruritania is Strelsau. {}",
+            "Some words stand here. ".repeat(4_000),
+            "More words stand there. ".repeat(4_000)
+        );
+        let found = answer(text.as_bytes(), "What is the capital of Ruritania?", SMALL);
+        let Found::Passages(passages) = found.found else { panic!() };
+        let best = passages.iter().find(|passage| passage.text.contains("Strelsau")).unwrap();
+        assert_eq!(&text[best.bytes.start as usize..best.bytes.end as usize], best.text);
+        assert!(String::from_utf8(found.text).unwrap().contains(&format!("[1 @{}] ", best.bytes.start)));
+    }
+
+    #[test]
+    fn what_is_found_the_terminal_would_show() {
+        let text = noise(0, 300) + "10%\r50%\r\u{1b}[31merror\u{1b}[0m: no space left\r\n" + &noise(300, 600);
+        let shown = String::from_utf8(answer(text.as_bytes(), "what went wrong?", SMALL).text).unwrap();
+        assert!(shown.contains("error: no space left\n") && !shown.contains('\u{1b}'), "{shown}");
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_nothing() {
+        let none = expect![[r#"
+            [nothing answers that · 1 lines · s/id1234]
+        "#]];
+        none.assert_eq(&String::from_utf8_lossy(&answer(b"some words\n", "Where is Ruritania?", SMALL).text));
+        for question in ["", " \n"] {
+            assert!(excerpt(&output_of(b"x"), &Query::Ask(question.into()), SMALL).is_err());
+        }
+        for (text, question) in [
+            (&b""[..], "why?"),
+            (b"\n\n\n", "why?"),
+            (&[0; 900], "why?"),
+            (b"x", "???"),
+            (b"{}", "what?"),
+            (b"<html>", "what?"),
+        ] {
+            answer(text, question, SMALL);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn any_answer_is_within_its_budget_and_shows_what_is_there(
+            start in prop_oneof![Just(""), Just("<!doctype html>"), Just("["), Just("{\"a\":"), Just("diff --git a/x b/x\n@@ -1 +1 @@\n")],
+            parts in proptest::collection::vec(prop_oneof![
+                Just(b"plain words here\n".to_vec()), Just(b"error: it broke\n".to_vec()), Just(b"    at deep place\n".to_vec()),
+                Just(vec![b'x'; 3_000]), Just("漢字🎉 ".repeat(50).into_bytes()), Just(b"\n\n".to_vec()), Just(b"50%\r".to_vec()),
+                Just(b"<p>some <b>text</b>&amp;&#99;</p>".to_vec()), Just(b"{\"key\": [1, \"words\"]},".to_vec()),
+                Just(b"exit code 1\n".to_vec()), proptest::collection::vec(any::<u8>(), 0..60),
+            ], 0..60),
+            question in prop_oneof![Just("why did it fail?"), Just("what does key say of words?"), Just("error at \"deep place\" 漢字"), Just("summary of the page")],
+            tokens in 64u64..500,
+        ) {
+            let bytes = [start.as_bytes().to_vec(), parts.concat()].concat();
+            let budget = Budget { tokens, bytes: tokens * 8, lines: None };
+            let first = answer(&bytes, question, budget);
+            prop_assert_eq!(&first.text, &answer(&bytes, question, budget).text, "the same question has the same answer");
+            let mut at = 0;
+            for range in &first.shown {
+                prop_assert!(range.start >= at && range.end > range.start && range.end <= bytes.len() as u64);
+                at = range.start;
+            }
+        }
+    }
+}

@@ -259,7 +259,7 @@ fn print(
         1 => "1 match".to_owned(),
         many => format!("{} matches", grouped(many)),
     };
-    let first = if (shown.len() as u64) < found.total {
+    let first = if query.max > 0 && (shown.len() as u64) < found.total {
         format!(", the first {} shown", shown.len())
     } else {
         String::new()
@@ -472,6 +472,112 @@ mod tests {
         assert_eq!(matches(b"a\nb", Grep::new("x*")).total, 2);
     }
 
+    #[test]
+    fn a_pattern_may_be_taken_letter_by_letter() {
+        let grep = |fixed| Grep { fixed, ..Grep::new("a[0].b") };
+        assert_eq!(matches(b"a[0].b\na0xb\n", grep(true)).shown[0].line, 1);
+        assert_eq!(matches(b"a[0].b\na0xb\n", grep(false)).shown[0].line, 2);
+    }
+
+    #[test]
+    fn a_match_may_go_over_lines() {
+        let text = "error: one\n   at a\n   at b\nfine\nerror: two\n   at c\n";
+        check(
+            text,
+            Grep { multiline: true, ..Grep::new(r"error: .*\n +at") },
+            expect![[r#"
+                [2 matches in 6 lines · s/id1234]
+                1:error: one
+                2:   at a
+                5:error: two
+                6:   at c
+            "#]],
+        );
+        check(
+            text,
+            Grep { multiline: true, context: 1, max: 1, ..Grep::new(r"one\n") },
+            expect![[r#"
+                [1 match in 6 lines · s/id1234]
+                1:error: one
+                2-   at a
+            "#]],
+        );
+    }
+
+    #[test]
+    fn only_what_matches_may_be_shown_and_only_what_does_not() {
+        let text = "a1 b22\nnothing\nc333\n";
+        check(
+            text,
+            Grep { wanted: Wanted::Matches, ..Grep::new(r"[a-z]\d+") },
+            expect![[r#"
+                [3 matches in 3 lines · s/id1234]
+                1:a1
+                1:b22
+                3:c333
+            "#]],
+        );
+        check(
+            text,
+            Grep { wanted: Wanted::OtherLines, context: 1, ..Grep::new(r"\d") },
+            expect![[r#"
+                [1 line without a match in 3 lines · s/id1234]
+                1-a1 b22
+                2:nothing
+                3-c333
+            "#]],
+        );
+        check(
+            text,
+            Grep { max: 0, ..Grep::new(r"\d") },
+            expect![[r#"
+                [2 matches in 3 lines, the first 0 shown · s/id1234]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_giant_line_without_a_match_is_one_line_that_does_not_match() {
+        let text = format!("x\n{}\ny needle\n{}needle\n", "a".repeat(3 * BLOCK), "b".repeat(2 * BLOCK));
+        let found = matches(text.as_bytes(), Grep { wanted: Wanted::OtherLines, ..Grep::new("needle") });
+        assert_eq!(
+            (found.total, found.shown.iter().map(|found| found.line).collect::<Vec<_>>()),
+            (2, vec![1, 2])
+        );
+    }
+
+    #[test]
+    fn a_match_over_lines_across_two_windows_is_found_once_and_whole() {
+        for shift in [0, 1, 2, 5, 9, 10, 11, 300] {
+            for border in [4 * BLOCK - OVERLAP, 4 * BLOCK] {
+                let before = border - 6 + shift;
+                let mut text = "x\n".repeat(before / 2);
+                text.push_str("begin\nmiddle\nend\n");
+                text.push_str(&"y\n".repeat(3 * BLOCK));
+                let grep =
+                    Grep { multiline: true, wanted: Wanted::Matches, ..Grep::new(r"begin\n[a-z]+\nend") };
+                let found = matches(text.as_bytes(), grep);
+                assert_eq!(
+                    (found.total, found.shown[0].text.as_str()),
+                    (1, "begin\nmiddle\nend"),
+                    "{shift} {border}"
+                );
+                assert_eq!(found.shown[0].line, before as u64 / 2 + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_do_not_match_cannot_be_told_by_a_pattern_over_lines() {
+        let query = Query::Grep(Grep { multiline: true, wanted: Wanted::OtherLines, ..Grep::new("x") });
+        assert!(
+            excerpt(&output_of(b"x"), &query, ROOMY)
+                .unwrap_err()
+                .to_string()
+                .contains("ask for one of the two")
+        );
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -487,6 +593,36 @@ mod tests {
             let Found::Matches(matches) = found(text.as_bytes(), Grep { max: 100, ..Grep::new(pattern) }, Budget { tokens: 90_000, bytes: 900_000, lines: None }).found else { panic!() };
             prop_assert_eq!(matches.total, expected.len() as u64);
             prop_assert_eq!(matches.shown.iter().map(|found| found.line).collect::<Vec<_>>(), &expected[..expected.len().min(100)]);
+        }
+
+        #[test]
+        fn every_way_of_asking_finds_what_a_plain_search_finds_page_by_page(
+            lines in proptest::collection::vec(prop_oneof![9 => "[ab ]{0,8}", 1 => "[ab]{4097,4200}"], 0..16),
+            pattern in prop_oneof![Just("ab+"), Just("^b"), Just("b a"), Just("a$")],
+            last in prop_oneof![Just("\n"), Just("")],
+            wanted in prop_oneof![Just(Wanted::OtherLines), Just(Wanted::Matches)],
+            max in 1usize..5,
+        ) {
+            let text = lines.join("\n") + last;
+            let regex = regex::Regex::new(pattern).unwrap();
+            let each = text.split_terminator('\n').enumerate();
+            let expected: Vec<(u64, String)> = match wanted {
+                Wanted::Matches => each.flat_map(|(n, line)| regex.find_iter(line).map(move |m| (n as u64 + 1, m.as_str().to_owned()))).collect(),
+                _ => each.filter(|(_, line)| !regex.is_match(line)).map(|(n, _)| (n as u64 + 1, String::new())).collect(),
+            };
+            let roomy = Budget { tokens: 90_000, bytes: 900_000, lines: None };
+            let output = output_of(text.as_bytes());
+            let mut query = Query::Grep(Grep { wanted, max, ..Grep::new(pattern) });
+            let mut shown = Vec::new();
+            loop {
+                let page = excerpt(&output, &query, roomy).unwrap();
+                let Found::Matches(found) = page.found else { panic!() };
+                prop_assert_eq!(found.total, (expected.len() - shown.len()) as u64);
+                shown.extend(found.shown.into_iter().map(|found| (found.line, if wanted == Wanted::Matches { found.text } else { String::new() })));
+                let Some(next) = page.next else { break };
+                query = next;
+            }
+            prop_assert_eq!(shown, expected);
         }
     }
 }

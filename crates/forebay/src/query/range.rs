@@ -470,6 +470,88 @@ mod tests {
     }
 
     #[test]
+    fn several_ranges_are_read_at_once_and_those_that_meet_are_one() {
+        check(
+            &numbered(5_000),
+            Query::Lines(vec![7..=8, 4_000..=4_000, 2..=3, 8..=9]),
+            ROOMY,
+            expect![[r#"
+                [lines 2–3 of 5,000 · s/id1234]
+                line 2
+                line 3
+                [lines 7–9 of 5,000 · s/id1234]
+                line 7
+                line 8
+                line 9
+                [line 4,000 of 5,000 · s/id1234]
+                line 4000
+            "#]],
+        );
+        let small = Budget { tokens: 85, bytes: 1_000, lines: None };
+        check(
+            &numbered(5_000),
+            Query::Lines(vec![2..=3, 40..=45, 100..=900]),
+            small,
+            expect![[r#"
+                [lines 2–3 of 5,000 · s/id1234]
+                line 2
+                line 3
+                [lines 40–45 of 5,000 · s/id1234]
+                line 40
+                line 41
+                line 42
+                line 43
+                line 44
+                line 45
+                [next: forebay read s/id1234 --lines 100:900]
+            "#]],
+        );
+        check(
+            &numbered(5_000),
+            Query::Lines(vec![100..=900, 2_000..=2_001]),
+            small,
+            expect![[r#"
+                [lines 100–110 of 5,000 · s/id1234]
+                line 100
+                line 101
+                line 102
+                line 103
+                line 104
+                line 105
+                line 106
+                line 107
+                line 108
+                line 109
+                line 110
+                [next: forebay read s/id1234 --lines 111:900 --lines 2000:2001]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn ranges_are_read_as_people_write_them() {
+        for (text, ranges) in [
+            ("7", vec![7..=7]),
+            ("7:9", vec![7..=9]),
+            ("7-9, 12:", vec![7..=9, 12..=u64::MAX]),
+            (":3", vec![1..=3]),
+            ("1,000–2,000;5", vec![1_000..=2_000, 5..=5]),
+        ] {
+            assert_eq!(crate::query::line_ranges(text).unwrap(), ranges, "{text}");
+            for range in ranges {
+                assert_eq!(crate::query::line_ranges(&crate::query::written(&range)).unwrap(), [range]);
+            }
+        }
+        for text in ["", " ", "a:b", "1:2:3", "-", "99999999999999999999999"] {
+            assert!(crate::query::line_ranges(text).is_err() || text == "-", "{text}");
+        }
+        let many = (0..101).map(|n| n * 2 + 1..=n * 2 + 1).collect();
+        assert!(
+            excerpt(&numbered(500), &Query::Lines(many), ROOMY).unwrap_err().to_string().contains("too many")
+        );
+    }
+
+    #[test]
     fn one_giant_line_is_paged_through_by_bytes() {
         let output = output_of("abcdefghij".repeat(100).as_bytes());
         let small = Budget { tokens: 80, bytes: 130, lines: None };
@@ -531,6 +613,44 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn following_next_reads_every_byte_of_several_ranges_once(
+            parts in proptest::collection::vec(prop_oneof![
+                Just(b"some words\n".to_vec()), Just(vec![b'x'; 900]), Just(b"\n\n\n".to_vec()),
+                proptest::collection::vec(any::<u8>(), 0..40),
+            ], 4..30),
+            ranges in proptest::collection::vec((1u64..40, 0u64..9), 2..5),
+            tokens in 120u64..300,
+        ) {
+            let bytes = parts.concat();
+            let output = output_of(&bytes);
+            let lines = output.lines().unwrap();
+            let ranges: Vec<_> = ranges.into_iter().filter(|(from, _)| *from <= lines).map(|(from, more)| from..=from + more).collect();
+            prop_assume!(!ranges.is_empty());
+            let mut expected: Vec<u8> = Vec::new();
+            for line in 1..=lines {
+                if ranges.iter().any(|range| range.contains(&line)) {
+                    expected.extend(output.read(output.line_start(line - 1).unwrap()..output.line_start(line).unwrap()).unwrap());
+                }
+            }
+            let budget = Budget { tokens, bytes: tokens * 3, lines: None };
+            let several = ranges.len() > 1;
+            let mut query = Query::Lines(ranges);
+            let mut read: Vec<u8> = Vec::new();
+            while read.len() < expected.len() {
+                let excerpt = excerpt(&output, &query, budget).unwrap();
+                prop_assert!(budget.holds(&excerpt.text));
+                prop_assert!(!excerpt.shown.is_empty(), "it goes on");
+                for shown in &excerpt.shown {
+                    read.extend(&bytes[shown.start as usize..shown.end as usize]);
+                }
+                let Some(next) = excerpt.next else { break };
+                query = next;
+            }
+            prop_assert!(several || read.len() >= expected.len());
+            prop_assert_eq!(&read[..expected.len().min(read.len())], &expected[..]);
+        }
 
         #[test]
         fn following_next_reads_every_byte_once(

@@ -109,7 +109,7 @@ impl Page {
         let Some(start) = block.start else { return };
         let last =
             self.derived.origin(&(self.derived.text.len() as u64 - 1..self.derived.text.len() as u64)).end;
-        self.derived.push(b'\n', last as usize);
+        self.derived.push(b'\n', last as usize - 1);
         let linked = block.linked as f32 / block.characters.max(1) as f32;
         let long = (block.words as f32 / 12.0).min(1.0);
         let prose = long * (1.0 - linked);

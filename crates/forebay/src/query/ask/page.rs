@@ -11,6 +11,9 @@ use std::collections::{HashMap, HashSet};
 /// Blocks that read less like prose than this are menus and the like.
 const PROSE: f32 = 0.25;
 
+/// What has less than this share of the best is not shown, however much room there is.
+const WORTHLESS: f32 = 0.03;
+
 /// So many blocks below a heading may belong to it.
 const UNDER: usize = 40;
 
@@ -42,6 +45,8 @@ pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Re
         }
     };
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    let best = units.first().map_or(0.0, |unit| unit.worth);
+    units.retain(|unit| unit.worth > best * WORTHLESS);
     Ok(units)
 }
 

@@ -242,9 +242,18 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// The byte before a place; none, if an escape code ends there: its letters are not part of a word.
+pub(super) fn before(block: &[u8], at: usize) -> Option<u8> {
+    let before = *block[..at].last()?;
+    let code = &block[at.saturating_sub(16)..at - 1];
+    let digits = code.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b';');
+    let escaped = before.is_ascii_alphabetic() && digits.is_some_and(|at| code[..=at].ends_with(b"\x1b["));
+    (!escaped).then_some(before)
+}
+
 /// Whether what was found is the term, and not a part of another word.
 fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> bool {
-    let before = found.start.checked_sub(1).map(|at| block[at]);
+    let before = before(block, found.start);
     let after = block.get(found.end).copied();
     if !term.word {
         // `3.5.0` is not in `13.5.0`, nor in `3.5.01`.

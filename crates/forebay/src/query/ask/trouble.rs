@@ -27,7 +27,7 @@ const fn ends(text: &'static str, weight: f32) -> Word {
 /// The vocabulary. Weights say how surely a line with the word tells what went wrong.
 pub(super) const WORDS: &[Word] = &[
     starts("error", 2.0),
-    starts("err!", 2.0),
+    starts("err!", 1.3),
     starts("fail", 1.6),
     starts("fatal", 2.2),
     starts("panic", 2.2),
@@ -82,7 +82,7 @@ pub(super) const WORDS: &[Word] = &[
 
 /// Whether a word that was found in a block speaks of trouble there, and how much.
 pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word: &Word) -> f32 {
-    let before = found.start.checked_sub(1).map(|at| block[at]);
+    let before = super::scan::before(block, found.start);
     let inside = before.is_some_and(|before| {
         before.is_ascii_alphabetic()
             && !(before.is_ascii_lowercase() && block[found.start].is_ascii_uppercase())

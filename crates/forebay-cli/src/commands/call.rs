@@ -1,0 +1,74 @@
+//! `forebay call`: answers a model's calls of the query tools.
+
+use super::tools::Set;
+use super::{Context, Outcome};
+use crate::error::{CliError, DONE, NOT_THERE};
+use crate::print;
+use forebay::wire::{ToolCall, ToolResult, Wire};
+use forebay::{Outputs, Timestamp, tools};
+use serde_json::Value;
+use std::{io::Read, process::ExitCode};
+
+/// No message is larger: what a model says is bounded by its context.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Answer a model's calls of the query tools.
+///
+/// Either name the tool and give its arguments as JSON, or give the form with --wire and what the model said on stdin: all
+/// calls in it are answered, and the messages to send back are printed, one a line.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay call output_grep '{\"handle\": \"s/abc12345\", \"pattern\": \"error\"}'
+  forebay call --wire anthropic < message.json")]
+pub(crate) struct Args {
+    /// The tool
+    #[arg(required_unless_present = "wire", conflicts_with = "wire")]
+    name: Option<String>,
+    /// Its arguments, as a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+    /// The form of the message on stdin: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
+    #[arg(long, value_name = "WIRE")]
+    wire: Option<Wire>,
+    #[command(flatten)]
+    set: Set,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    let outputs = Outputs::new(context.store(), context.session.clone());
+    let answer = |call: &ToolCall| -> ToolResult {
+        tools::answer(&outputs, call, &context.settings, &args.set.prefix, Timestamp::now())
+    };
+    let Some(wire) = args.wire else {
+        let arguments = serde_json::from_str(&args.arguments)
+            .map_err(|error| CliError::usage(format!("the arguments are not a JSON object: {error}")))?;
+        let name = args.name.clone().unwrap_or_default();
+        let result = answer(&ToolCall { id: String::new(), name, arguments: Ok(arguments) });
+        if context.json {
+            print::json(&Wire::Mcp.results(std::slice::from_ref(&result))[0])?;
+            return Ok(ExitCode::from(if result.is_error { NOT_THERE } else { DONE }));
+        }
+        if result.is_error {
+            return Err(CliError::not_there(result.text));
+        }
+        print::out(result.text.as_bytes())?;
+        return Ok(ExitCode::from(DONE));
+    };
+    let mut said = String::new();
+    std::io::stdin()
+        .take(LARGEST)
+        .read_to_string(&mut said)
+        .map_err(|error| CliError::usage(format!("the message on stdin cannot be read: {error}")))?;
+    // What a model without native calls says is plain text.
+    let message = match wire {
+        Wire::FunctionCall => serde_json::from_str(&said).unwrap_or(Value::String(said)),
+        _ => serde_json::from_str(&said)
+            .map_err(|error| CliError::usage(format!("the message on stdin is not JSON: {error}")))?,
+    };
+    let results: Vec<ToolResult> = wire.calls(&message)?.iter().map(answer).collect();
+    for message in wire.results(&results) {
+        print::json(&message)?;
+    }
+    Ok(ExitCode::from(DONE))
+}

@@ -1,0 +1,71 @@
+//! `forebay tools`: the queries as tools that a model calls, in the form that its vendor wants.
+
+use super::{Context, Outcome};
+use crate::error::DONE;
+use crate::print;
+use forebay::tools;
+use forebay::wire::{Tool, Wire};
+use std::process::ExitCode;
+
+/// Print the query tools in the form that an agent's model takes.
+///
+/// Give the printed list to the model, and its calls to `forebay call`. Whatever a call asks for, it reaches only the
+/// outputs of the session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay tools                        a table
+  forebay tools --wire anthropic       the field `tools` of a request
+  forebay tools --wire mcp --set context")]
+pub(crate) struct Args {
+    /// The form: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
+    #[arg(long, value_name = "WIRE")]
+    wire: Option<Wire>,
+    #[command(flatten)]
+    set: Set,
+}
+
+/// Which tools are meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Set {
+    /// Our own tools, those named context.*, or both
+    #[arg(long, value_enum, default_value = "own", value_name = "SET")]
+    set: Which,
+    /// What the names of our own tools begin with
+    #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
+    pub(super) prefix: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    /// Our own
+    Own,
+    /// Those that the preset `materialize` advises
+    Context,
+    /// Both
+    All,
+}
+
+impl Set {
+    fn tools(&self) -> Vec<Tool> {
+        let own = if self.set == Which::Context { Vec::new() } else { tools::own(&self.prefix) };
+        let context = if self.set == Which::Own { Vec::new() } else { tools::context() };
+        own.into_iter().chain(context).collect()
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let tools = args.set.tools();
+    match args.wire.or(context.json.then_some(Wire::Mcp)) {
+        Some(wire) => print::json(&wire.tools(&tools))?,
+        None => {
+            let rows: Vec<[String; 2]> =
+                tools.into_iter().map(|tool| [tool.name, tool.description]).collect();
+            let width = rows.iter().map(|[name, _]| name.len()).max().unwrap_or(0);
+            let text: String =
+                rows.iter().map(|[name, description]| format!("{name:<width$}  {description}\n")).collect();
+            print::out(text.as_bytes())?;
+        }
+    }
+    Ok(ExitCode::from(DONE))
+}
