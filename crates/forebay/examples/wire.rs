@@ -1,9 +1,10 @@
-//! Prints what every wire makes of two tools and two results, and reads calls: what `tests/vendor` holds against the
+//! Prints what every wire makes of tools and results, and reads calls: what `tests/vendor` holds against the
 //! vendors' own types.
 //!
 //! Without anything on its input it prints one JSON object, wire by wire. With a JSON object of messages, wire by wire,
 //! it prints the calls that it reads in each.
 
+use forebay::tools;
 use forebay::wire::{Tool, ToolCall, Wire};
 use serde_json::{Map, Value, json};
 use std::io::{Read, Write};
@@ -49,7 +50,8 @@ fn read(messages: &Map<String, Value>) -> Result<Value, forebay::Error> {
     Ok(Value::Object(read))
 }
 
-fn tools() -> [Tool; 2] {
+/// Two tools with all that a schema may have, and the ones that there are.
+fn tools() -> Vec<Tool> {
     let search = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -68,7 +70,7 @@ fn tools() -> [Tool; 2] {
         "required": ["id", "pattern"],
         "additionalProperties": false,
     });
-    [
+    let invented = [
         Tool {
             name: "context.search".into(),
             description: "Searches one output.".into(),
@@ -81,5 +83,7 @@ fn tools() -> [Tool; 2] {
             schema: json!({ "type": "object" }),
             read_only: true,
         },
-    ]
+    ];
+    let ours = tools::own(tools::PREFIX).into_iter().chain(tools::context());
+    invented.into_iter().chain(ours.filter(|tool| tool.name != "context.list")).collect()
 }
