@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures forebay against its peers in one run and prints the table of bench/README.md.
 
-  bench/bench.py            everything but 10 GiB (about three minutes)
+  bench/bench.py            everything but 10 GiB (about ten minutes)
   bench/bench.py --large    with 10 GiB (needs 25 GB of disk)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
@@ -49,6 +49,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
+    parser.add_argument('--only', choices=['queries'], help='only the rows of json, ask and outline')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -58,11 +59,13 @@ def main():
     env = dict(os.environ, FOREBAY_ROOT=root, FOREBAY_SESSION='bench', HOME=work)
     rows = []
 
-    def row(what, argv, peer, rounds, target, before=lambda: None, added=False):
+    def row(what, argv, peer, rounds, target, before=lambda: None, added=False, peer_argv=None, megabytes=None):
         argv = [forebay] + argv
-        ours, peer = pair(lambda: run(argv, env=env), peer, rounds, before)
+        ours, peer = pair(lambda: run(argv, env=env), peer or (lambda: run(peer_argv)), rounds, before)
         figure = f'{(ours - peer) * 1000:.1f} ms more' if added else f'{ours / peer:.2f} ×'
+        if megabytes: figure += f', {megabytes / ours:.0f} MB/s'
         before(); peak = f'{memory(argv, env):.0f} MiB'
+        if peer_argv: peak += f'; {memory(peer_argv, env):.0f} MiB'
         rows.append(f'| {what} | {ours * 1000:.1f} ms | {peer * 1000:.1f} ms | {figure} | {peak} | {target} |')
         print(rows[-1], flush=True)
 
@@ -85,8 +88,38 @@ def main():
     def to_file(*argv):
         with open(os.path.join(work, 'copy'), 'wb') as f: return run(list(argv), out=f)
 
+    def put(path, *more):
+        answer = subprocess.run([forebay, 'put', '--json', *more, path], env=env, capture_output=True, check=True).stdout
+        return json.loads(answer)['handle']
+
+    def queries():
+        """What is asked of an output once it is kept."""
+        jq = tool('jq', 'jq')
+        array = os.path.join(work, 'array.json'); random.seed(2)
+        with open(array, 'w') as f:
+            f.write('[' + ','.join(json.dumps({'id': i, 'status': random.choice(['ok', 'failed', 'ok', 'ok']), 'n': random.random() * 1000, 'kind': random.choice('abcdef'),
+                                               'name': f'user number {i}', 'tags': ['x', 'y', str(i % 100)], 'nested': {'a': i, 'b': [1, 2, 3]}}) for i in range(1_200_000)) + ']')
+        handle = put(array)
+        for code in ('.[] | select(.status == "failed") | .id', 'map(.n) | add', 'length', '.[100000]', 'group_by(.kind) | map({kind: .[0].kind, n: length})'):
+            row(f'`json` of 200 MB, `{code.replace("|", chr(92) + "|")}`; `jq`', ['json', handle, code], None, 3, '< 1 ×, less memory', peer_argv=[jq, '-c', code, array])
+        os.unlink(array)
+        hundred = os.path.join(work, 'hundred.log'); log(hundred, 100_000_000); handle = put(hundred)
+        for question in ('why did it fail?', 'which request of worker-7 had status 500?'):
+            words = 'error|fail' if 'fail' in question else 'request|worker|status|500'
+            row(f'`ask` of 100 MB, “{question}”; `rg -ci`', ['ask', handle, question], lambda: run([rg, '-ci', words, hundred]), args.rounds, '≥ 200 MB/s', megabytes=100)
+        sources = [os.path.join(folder, name) for folder, _, names in sorted(os.walk(os.path.join(REPO, 'crates'))) for name in sorted(names) if name.endswith('.rs')]
+        code = ''.join(open(path, encoding='utf8').read() for path in sources)
+        source = os.path.join(work, 'source.rs')
+        with open(source, 'w') as f: f.write((code * (1_000_000 // len(code) + 1))[:1_000_000])
+        handle = put(source, '--args', '{"file_path": "source.rs"}')
+        row('`outline` of 1 MB of Rust; `cat`', ['outline', handle], lambda: run(['cat', source]), args.rounds, '< 500 ms')
+        half = os.path.join(work, 'half.log'); log(half, 50_000_000)
+        handle = put(half, '--args', '{"file_path": "half.py"}')
+        row('`outline` of a log of 50 MB that is called `.py`; `cat`', ['outline', handle], lambda: run(['cat', half]), args.rounds, 'bounded')
+
     try:
         print('| what; against | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
+        if args.only: return queries()
         big = os.path.join(work, 'big.log'); log(big, 1 << 30)
         row('`put` of 1 GiB; `cat > file`', ['put', big], lambda: to_file('cat', big), args.rounds, '≤ 2.0 ×, < 64 MiB', clean)
         if args.large:
@@ -99,7 +132,7 @@ def main():
         path = json.loads(subprocess.run([forebay, 'show', '--json', handle], env=env, capture_output=True, check=True).stdout)['path']
         for name, pattern in (('literal', 'items/77777 '), ('alternation', 'ERROR|panic|Traceback'), ('regex', r'worker-(3|7) .*took=[0-9]ms'),
                               ('words that every line begins like', 'items/7777[0-9] |worker-99|status=500')):
-            row(f'`grep` of 1 GiB, {name}; `rg -c`', ['grep', handle, pattern], lambda: run([rg, '-c', pattern, path]), args.rounds, '≤ 1.3 ×')
+            row(f'`grep` of 1 GiB, {name}; `rg -c`', ['grep', handle, pattern], lambda: run([rg, '-c', pattern, path]), args.rounds, '≤ 1.2 ×')
         lines = answer['size']['lines']
         start = [forebay, 'read', handle, '--lines', '1:21']
         row('`read --lines` far into 1 GiB; at its start', ['read', handle, '--lines', f'{lines - 1000}:{lines - 980}'], lambda: run(start, env=env), 30, '≤ 2 ×, < 10 ms')
@@ -109,6 +142,7 @@ def main():
         row('`run` of 100 MB that a program prints (`seq`); the same to a file', ['run', '--', 'seq', '12500000'], lambda: to_file('seq', '12500000'), args.rounds, '≤ 2 ×', clean)
         hundred = os.path.join(work, 'hundred.log'); log(hundred, 100_000_000)
         row('`run` of 100 MB that the kernel copies (`cat`); the same to a file', ['run', '--', 'cat', hundred], lambda: to_file('cat', hundred), args.rounds, '≤ 2 ×', clean)
+        clean(); queries()
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -21,6 +21,8 @@ pub(super) enum Aim {
 pub(super) struct Term {
     /// What it looks like, in small letters; a word is cut to its stem.
     pub(super) text: String,
+    /// The form in which the question has it.
+    pub(super) form: String,
     /// Whether it is a word, of which other forms count as well. A name is looked for as it is.
     pub(super) word: bool,
     /// How much it tells, before it is known how rare it is.
@@ -66,7 +68,8 @@ impl Question {
             let joined = chunk.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '/' | '’' | '\''));
             if name {
                 let weight = if joined { 0.5 } else { 1.6 };
-                add(Term { text: chunk.to_lowercase(), word: false, weight });
+                let text = chunk.to_lowercase();
+                add(Term { form: text.clone(), text, word: false, weight });
             }
             for word in pieces(chunk) {
                 let lower = word.to_lowercase();
@@ -81,7 +84,7 @@ impl Question {
                 words += usize::from(!SUBJECTS.contains(&lower.as_str()));
                 // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
                 let weight = if name && !joined { 0.45 } else { 1.0 };
-                add(Term { text: stem(&lower), word: true, weight });
+                add(Term { text: stem(&lower), form: lower, word: true, weight });
             }
         }
         question.terms.truncate(MOST);

@@ -23,6 +23,9 @@ const SHARED: f32 = 0.2;
 /// A term that a unit has more than once counts so much more.
 const TWICE: f32 = 0.3;
 
+/// How much of what a term tells it tells only in the form of the question.
+const EXACT: f32 = 0.5;
+
 /// How much the length of a unit takes from what it says, and what is left at least.
 const LENGTH: f32 = 0.72;
 const LEAST: f32 = 0.3;
@@ -73,7 +76,7 @@ impl Fading {
             Aim::Trouble => Fading { back: 0.49, on: 0.7, blank: 0.68, deeper: 0.994 },
             _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
             _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
-            _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.54, blank: 0.9, deeper: 0.54 },
+            _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.7, blank: 0.9, deeper: 0.7 },
             _ => Fading { back: 0.4, on: 0.78, blank: 0.9, deeper: if defined { 0.9 } else { 0.78 } },
         }
     }
@@ -83,6 +86,10 @@ impl Fading {
 const CHANGED: f32 = 1.2;
 const ASIDE: f32 = 0.53;
 const ASIDE_LONE: f32 = 0.72;
+
+/// The beginning of a document, and how much more it counts.
+const OPENING: u64 = 3_000;
+const OPENS: f32 = 1.25;
 
 /// The units that are worth showing, the best first.
 pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> {
@@ -133,9 +140,10 @@ fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32
         let before = seen[..at].iter().rev().take_while(near);
         let after = seen[at + 1..].iter().take_while(near);
         let together = before.chain(after).fold(unit.terms, |terms, other| terms | other.terms);
-        let own = told(unit.terms);
+        let own = EXACT * told(unit.exact) + (1.0 - EXACT) * told(unit.terms);
         let dense = 2.2 / (1.0 + 1.2 * (1.0 - LENGTH + LENGTH * unit.length as f32 / average));
-        let mut worth = (own + TWICE * told(unit.twice)) * dense.max(LEAST) + SHARED * (told(together) - own);
+        let mut worth = (own + TWICE * told(unit.twice)) * dense.max(LEAST)
+            + SHARED * (told(together) - told(unit.terms));
         let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
@@ -190,7 +198,12 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
                 *worth *= if is_aside(&line) { ASIDE_LONE } else { 1.0 };
             }
         }
-        Layout::Prose | Layout::Blocks => {}
+        Layout::Prose => {
+            // A document says what it speaks of as it begins.
+            let opening = best.iter_mut().filter(|(unit, _)| unit.start < OPENING.min(output.len() / 20));
+            opening.for_each(|(_, worth)| *worth *= OPENS);
+        }
+        Layout::Blocks => {}
     }
     Ok(())
 }

@@ -35,6 +35,8 @@ pub(super) struct Seen {
     pub(super) terms: u64,
     /// Those it has more than once.
     pub(super) twice: u64,
+    /// Those it has in the form of the question.
+    pub(super) exact: u64,
     /// How much it speaks of trouble.
     pub(super) trouble: f32,
     /// Whether it tells that something has ended badly.
@@ -47,7 +49,18 @@ impl Seen {
     /// The unit at the end of an output, which tells how it ended.
     pub(super) fn end(index: u64, range: Range<u64>, trouble: f32) -> Seen {
         let length = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
-        Seen { index, start: range.start, length, first: 0, terms: 0, twice: 0, trouble, ends: true, said: 1 }
+        Seen {
+            index,
+            start: range.start,
+            length,
+            first: 0,
+            terms: 0,
+            twice: 0,
+            exact: 0,
+            trouble,
+            ends: true,
+            said: 1,
+        }
     }
 
     pub(super) fn range(&self) -> Range<u64> {
@@ -189,6 +202,7 @@ impl<'a> Scanner<'a> {
             first: 0,
             terms: 0,
             twice: 0,
+            exact: 0,
             trouble: 0.0,
             ends: false,
             said: 0,
@@ -220,11 +234,13 @@ impl<'a> Scanner<'a> {
             }
             let pattern = found.pattern().as_usize();
             match self.terms.get(pattern) {
-                Some(term) if is_there(block, found.range(), term) => {
-                    open.twice |= open.terms & 1 << pattern;
-                    open.terms |= 1 << pattern;
+                Some(term) => {
+                    if let Some(exact) = is_there(block, found.range(), term) {
+                        open.twice |= open.terms & 1 << pattern;
+                        open.terms |= 1 << pattern;
+                        open.exact |= u64::from(exact) << pattern;
+                    }
                 }
-                Some(_) => {}
                 None => {
                     let word = &trouble::WORDS[pattern - self.terms.len()];
                     let said = trouble::said(block, found.range(), &unit, word);
@@ -251,20 +267,19 @@ pub(super) fn before(block: &[u8], at: usize) -> Option<u8> {
     (!escaped).then_some(before)
 }
 
-/// Whether what was found is the term, and not a part of another word.
-fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> bool {
+/// Whether what was found is the term, and not a part of another word; if so, whether it has the question's form.
+fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> Option<bool> {
     let before = before(block, found.start);
     let after = block.get(found.end).copied();
     if !term.word {
         // `3.5.0` is not in `13.5.0`, nor in `3.5.01`.
         let joins = |one: Option<u8>, other: u8| {
-            one.is_some_and(|one| {
-                one.is_ascii_alphanumeric()
-                    && other.is_ascii_alphanumeric()
-                    && one.is_ascii_digit() == other.is_ascii_digit()
-            })
+            let alike =
+                |one: u8| one.is_ascii_alphanumeric() && one.is_ascii_digit() == other.is_ascii_digit();
+            other.is_ascii_alphanumeric() && one.is_some_and(alike)
         };
-        return !joins(before, block[found.start]) && !joins(after, block[found.end - 1]);
+        let whole = !joins(before, block[found.start]) && !joins(after, block[found.end - 1]);
+        return whole.then_some(true);
     }
     let starts = before.is_none_or(|before| {
         !before.is_ascii_alphanumeric()
@@ -272,7 +287,7 @@ fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> bool {
             || before.is_ascii_digit() != block[found.start].is_ascii_digit()
     });
     if !starts {
-        return false;
+        return None;
     }
     // The rest of the word: up to where letters end, or a hump begins.
     let mut end = found.end;
@@ -282,11 +297,16 @@ fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> bool {
         }
         end += 1;
     }
+    let word = &block[found.start..end];
+    let exact = word.eq_ignore_ascii_case(term.form.as_bytes());
     if end == found.end && term.text.len() == end - found.start {
-        return !after.is_some_and(|after| after.is_ascii_digit() && block[found.end - 1].is_ascii_digit());
+        let digits =
+            after.is_some_and(|after| after.is_ascii_digit()) && block[found.end - 1].is_ascii_digit();
+        return (!digits).then_some(exact);
     }
-    let word = block[found.start..end].to_ascii_lowercase();
-    std::str::from_utf8(&word).is_ok_and(|word| stem(word) == term.text)
+    let is_form =
+        exact || std::str::from_utf8(&word.to_ascii_lowercase()).is_ok_and(|word| stem(word) == term.text);
+    is_form.then_some(exact)
 }
 
 /// The units of some bytes: lines, and parts of long lines.
