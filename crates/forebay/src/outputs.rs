@@ -4,7 +4,7 @@
 //! the outputs of other sessions do not exist. It also remembers what was asked, so that an answer which repeats an
 //! earlier one says so, and a model that goes in circles is told.
 
-use crate::query::{Searched, search};
+use crate::query::{Found, Searched, search};
 use crate::view::grouped;
 use crate::{
     Budget, Error, Excerpt, Given, Handle, Output, Piece, Query, Record, Result, Session, State, Store,
@@ -38,6 +38,8 @@ struct Answered {
     length: u64,
     /// The bytes of the output that were shown.
     shown: Vec<(u64, u64)>,
+    /// The tokens that the answer could have.
+    budget: u64,
     bytes: u64,
     tokens: u64,
 }
@@ -55,12 +57,18 @@ impl<'a> Outputs<'a> {
     /// there, and the answer says what is.
     pub fn find(&self, text: &str) -> Result<Handle> {
         let not_here = || Error::NotHere { wanted: crate::handle::shown(text), there: self.there() };
-        match self.store.find(text, &self.session) {
-            Ok(handle) if handle.session() == &self.session => Ok(handle),
-            // Whether another session has it is nobody's business here.
-            Ok(_) | Err(Error::NotFound { .. } | Error::BadName { .. }) => Err(not_here()),
-            Err(Error::Ambiguous { .. }) if is_elsewhere(text, &self.session) => Err(not_here()),
-            Err(error) => Err(error),
+        // The store is not even asked about another session.
+        let id = match text.split_once('/') {
+            Some((session, id)) if session == self.session.as_str() => id,
+            Some(_) => return Err(not_here()),
+            None => text,
+        };
+        if id.contains('/') {
+            return Err(not_here());
+        }
+        match self.store.find(id, &self.session) {
+            Err(Error::NotFound { .. } | Error::BadName { .. }) => Err(not_here()),
+            found => found,
         }
     }
 
@@ -112,9 +120,13 @@ impl<'a> Outputs<'a> {
         let mut answer = excerpt(&output, query, budget)?;
         let call = tools::call_of(&handle, query);
         let before = self.answered(&handle);
-        let asked = before.iter().filter(|old| {
-            old.query == call.name && old.arguments == call.arguments && old.length == output.len()
-        });
+        let same = |old: &&Answered| {
+            old.query == call.name
+                && old.arguments == call.arguments
+                && old.length == output.len()
+                && old.budget >= budget.tokens
+        };
+        let asked = before.iter().filter(same);
         let mut shown: Vec<Range<u64>> =
             before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
         let note = match asked.count() {
@@ -123,12 +135,11 @@ impl<'a> Outputs<'a> {
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
                 let verbatim = view.iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
                 shown.extend(verbatim.map(|piece| piece.range().clone()));
-                let plain =
-                    matches!(query, Query::Lines(_) | Query::Bytes(_) | Query::Head(_) | Query::Tail(_));
-                (plain && covers(shown, &answer.shown)).then(|| "all of this was shown before".to_owned())
+                (answer.found == Found::Bytes && covers(shown, &answer.shown))
+                    .then(|| "all of this was shown before".to_owned())
             }
-            1 => Some("asked before: the answer is the same".to_owned()),
-            times => Some(format!("asked {times} times before: the answer stays the same")),
+            1 => Some("asked before: nothing here is new".to_owned()),
+            times => Some(format!("asked {times} times before: nothing here is new")),
         };
         if let Some(note) = note {
             let on = match &answer.next {
@@ -144,7 +155,12 @@ impl<'a> Outputs<'a> {
             query: call.name.to_owned(),
             arguments: call.arguments,
             length: output.len(),
-            shown: answer.shown.iter().map(|range| (range.start, range.end)).collect(),
+            // What a filter or a question gives is drawn from these bytes, and does not show them all.
+            shown: match answer.found {
+                Found::Bytes => answer.shown.iter().map(|range| (range.start, range.end)).collect(),
+                _ => Vec::new(),
+            },
+            budget: budget.tokens,
             bytes: answer.text.len() as u64,
             tokens: tokens::count_bytes(&answer.text),
         };
@@ -205,13 +221,13 @@ fn line(record: &Record) -> String {
     };
     let args = record.call.args.as_deref().unwrap_or_default();
     let args: String = crate::printable(args).replace('\n', " ").chars().take(80).collect();
-    format!(
-        "{} · {} {args} · {} lines, {} bytes{state}\n",
-        record.handle.short(),
-        record.call.full_name(),
-        grouped(record.size.lines),
-        grouped(record.size.bytes)
-    )
+    let bytes = grouped(record.size.bytes);
+    let size = match record.state {
+        State::Growing => format!("{bytes} bytes so far"),
+        _ => format!("{} lines, {bytes} bytes", grouped(record.size.lines)),
+    };
+    let call = format!("{} {args}", record.call.full_name());
+    format!("{} · {} · {size}{state}\n", record.handle.short(), call.trim_end())
 }
 
 /// Whether all of `wanted` lies in `shown`.
@@ -227,8 +243,4 @@ fn covers(mut shown: Vec<Range<u64>>, wanted: &[Range<u64>]) -> bool {
         at >= wanted.end
     };
     !wanted.is_empty() && wanted.iter().all(inside)
-}
-
-fn is_elsewhere(text: &str, session: &Session) -> bool {
-    text.split_once('/').is_some_and(|(name, _)| name != session.as_str())
 }

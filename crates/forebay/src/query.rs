@@ -55,7 +55,7 @@ pub enum Query {
 pub struct Excerpt {
     /// What is printed: where it stands, the bytes of the output as they are, and how to go on.
     pub text: Vec<u8>,
-    /// The bytes of the output that stand in it, in their order.
+    /// The bytes of the output that it comes from, in their order; a read shows all of them as they are.
     pub shown: Vec<Range<u64>>,
     /// The first and the last line that it has a part of, counted from 1; `None` if it has none.
     pub lines: Option<(u64, u64)>,

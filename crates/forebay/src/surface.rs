@@ -90,7 +90,11 @@ fn typed(query: &Query) -> (&'static str, String) {
             let skip = if filter.skip > 0 { format!(" --skip {}", filter.skip) } else { String::new() };
             let usual = filter.max == query::Filter::SHOWN;
             let max = if usual { String::new() } else { format!(" --max {}", filter.max) };
-            ("json", format!(" {}{skip}{max}", shell_quoted(&filter.filter)))
+            let typed = shell_quoted(&filter.filter);
+            match filter.filter.starts_with('-') {
+                true => ("json", format!("{skip}{max} -- {typed}")),
+                false => ("json", format!(" {typed}{skip}{max}")),
+            }
         }
         Query::Shape { skip: 0 } => ("json", String::new()),
         Query::Shape { skip } => ("json", format!(" --skip {skip}")),
@@ -100,10 +104,11 @@ fn typed(query: &Query) -> (&'static str, String) {
             } else {
                 String::new()
             };
+            let skip = if outlined.skip > 0 { format!(" --skip {}", outlined.skip) } else { String::new() };
             let depth = outlined.depth.map_or(String::new(), |depth| format!(" --depth {depth}"));
-            ("outline", from + &depth)
+            ("outline", from + &skip + &depth)
         }
-        Query::Ask(question) => ("ask", format!(" {}", pattern(question))),
+        Query::Ask(question) => ("ask", format!(" {}", shell_quoted(question))),
     }
 }
 

@@ -161,7 +161,7 @@ mod tests {
             "output_search",
             json!({"words": "there error"}),
             expect![[r#"
-                [1 matches in 1 of 2 outputs]
+                [1 match in 1 of 2 outputs]
                 [1 match in s/second · make]
                 3:an ERROR there
             "#]],
@@ -172,8 +172,8 @@ mod tests {
             json!({}),
             expect![[r#"
                 [2 outputs, newest first]
-                s/second · make  · 3 lines, 40 bytes
-                s/first1 · make  · 5,000 lines, 48,893 bytes
+                s/second · make · 3 lines, 40 bytes
+                s/first1 · make · 5,000 lines, 48,893 bytes
             "#]],
         );
         check(
@@ -360,9 +360,11 @@ mod tests {
             |lines: &str| asked(&store, "output_read", json!({"handle": "long12", "lines": lines})).text;
         assert!(!read("100:140").contains("before"));
         assert!(read("100:140").ends_with(
-            "[asked before: the answer is the same; go on with the next part, or ask something else]\n"
+            "[asked before: nothing here is new; go on with the next part, or ask something else]\n"
         ));
-        assert!(read("100:140").ends_with("[asked 2 times before: the answer stays the same; go on with the next part, or ask something else]\n"));
+        assert!(read("100:140").ends_with(
+            "[asked 2 times before: nothing here is new; go on with the next part, or ask something else]\n"
+        ));
         assert!(
             read("110:120").ends_with(
                 "[all of this was shown before; go on with the next part, or ask something else]\n"
@@ -371,7 +373,7 @@ mod tests {
         assert!(!read("110:141").contains("before"), "one line is new");
         let grep = || asked(&store, "output_grep", json!({"handle": "long12", "pattern": "nothing"})).text;
         assert!(!grep().contains("before"));
-        assert!(grep().ends_with("[asked before: the answer is the same; ask something else]\n"));
+        assert!(grep().ends_with("[asked before: nothing here is new; ask something else]\n"));
     }
 
     #[test]
@@ -383,6 +385,104 @@ mod tests {
             |lines: &str| asked(&store, "output_read", json!({"handle": "long12", "lines": lines})).text;
         assert!(read("1:2").contains("[all of this was shown before"));
         assert!(!read("25000:25001").contains("shown before"));
+    }
+
+    #[test]
+    fn what_a_filter_or_a_question_is_drawn_from_does_not_count_as_shown() {
+        let store = MemoryStore::default();
+        let json = format!("{{\"a\": 1, \"b\": \"{}\"}}", "some words ".repeat(900));
+        put(&store, "s", "json12", json.as_bytes());
+        asked(&store, "output_json", json!({"handle": "json12", "filter": ".a"}));
+        asked(&store, "output_ask", json!({"handle": "json12", "question": "which words?"}));
+        asked(&store, "output_grep", json!({"handle": "json12", "pattern": "words"}));
+        let read = asked(&store, "output_read", json!({"handle": "json12", "bytes": "100:200"})).text;
+        assert!(!read.contains("before"), "{read}");
+    }
+
+    #[test]
+    fn more_room_is_not_the_same_question() {
+        let store = MemoryStore::default();
+        put(&store, "s", "long12", &numbered(5_000));
+        let outputs = Outputs::new(&store, Session::safe("s"));
+        let read = |tokens| {
+            let budget = crate::Budget { tokens, bytes: 9_000, lines: None };
+            let query = crate::Query::Lines(vec![1..=4_000]);
+            let answer = outputs.answer("long12", &query, budget, &Surface::default(), Timestamp::UNIX_EPOCH);
+            String::from_utf8(answer.unwrap().text).unwrap()
+        };
+        assert!(!read(300).contains("before") && !read(600).contains("before"));
+        assert!(read(600).contains("[asked before: nothing here is new"));
+    }
+
+    #[test]
+    fn a_damaged_output_of_another_session_is_not_spoken_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = crate::DiskStore::new(folder.path());
+        for session in ["s", "other"] {
+            let call = Call::new(Session::safe(session), "secret1", "make", Timestamp::UNIX_EPOCH);
+            crate::keep(&store, &call, &mut &b"x"[..]).unwrap();
+        }
+        std::fs::write(folder.path().join("other/tool/secret1.meta.json"), "{").unwrap();
+        let outputs = Outputs::new(&store, Session::safe("s"));
+        let told = |handle: &str| outputs.open(handle).err().unwrap().to_string();
+        assert_eq!(
+            told("other/secret1").replace("secret1", "ID"),
+            told("other/nothing").replace("nothing", "ID").replace("secret1", "ID")
+        );
+        assert!(outputs.open("s/secret1").is_ok());
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_do_not_make_an_answer_longer_than_its_budget() {
+        let store = MemoryStore::default();
+        let bytes: Vec<u8> = (0..30_000u32).map(|n| 0xc0 + (n % 64) as u8).collect();
+        put(&store, "s", "bytes12", &bytes);
+        for arguments in
+            [json!({"handle": "bytes12", "bytes": "0:30000"}), json!({"handle": "bytes12", "tail": 3})]
+        {
+            let result = asked(&store, "output_read", arguments);
+            assert!(
+                !result.is_error && Settings::default().excerpt_budget().holds(result.text.as_bytes()),
+                "{}",
+                result.text
+            );
+        }
+        let read = asked(&store, "context.read", json!({"id": "bytes12"}));
+        assert!(
+            read.text.contains("\"offset\":0")
+                && Settings::default().excerpt_budget().holds(read.text.as_bytes())
+        );
+    }
+
+    #[test]
+    fn following_next_shows_every_item_and_path_once() {
+        let store = MemoryStore::default();
+        let page: String = (0..900).map(|n| format!("<h2>Part {n}</h2>")).collect();
+        let code: String =
+            (0..300).map(|n| format!("class Store{n}:\n    def get(self):\n        pass\n\n")).collect();
+        let keys: Vec<String> =
+            (0..40).map(|n| format!("\"key{n}\": {{\"{}\": {n}}}", "k".repeat(400 + n))).collect();
+        put(&store, "s", "page12", format!("<!doctype html><html><body>{page}</body></html>").as_bytes());
+        put(&store, "s", "code12", code.as_bytes());
+        put(&store, "s", "json12", format!("{{{}}}", keys.join(",")).as_bytes());
+        for (tool, arguments, expected) in [
+            ("output_outline", json!({"handle": "page12", "depth": 9}), 900),
+            ("output_outline", json!({"handle": "code12", "depth": 1}), 600),
+            ("output_json", json!({"handle": "json12"}), 81),
+        ] {
+            let mut call = (tool.to_owned(), arguments.as_object().unwrap().clone());
+            let mut seen = Vec::new();
+            for _ in 0..200 {
+                let text = asked(&store, &call.0, Value::Object(call.1.clone())).text;
+                seen.extend(text.lines().filter(|line| !line.starts_with('[')).map(str::to_owned));
+                let Some(next) = suggested(&text).pop() else { break };
+                call = next;
+            }
+            assert_eq!(seen.len(), expected, "{tool} {arguments}");
+            seen.sort();
+            seen.dedup();
+            assert!(seen.len() + 100 > expected, "{tool}: nothing comes twice");
+        }
     }
 
     /// The calls that are printed in a text.

@@ -21,12 +21,15 @@ pub(crate) struct Args {
     /// Only what begins on this line or after it
     #[arg(long, value_name = "LINE", default_value_t = 1)]
     from_line: u64,
+    /// Pass over so many of those
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
     /// No deeper than this; 0 shows only the outermost things
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let query = Query::Outline(Outlined { from_line: args.from_line, depth: args.depth });
+    let query = Query::Outline(Outlined { from_line: args.from_line, skip: args.skip, depth: args.depth });
     context.answer(&args.handle, &query)
 }

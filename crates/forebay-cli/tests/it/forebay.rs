@@ -99,9 +99,10 @@ impl Forebay {
         for (at, _) in text.match_indices("forebay ") {
             let rest = &text[at..];
             // A command ends where its bracket does; what is in quotes may be anything.
-            let mut quoted = false;
+            let (mut quoted, mut escaped) = (false, false);
             let ends = |c: char| {
-                quoted ^= c == '\'';
+                quoted ^= c == '\'' && !escaped;
+                escaped = c == '\\' && !quoted;
                 !quoted && matches!(c, ']' | '\n' | '·')
             };
             let command = rest.split(ends).next().unwrap().trim();

@@ -20,7 +20,7 @@ mod trouble;
 use super::{Excerpt, Found};
 use crate::view::grouped;
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
-use question::Question;
+use question::{Aim, Question};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, HashSet},
@@ -74,14 +74,15 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, &units, budget, |_| None);
     }
-    if small && matches!(output.record().kind, Kind::Json | Kind::JsonLines) {
+    if small && question.aim != Aim::Gist && matches!(output.record().kind, Kind::Json | Kind::JsonLines) {
         let members = json::members(&output.read(0..output.len())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = members.text.origin(&unit.range));
         return choose(output, &units, budget, |index| Some(members.container((index >> 20) as usize)));
     }
-    let units = match output.record().kind {
-        Kind::Binary => Vec::new(),
+    let units = match (output.record().kind, question.aim) {
+        (Kind::Binary, _) => Vec::new(),
+        (_, Aim::Gist) => rank::opening(output)?,
         _ => rank::ranked(output, &question)?,
     };
     choose(output, &units, budget, |_| None)
@@ -92,7 +93,7 @@ fn choose(
     output: &Output,
     units: &[Unit],
     budget: Budget,
-    path: impl Fn(u64) -> Option<String>,
+    path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
     let mut chosen: BTreeMap<u64, &Unit> = BTreeMap::new();
     let mut order: Vec<u64> = Vec::new();
@@ -139,20 +140,25 @@ fn choose(
 fn print(
     output: &Output,
     chosen: &BTreeMap<u64, &Unit>,
-    path: impl Fn(u64) -> Option<String>,
+    path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
     let total_lines = output.lines()?;
     let mut passages: Vec<Passage> = Vec::new();
-    let mut last: Option<u64> = None;
+    let mut last: Option<(u64, Option<usize>)> = None;
     for (&index, unit) in chosen {
-        let path = path(index);
-        let goes_on = |passage: &&mut Passage| match &path {
-            Some(_) => passage.path == path,
-            None => last.is_some_and(|last| last + 1 == index),
+        let (container, path) = path(index).unzip();
+        let adjacent = last.is_some_and(|(last, _)| last + 1 == index);
+        let goes_on = |_: &&mut Passage| match container {
+            Some(_) => last.is_some_and(|(_, last)| last == container),
+            None => adjacent,
         };
         match passages.last_mut().filter(goes_on) {
             Some(passage) => {
                 passage.bytes.end = unit.range.end;
+                if !adjacent && !passage.text.ends_with('\n') {
+                    // Parts of one long value, with others between them.
+                    passage.text.push_str("…\n");
+                }
                 passage.text.push_str(&unit.text);
             }
             None => passages.push(Passage {
@@ -163,7 +169,7 @@ fn print(
                 text: unit.text.clone(),
             }),
         }
-        last = Some(index);
+        last = Some((index, container));
     }
     passages.retain(|passage| !passage.text.trim().is_empty());
     for passage in &mut passages {
@@ -383,6 +389,43 @@ mod tests {
     }
 
     #[test]
+    fn words_and_lines_that_a_border_cuts_are_taken_whole_or_not() {
+        for text in [
+            "x".repeat(393) + " could not be done" + &" w".repeat(300),
+            "+".repeat(398) + "fail" + &"+".repeat(300),
+            "x".repeat(2 << 20),
+            "é".repeat(2 << 20),
+        ] {
+            answer(text.as_bytes(), "why did it fail?", SMALL);
+            answer(text.as_bytes(), "which words were done?", SMALL);
+        }
+    }
+
+    #[test]
+    fn documents_of_json_lines_are_told_apart_and_asked_for_trouble() {
+        let line =
+            |n: u64| format!("{{\"n\":{n},\"level\":\"{}\"}}\n", if n % 100 == 7 { "error" } else { "info" });
+        let text: String = (0..500).map(line).collect();
+        let found = answer(text.as_bytes(), "what went wrong?", SMALL);
+        let Found::Passages(passages) = found.found else { panic!() };
+        assert!(
+            passages.len() > 2
+                && passages
+                    .iter()
+                    .all(|passage| passage.line == passage.last_line && passage.line % 100 == 8),
+            "{passages:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_text_is_about_it_says_as_it_begins() {
+        let text = format!("# Forebay keeps what tools say\n\n{}", noise(0, 900));
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "what is this text about?", SMALL).text).unwrap();
+        assert!(shown.contains("# Forebay keeps what tools say"), "{shown}");
+    }
+
+    #[test]
     fn nothing_is_said_to_be_nothing() {
         let none = expect![[r#"
             [nothing answers that · 1 lines · s/id1234]
@@ -422,6 +465,13 @@ mod tests {
             let budget = Budget { tokens, bytes: tokens * 8, lines: None };
             let first = answer(&bytes, question, budget);
             prop_assert_eq!(&first.text, &answer(&bytes, question, budget).text, "the same question has the same answer");
+            let Found::Passages(passages) = &first.found else { panic!() };
+            let text = String::from_utf8_lossy(&bytes);
+            // Escape codes and what was written over are left out.
+            let plain = start.is_empty() && !bytes.iter().any(|byte| matches!(byte, 0x1b | b'\r'));
+            for line in passages.iter().filter(|_| plain).flat_map(|passage| passage.text.lines()) {
+                prop_assert!(text.contains(line), "every line that is shown is there: {line:?}");
+            }
             let mut at = 0;
             for range in &first.shown {
                 prop_assert!(range.start >= at && range.end > range.start && range.end <= bytes.len() as u64);

@@ -531,7 +531,7 @@ mod tests {
             text,
             Grep { max: 0, ..Grep::new(r"\d") },
             expect![[r#"
-                [2 matches in 3 lines, the first 0 shown · s/id1234]
+                [2 matches in 3 lines · s/id1234]
             "#]],
         );
     }
@@ -564,6 +564,25 @@ mod tests {
                 );
                 assert_eq!(found.shown[0].line, before as u64 / 2 + 1);
             }
+        }
+    }
+
+    #[test]
+    fn in_a_long_line_every_place_counts_over_lines_too() {
+        let text = "needle and more ".repeat(400) + "\nneedle\n";
+        for multiline in [false, true] {
+            assert_eq!(matches(text.as_bytes(), Grep { multiline, ..Grep::new("needle") }).total, 401);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_text_are_those_of_its_lines() {
+        for pattern in [r"\Afoo", r"foo\z", "^foo$"] {
+            assert_eq!(
+                matches(b"foo\nfoo\nbar foo\nfoo bar\nfoo", Grep::new(pattern)).shown.len(),
+                if pattern == "^foo$" { 3 } else { 4 },
+                "{pattern}"
+            );
         }
     }
 

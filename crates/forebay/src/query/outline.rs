@@ -100,6 +100,8 @@ pub struct Item {
 pub struct Outlined {
     /// Only what begins on this line or after it, counted from 1.
     pub from_line: u64,
+    /// So many of those are passed over: a line may begin several things.
+    pub skip: u64,
     /// No deeper than this, the outermost things being 0; as deep as fits, if it is not said.
     pub depth: Option<u32>,
 }

@@ -29,18 +29,25 @@ pub(crate) fn written(range: &RangeInclusive<u64>) -> String {
 }
 
 fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
-    let number = |part: &str| match part {
-        "" => Ok(None),
-        // Headers print thousands apart, so that is how numbers come back.
-        digits => digits.replace([',', '_'], "").parse().map(Some).map_err(|_| {
-            let part: String = part.chars().take(40).collect();
-            Error::BadQuery(format!("{part:?} is not a number; a range is A:B, A: or :B"))
-        }),
+    let number = |part: &str| {
+        // Headers print thousands apart, so that is how numbers come back; `10,20` is no such number.
+        let grouped = part.split(',').skip(1).all(|group| group.len() == 3);
+        match part.replace([',', '_'], "").parse() {
+            _ if part.is_empty() => Ok(None),
+            Ok(number) if grouped => Ok(Some(number)),
+            _ => {
+                let part: String = part.chars().take(40).collect();
+                Err(Error::BadQuery(format!("{part:?} is not a number; a range is A:B, A: or :B")))
+            }
+        }
     };
     let ranges: Vec<&str> = text.split([' ', ';', '\t', '\n']).map(|part| part.trim_matches(',')).collect();
     let ranges = ranges.into_iter().filter(|part| !part.is_empty());
     let ranges: Vec<(Option<u64>, Option<u64>)> = ranges
         .map(|part| match part.split_once([':', '-', '–']) {
+            Some(("", _)) if part.starts_with(['-', '–']) => Err(Error::BadQuery(format!(
+                "{part:?} is no range: a range is A:B, A: or :B, and the last lines are the tail"
+            ))),
             Some((from, to)) => Ok((number(from)?, number(to)?)),
             None => number(part).map(|one| (one, one)),
         })
@@ -139,7 +146,7 @@ pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
         // Whole lines where one fits, else whole characters.
         let newline = memchr::memchr(b'\n', &bytes[missing - 1..]).map(|at| missing + at);
         let whole = newline.filter(|&at| at < bytes.len()).unwrap_or_else(|| {
-            (missing..bytes.len()).find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(bytes.len())
+            (missing..bytes.len()).take(4).find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(missing)
         });
         window + whole as u64
     };
@@ -243,9 +250,10 @@ fn forward_in(output: &Output, asked: &Asked, then: &[Asked], budget: Budget) ->
         if missing == 0 {
             return range.start + end as u64;
         }
-        let whole = memchr::memrchr(b'\n', &bytes[..end])
-            .map(|newline| newline + 1)
-            .unwrap_or_else(|| (0..=end).rev().find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80).unwrap_or(0));
+        let whole = memchr::memrchr(b'\n', &bytes[..end]).map(|newline| newline + 1).unwrap_or_else(|| {
+            // What has no character start in four bytes is no text, and is cut anywhere.
+            (0..=end).rev().take(4).find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80).unwrap_or(end)
+        });
         range.start + whole as u64
     };
     let first_try = usize::from(window < range.end);
@@ -317,7 +325,7 @@ fn print(
             grouped(total)
         ),
     };
-    excerpt.next = next(asked, then, &shown, (first, last), ends_line, output);
+    excerpt.next = next(asked, then, &shown, (first, last), (starts_line, ends_line), output);
     let start = (shown.start - base) as usize;
     let body = &bytes[start..start + (shown.end - shown.start) as usize];
     excerpt.text = format!("[{place}{grows} · {handle}]\n").into_bytes();
@@ -338,13 +346,13 @@ fn next(
     then: &[Asked],
     shown: &Range<u64>,
     (first, last): (u64, u64),
-    ends_line: bool,
+    (starts_line, ends_line): (bool, bool),
     output: &Output,
 ) -> Option<Query> {
     if shown.start > asked.range.start {
         // A tail that did not fit: what is missing comes before it.
         return Some(match asked.lines {
-            Some((from, _)) if from < first => Query::Lines(vec![from..=first - 1]),
+            Some((from, _)) if from < first && starts_line => Query::Lines(vec![from..=first - 1]),
             _ => Query::Bytes(vec![asked.range.start..shown.start]),
         });
     }
@@ -529,6 +537,23 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_that_begins_inside_a_line_leads_to_the_rest_of_that_line() {
+        let output = output_of(("short\n".repeat(19) + &"long ".repeat(9_000)).as_bytes());
+        let small = Budget { tokens: 90, bytes: 400, lines: None };
+        let tail = excerpt(&output, &Query::Tail(20), small).unwrap();
+        assert_eq!(tail.next, Some(Query::Bytes(vec![0..tail.shown[0].start])));
+    }
+
+    #[test]
+    fn bytes_without_a_character_in_them_are_read_too() {
+        let output = output_of(&[0x80; 20_000]);
+        let small = Budget { tokens: 200, bytes: 400, lines: None };
+        for query in [Query::Bytes(vec![0..20_000]), Query::Tail(5)] {
+            assert!(!excerpt(&output, &query, small).unwrap().shown.is_empty());
+        }
+    }
+
+    #[test]
     fn ranges_are_read_as_people_write_them() {
         for (text, ranges) in [
             ("7", vec![7..=7]),
@@ -542,8 +567,8 @@ mod tests {
                 assert_eq!(crate::query::line_ranges(&crate::query::written(&range)).unwrap(), [range]);
             }
         }
-        for text in ["", " ", "a:b", "1:2:3", "-", "99999999999999999999999"] {
-            assert!(crate::query::line_ranges(text).is_err() || text == "-", "{text}");
+        for text in ["", " ", "a:b", "1:2:3", "-", "-5", "10,20", "99999999999999999999999"] {
+            assert!(crate::query::line_ranges(text).is_err(), "{text}");
         }
         let many = (0..101).map(|n| n * 2 + 1..=n * 2 + 1).collect();
         assert!(

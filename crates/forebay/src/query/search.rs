@@ -1,6 +1,6 @@
 //! Words in all outputs of a session: a grep over each of them, grouped.
 
-use super::{Found, Grep, Matches, excerpt};
+use super::{Found, Grep, Matches, excerpt, fitted};
 use crate::view::grouped;
 use crate::{Budget, Error, Handle, Output, Query, Result};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// How many matches of one output are shown, so that one that talks much does not hide the others.
 const SHOWN: usize = 5;
 
-/// More words than this are not looked for in every order: the longest ones are.
+/// More words than this are not looked for: they are looked for in every order.
 const WORDS: usize = 4;
 
 /// A line of a match is shown up to this many characters.
@@ -44,14 +44,19 @@ pub struct Group {
 
 /// The pattern of lines that have all the words, in any order.
 pub(crate) fn pattern(words: &str) -> Result<String> {
-    let mut words: Vec<&str> = words.split_whitespace().collect();
-    if words.is_empty() {
-        return Err(Error::BadQuery("no words to search for".to_owned()));
-    }
-    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let mut words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    words.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     words.dedup();
-    words.truncate(WORDS);
-    let mut words: Vec<String> = words.into_iter().map(regex::escape).collect();
+    match words.len() {
+        0 => return Err(Error::BadQuery("no words to search for".to_owned())),
+        many if many > WORDS => {
+            return Err(Error::BadQuery(format!(
+                "{many} words are too many to be in one line: search for {WORDS} or fewer"
+            )));
+        }
+        _ => {}
+    }
+    let mut words: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
     let mut orders = Vec::new();
     permute(&mut words, 0, &mut |order| orders.push(order.join(".*")));
     Ok(orders.join("|"))
@@ -75,13 +80,15 @@ pub(crate) fn search(
     budget: Budget,
 ) -> Result<Searched> {
     let grep = Grep { ignore_case: true, max: SHOWN, ..Grep::new(pattern(words)?) };
+    let longest = words.split_whitespace().max_by_key(|word| word.len()).unwrap_or_default().to_lowercase();
     let roomy = Budget { tokens: 8_000, bytes: 64 * 1024, lines: None };
     let (mut groups, mut total, mut searched): (Vec<Group>, u64, u64) = (Vec::new(), 0, 0);
     for output in outputs {
         // An output that has vanished meanwhile has nothing to show.
         let Ok(output) = output else { continue };
         searched += 1;
-        let answer = excerpt(&output, &Query::Grep(grep.clone()), roomy)?;
+        // An output that cannot be read does not keep the others from being searched.
+        let Ok(answer) = excerpt(&output, &Query::Grep(grep.clone()), roomy) else { continue };
         let Found::Matches(found) = answer.found else { continue };
         if found.total == 0 {
             continue;
@@ -94,9 +101,7 @@ pub(crate) fn search(
         let mut group =
             format!("[{count} in {} · {}{grows}]\n", record.handle.short(), record.call.full_name());
         for line in &found.shown {
-            let text: String = line.text.chars().take(WIDTH).collect();
-            let more = if text.len() < line.text.len() { "…" } else { "" };
-            group.push_str(&format!("{}:{text}{more}\n", line.line));
+            group.push_str(&format!("{}:{}\n", line.line, around(&line.text, &longest)));
         }
         if found.total > found.shown.len() as u64 {
             let all = Query::Grep(Grep { max: super::SHOWN, ..grep.clone() });
@@ -105,23 +110,54 @@ pub(crate) fn search(
         let (handle, tool) = (record.handle.clone(), record.call.full_name());
         groups.push(Group { handle, tool, found, text: group });
     }
+    let matches = if total == 1 { "1 match".to_owned() } else { format!("{} matches", grouped(total)) };
     let print = |count: usize| {
         let found = match groups.len() {
             0 => format!("[no line has these words in {searched} outputs]\n"),
-            _ if count < groups.len() => format!(
-                "[{} matches in {} of {searched} outputs, the newest {count} shown]\n",
-                grouped(total),
-                groups.len()
-            ),
-            _ => format!("[{} matches in {} of {searched} outputs]\n", grouped(total), groups.len()),
+            many if count < many => {
+                format!("[{matches} in {many} of {searched} outputs, the newest {count} shown]\n")
+            }
+            many => format!("[{matches} in {many} of {searched} outputs]\n"),
         };
         groups[..count].iter().fold(found, |text, group| text + &group.text)
     };
-    let mut count = groups.len();
-    while count > 0 && !budget.holds(print(count).as_bytes()) {
-        count -= 1;
-    }
+    let count = fitted(groups.len(), budget, |count| print(count).into_bytes());
     let text = print(count);
     groups.truncate(count);
     Ok(Searched { text, total, searched, groups })
+}
+
+/// A line as it is shown: of a long one what is around the word.
+fn around(line: &str, word: &str) -> String {
+    let characters: Vec<char> = line.chars().collect();
+    if characters.len() <= WIDTH {
+        return line.to_owned();
+    }
+    let at = line.to_lowercase().find(word).map_or(0, |at| line.to_lowercase()[..at].chars().count());
+    let start = at.saturating_sub(WIDTH / 3).min(characters.len() - WIDTH);
+    let end = start + WIDTH;
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < characters.len() { "…" } else { "" };
+    format!("{before}{}{after}", characters[start..end].iter().collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn words_are_found_once_in_any_order_and_shown_where_they_stand() {
+        let long = format!("{} the needle is here {}\n", "x ".repeat(900), "y ".repeat(900));
+        let budget = Budget { tokens: 2_000, bytes: 9_000, lines: None };
+        let find = |words: &str| search([Ok(output_of(long.as_bytes()))].into_iter(), words, budget);
+        for words in ["needle", "here needle", "Needle needle NEEDLE", "is the here needle"] {
+            let found = find(words).unwrap();
+            assert_eq!(found.total, 1, "{words}");
+            assert!(found.text.contains("…") && found.text.contains("needle is here"), "{}", found.text);
+        }
+        assert_eq!(find("needle nowhere").unwrap().total, 0);
+        assert!(find("a b c d e").unwrap_err().to_string().contains("search for 4 or fewer"));
+        assert!(find(" ").is_err());
+    }
 }

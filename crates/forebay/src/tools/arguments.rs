@@ -96,7 +96,9 @@ impl Arguments {
                     names()
                 )));
             };
-            if !value.is_null() {
+            // Models fill in what they need not: nothing is nothing.
+            let nothing = value.is_null() || !argument.required && value.as_str() == Some("");
+            if !nothing {
                 checked.insert(name.clone(), argument.check(value)?);
             }
         }

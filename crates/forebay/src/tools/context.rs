@@ -160,11 +160,13 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
     }
     let rest = output.len() - offset;
     let wanted = arguments.number("limit").unwrap_or(0).min(rest).min(budget.bytes);
-    let bytes = output.read(offset..offset + wanted)?;
+    // With what follows, to see whether a character is cut.
+    let bytes = output.read(offset..offset + wanted + 1)?;
     largest(wanted, budget, |count| {
         let mut end = count as usize;
         // A cut of ours keeps characters whole.
-        while end > 1 && count < rest && bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        let least = end.saturating_sub(3).max(1);
+        while end > least && count < rest && bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
             end -= 1;
         }
         Ok(json!({

@@ -97,6 +97,11 @@ pub(super) const TOOLS: &[Declared] = &[
                 "Only what begins on this line or after it.",
             ),
             optional(
+                "skip",
+                Takes::Number { least: 0, most: ANY, usual: Some(0) },
+                "Pass over so many of those.",
+            ),
+            optional(
                 "depth",
                 Takes::Number { least: 0, most: 1_000, usual: None },
                 "No deeper than this; 0 shows only the outermost things.",
@@ -132,14 +137,22 @@ pub(super) fn answer(
     surface: &Surface,
     at: Timestamp,
 ) -> Result<String> {
-    let text = match name {
+    match name {
         "list" => return outputs.listing(budget),
         "search" => return Ok(outputs.search(arguments.text("words"), budget, surface)?.text),
-        _ => {
-            outputs.answer(arguments.text("handle"), &query_of(name, &arguments)?, budget, surface, at)?.text
+        _ => {}
+    }
+    let query = query_of(name, &arguments)?;
+    let mut asked = budget;
+    loop {
+        let answer = outputs.answer(arguments.text("handle"), &query, asked, surface, at)?;
+        let text = String::from_utf8_lossy(&answer.text).into_owned();
+        // What is not UTF-8 is longer as text than it is as bytes.
+        if budget.holds(text.as_bytes()) {
+            return Ok(text);
         }
-    };
-    Ok(String::from_utf8_lossy(&text).into_owned())
+        asked = Budget { tokens: asked.tokens / 2, bytes: asked.bytes / 2, ..asked };
+    }
 }
 
 /// The query that a call asks.
@@ -189,6 +202,7 @@ fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
         }
         "outline" => Query::Outline(Outlined {
             from_line: arguments.number("from_line").unwrap_or(1),
+            skip: arguments.number("skip").unwrap_or(0),
             depth: arguments.number("depth").map(|depth| u32::try_from(depth).unwrap_or(u32::MAX)),
         }),
         _ => Query::Ask(arguments.text("question").to_owned()),
@@ -269,6 +283,9 @@ pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
         Query::Outline(outlined) => {
             if outlined.from_line > 1 {
                 set("from_line", outlined.from_line.into());
+            }
+            if outlined.skip > 0 {
+                set("skip", outlined.skip.into());
             }
             if let Some(depth) = outlined.depth {
                 set("depth", depth.into());

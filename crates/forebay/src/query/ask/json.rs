@@ -24,9 +24,10 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// The path to the container that a line stands in, as a filter has it.
-    pub(super) fn container(&self, line: usize) -> String {
-        let mut container = self.within[line];
+    /// The container that a line stands in: its number, and the path to it as a filter has it.
+    pub(super) fn container(&self, line: usize) -> (usize, String) {
+        let within = self.within[line];
+        let mut container = within;
         let mut names = Vec::new();
         while let Some(parent) = self.containers[container].parent {
             names.push(self.containers[container].name.as_str());
@@ -34,10 +35,7 @@ impl Members {
         }
         names.reverse();
         let path = names.concat();
-        match path.starts_with('.') {
-            true => path,
-            false => format!(".{path}"),
-        }
+        (within, if path.starts_with('.') { path } else { format!(".{path}") })
     }
 }
 

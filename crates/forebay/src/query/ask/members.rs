@@ -28,15 +28,18 @@ const DATED: f32 = 1.5;
 
 /// The members worth showing, the best first. `text` is the members' text.
 pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Result<Vec<Unit>> {
-    let Some(scanner) = Scanner::new(&question.terms, false) else { return Ok(Vec::new()) };
+    let Some(scanner) = Scanner::new(&question.terms, question.trouble) else { return Ok(Vec::new()) };
     let scanned = scanner.scan(text)?;
     let told = told(&scanned, question);
     let lines = &members.text.lines;
     let bytes = &members.text.text;
     // A long member is several units; what one of them has, the member has.
     let mut own = vec![0u64; lines.len()];
+    let mut trouble = vec![0f32; lines.len()];
     for seen in &scanned.seen {
-        own[lines.partition_point(|line| line.start <= seen.start) - 1] |= seen.terms;
+        let line = lines.partition_point(|line| line.start <= seen.start) - 1;
+        own[line] |= seen.terms;
+        trouble[line] = trouble[line].max(seen.trouble);
     }
     let mut beside = vec![0u64; members.containers.len()];
     for (line, &container) in members.within.iter().enumerate().filter(|(line, _)| !lines[*line].heading) {
@@ -63,6 +66,7 @@ pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Re
         let start = range(line).start;
         let dated = question.when && own != 0 && has_date(&bytes[start..range(line).end.min(start + 200)]);
         match own {
+            0 if trouble[line] > 0.0 => trouble[line] + near,
             0 => ONLY_NEAR * near,
             _ => (told(own) + near) * if dated { DATED } else { 1.0 },
         }

@@ -81,7 +81,7 @@ impl Question {
                 if troubled || number || COMMON.contains(&lower.as_str()) || !counts {
                     continue;
                 }
-                words += usize::from(!SUBJECTS.contains(&lower.as_str()));
+                words += usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
                 // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
                 let weight = if name && !joined { 0.45 } else { 1.0 };
                 add(Term { text: stem(&lower), form: lower, word: true, weight });
@@ -89,8 +89,7 @@ impl Question {
         }
         question.terms.truncate(MOST);
         let lower = text.to_lowercase();
-        let gist = ["article", "page", "document", "text", "about", "summary", "summarise", "summarize"];
-        let about = lower.split(|c: char| !c.is_alphanumeric()).any(|word| gist.contains(&word));
+        let about = lower.split(|c: char| !c.is_alphanumeric()).any(|word| WHOLE.contains(&word));
         question.aim = match () {
             () if asks_why && words == 0 => Aim::Trouble,
             () if words == 0 && question.quoted.is_empty() => {
@@ -162,6 +161,20 @@ const SUBJECTS: &[&str] = &[
     "compile",
     "compiler",
     "compilation",
+];
+
+/// What the whole of an output is called, by questions that are about all of it.
+const WHOLE: &[&str] = &[
+    "article",
+    "page",
+    "document",
+    "text",
+    "file",
+    "about",
+    "summary",
+    "summarise",
+    "summarize",
+    "overview",
 ];
 
 /// Words that say nothing of where to look.

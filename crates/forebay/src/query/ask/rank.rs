@@ -91,6 +91,9 @@ const ASIDE_LONE: f32 = 0.72;
 const OPENING: u64 = 3_000;
 const OPENS: f32 = 1.25;
 
+/// So many bytes tell what a text is about.
+const GIST: u64 = 16 * 1024;
+
 /// The units that are worth showing, the best first.
 pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> {
     let Some(scanner) = Scanner::new(&question.terms, question.trouble) else {
@@ -111,6 +114,20 @@ pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> 
     let mut units = around(output, &best, question, layout)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok(units)
+}
+
+/// The beginning of a text, where it says what it is about.
+pub(super) fn opening(output: &Output) -> Result<Vec<Unit>> {
+    let bytes = output.read(0..output.len().min(GIST))?;
+    let units: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
+    let count = units.len();
+    let unit = |(index, range): (usize, Range<usize>)| Unit {
+        index: index as u64,
+        text: visible(&bytes[range.clone()]),
+        range: range.start as u64..range.end as u64,
+        worth: (count - index) as f32,
+    };
+    Ok(units.into_iter().enumerate().map(unit).collect())
 }
 
 /// What each term of a question tells: rare ones more.
@@ -213,7 +230,13 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
     let mut units: HashMap<u64, Unit> = HashMap::new();
     let mut lines: HashMap<u64, i32> = HashMap::new();
     for (seen, worth) in best {
-        let from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
+        let mut from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
+        if from > 0 && output.read(from - 1..from)? != b"\n" {
+            // Inside a long line the units before this one cannot be told from here.
+            let line = output.line_end_near(from, seen.start - from)?;
+            let begins = line < seen.start && output.read(line - 1..line)? == b"\n";
+            from = if begins { line } else { seen.start };
+        }
         let to = (seen.range().end + REACH).min(output.len());
         let bytes = output.read(from..to)?;
         let mut all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();

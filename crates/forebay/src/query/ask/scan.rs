@@ -8,7 +8,15 @@ use super::trouble;
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use memchr::{memchr, memrchr};
-use std::{ops::Range, thread};
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 /// A line longer than this is taken in parts.
 pub(super) const LONG: usize = 400;
@@ -16,11 +24,11 @@ pub(super) const LONG: usize = 400;
 /// How much is scanned at a time.
 const BLOCK: usize = 1024 * 1024;
 
-/// No more units are remembered in one part of the scan.
+/// No more units are remembered in all.
 const REMEMBERED: usize = 1 << 20;
 
-/// An output up to this size is scanned by one thread.
-const SMALL: u64 = 4 * 1024 * 1024;
+/// An output is scanned in parts of about this size, as many at once as there are cores.
+const PART: u64 = 16 * 1024 * 1024;
 
 /// A unit that has something in it.
 #[derive(Clone, Copy, Debug)]
@@ -131,28 +139,27 @@ impl<'a> Scanner<'a> {
 
     /// Scans an output.
     pub(super) fn scan(&self, output: &Output) -> Result<Scanned> {
-        let threads = match output.len() <= SMALL {
-            true => 1,
-            false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        };
+        // The parts depend on the output alone, so that an answer does not depend on the machine.
+        let count = output.len().div_ceil(PART).max(1);
         let mut borders = vec![0];
-        for part in 1..threads {
-            borders.push(output.line_end_near(output.len() / threads * part, BLOCK as u64)?);
+        for part in 1..count {
+            borders.push(output.line_end_near(output.len() / count * part, BLOCK as u64)?);
         }
         borders.push(output.len());
-        let parts: Vec<Result<Scanned>> = thread::scope(|scope| {
-            let parts: Vec<_> = borders
-                .windows(2)
-                .map(|part| {
-                    let part = part[0]..part[1];
-                    scope.spawn(move || self.part(output, part))
-                })
-                .collect();
-            let joined = parts
-                .into_iter()
-                .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            joined.collect()
-        });
+        let remembered = (REMEMBERED / borders.len()).max(4_096);
+        let next = AtomicUsize::new(0);
+        let done: Mutex<BTreeMap<usize, Result<Scanned>>> = Mutex::default();
+        let work = || {
+            loop {
+                let part = next.fetch_add(1, Ordering::Relaxed);
+                let Some(border) = borders.get(part..part + 2) else { break };
+                let scanned = self.part(output, border[0]..border[1], remembered);
+                done.lock().unwrap_or_else(PoisonError::into_inner).insert(part, scanned);
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(borders.len() - 1);
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        let parts = done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values();
         let mut all = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
         for part in parts {
             let part = part?;
@@ -164,7 +171,7 @@ impl<'a> Scanner<'a> {
         Ok(all)
     }
 
-    fn part(&self, output: &Output, range: Range<u64>) -> Result<Scanned> {
+    fn part(&self, output: &Output, range: Range<u64>, remembered: usize) -> Result<Scanned> {
         let mut scanned = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
         let mut buffer = vec![0; BLOCK];
         let mut at = range.start;
@@ -184,7 +191,7 @@ impl<'a> Scanner<'a> {
             };
             self.block(&block[..end], at, &mut scanned);
             at += end as u64;
-            if scanned.seen.len() > REMEMBERED {
+            if scanned.seen.len() > remembered {
                 scanned.forget_half();
             }
         }
@@ -243,10 +250,12 @@ impl<'a> Scanner<'a> {
                 }
                 None => {
                     let word = &trouble::WORDS[pattern - self.terms.len()];
-                    let said = trouble::said(block, found.range(), &unit, word);
+                    // A word that a border between units cuts belongs to the unit it begins in.
+                    let found = found.start()..found.end().min(unit.end);
+                    let said = trouble::said(block, found.clone(), &unit, word);
                     if said > open.trouble {
                         open.trouble = said;
-                        open.said = trouble::token(block, found.range(), &unit);
+                        open.said = trouble::token(block, found, &unit);
                     }
                     open.ends |= word.ends && said > 0.0;
                 }
@@ -342,6 +351,9 @@ fn cut(bytes: &[u8], least: usize, most: usize) -> usize {
     match at {
         Some(at) => least + at + 1,
         // Inside a word: at least not inside a character.
-        None => (least + 1..=most).rev().find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(most),
+        None => (least + 1..=most)
+            .rev()
+            .find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
+            .unwrap_or(most),
     }
 }

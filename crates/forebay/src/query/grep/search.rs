@@ -209,7 +209,12 @@ impl Search {
         let mut at = 0;
         while at < block.len() {
             let rest = &block[at..];
-            let (place, certain) = match self.matcher.find_candidate_line(rest).map_err(failed)? {
+            let candidate = match self.matcher.line_terminator() {
+                Some(_) => self.matcher.find_candidate_line(rest).map_err(failed)?,
+                // A pattern that looks at the ends of the text must see each line by itself.
+                None => Some(LineMatchKind::Candidate(0)),
+            };
+            let (place, certain) = match candidate {
                 None => break,
                 Some(LineMatchKind::Confirmed(place)) => (at + place, true),
                 Some(LineMatchKind::Candidate(place)) => (at + place, false),
@@ -330,6 +335,10 @@ impl Search {
                         let end = base + from as u64;
                         let start = output.line_start_near(hit.start, LONG as u64)?;
                         let fits = end - start <= LONG as u64;
+                        if !fits {
+                            // In a long line every place counts.
+                            from = place.end().max(place.start() + 1);
+                        }
                         match fits {
                             true => {
                                 found.push(self.max, || Place { lines: start..end, hit, end, partial: false })

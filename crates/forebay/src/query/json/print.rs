@@ -81,6 +81,9 @@ fn values_text(
     (text, next)
 }
 
+/// A path is described in so many characters at most.
+const LONGEST: usize = 300;
+
 /// The shape of a document: its paths from number `skip` on, as many as fit.
 pub(in crate::query) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
     let shape = super::shape(output)?;
@@ -119,7 +122,7 @@ fn shape_text(output: &Output, shape: &Shape, lines: &[String], from: usize) -> 
     if shape.more {
         text.push_str("[there are more or deeper paths than are listed]\n");
     }
-    let next = (until < shape.paths.len()).then_some(Query::Shape { skip: until as u64 });
+    let next = (until > from && until < shape.paths.len()).then_some(Query::Shape { skip: until as u64 });
     let call = match &next {
         Some(next) => format!("[next: {}]\n", output.call(next)),
         None => String::new(),
@@ -160,6 +163,10 @@ fn path_line(path: &JsonPath) -> String {
         (_, Some((least, most))) if least != most => line.push_str(&format!(", {least} to {most}")),
         _ if !path.examples.is_empty() => line.push_str(&format!(": {}", path.examples.join(", "))),
         _ => {}
+    }
+    if let Some((cut, _)) = line.char_indices().nth(LONGEST) {
+        line.truncate(cut);
+        line.push('…');
     }
     line + "\n"
 }

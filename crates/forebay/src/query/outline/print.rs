@@ -13,6 +13,8 @@ pub(in crate::query) fn excerpt(output: &Output, wanted: &Outlined, budget: Budg
         return json::shape_excerpt(output, 0, budget);
     }
     let from = wanted.from_line.max(1);
+    let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
+    let lines = output.lines()?;
     let deepest = outline.items.iter().map(|item| item.depth).max().unwrap_or(0);
     // Where all of it does not fit, the outer things are shown rather than the first ones.
     let depths = match wanted.depth {
@@ -22,8 +24,8 @@ pub(in crate::query) fn excerpt(output: &Output, wanted: &Outlined, budget: Budg
     let mut chosen: Option<(u32, Vec<&Item>, usize)> = None;
     for depth in depths.rev() {
         let items: Vec<&Item> =
-            outline.items.iter().filter(|item| item.depth <= depth && item.line >= from).collect();
-        let page = Page { output, outline: &outline, depth, deepest, from };
+            outline.items.iter().filter(|item| item.depth <= depth && item.line >= from).skip(skip).collect();
+        let page = Page { output, outline: &outline, lines, depth, wanted };
         let count = fitted(items.len(), budget, |count| page.text(&items, count).0.into_bytes());
         let all = count == items.len();
         chosen = Some((depth, items, count));
@@ -32,13 +34,13 @@ pub(in crate::query) fn excerpt(output: &Output, wanted: &Outlined, budget: Budg
         }
     }
     let (depth, items, count) = chosen.unwrap_or_default();
-    let (text, next) = Page { output, outline: &outline, depth, deepest, from }.text(&items, count);
+    let (text, next) = Page { output, outline: &outline, lines, depth, wanted }.text(&items, count);
     let shown: Vec<Item> = items[..count].iter().map(|item| (*item).clone()).collect();
     Ok(Excerpt {
         text: text.into_bytes(),
         shown: Vec::new(),
         lines: shown.first().zip(shown.last()).map(|(first, last)| (first.line, last.line)),
-        total_lines: output.lines()?,
+        total_lines: lines,
         next,
         growing: output.is_growing(),
         found: Found::Outline(Outline { items: shown, ..outline }),
@@ -49,20 +51,20 @@ pub(in crate::query) fn excerpt(output: &Output, wanted: &Outlined, budget: Budg
 struct Page<'a> {
     output: &'a Output,
     outline: &'a Outline,
+    lines: u64,
     depth: u32,
-    deepest: u32,
-    from: u64,
+    wanted: &'a Outlined,
 }
 
 impl Page<'_> {
     /// The first `count` of the items as text, and the query that goes on.
     fn text(&self, items: &[&Item], count: usize) -> (String, Option<Query>) {
-        let Page { output, outline, depth, deepest, from } = self;
+        let Page { output, outline, depth, wanted, .. } = self;
         let handle = output.record().handle.short();
         let grows = if output.is_growing() { ", still growing" } else { "" };
-        let lines = grouped(output.record().size.lines);
-        let left: usize =
-            outline.items.iter().filter(|item| item.depth > *depth && item.line >= *from).count();
+        let lines = grouped(self.lines);
+        let inside = |item: &&Item| item.depth > *depth && item.line >= wanted.from_line;
+        let left: usize = outline.items.iter().filter(inside).count();
         let things = match items.len() {
             0 => "nothing to outline".to_owned(),
             all if count < all => format!("{count} of {all} things"),
@@ -88,14 +90,17 @@ impl Page<'_> {
             text.push_str(&format!("[{note}]\n"));
         }
         let next = match (items.get(count), left) {
-            (Some(item), _) => Some((item.line, *depth)),
-            (None, 0) => None,
-            (None, _) => Some((*from, depth + 1)),
+            // Things on one line are told apart by their number.
+            (Some(item), _) if count > 0 => {
+                let shown =
+                    items[..count].iter().rev().take_while(|shown| shown.line == item.line).count() as u64;
+                let more = if item.line == wanted.from_line { wanted.skip } else { 0 };
+                Some(Outlined { from_line: item.line, skip: shown + more, depth: Some(*depth) })
+            }
+            (None, 1..) => Some(Outlined { depth: Some(depth + 1), skip: 0, ..**wanted }),
+            _ => None,
         };
-        let next = next.map(|(from_line, depth)| {
-            let depth = if depth < *deepest || left > 0 { Some(depth) } else { None };
-            Query::Outline(Outlined { from_line, depth })
-        });
+        let next = next.map(Query::Outline);
         if let Some(next) = &next {
             let label =
                 if items.len() > count { "next".to_owned() } else { format!("{left} more inside these") };
