@@ -21,10 +21,10 @@ pub(crate) mod tools;
 pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
-use crate::error::{CliError, DONE};
+use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
 use crate::settings::Layers;
-use forebay::query::Found;
+use forebay::query::{Ended, Found};
 use forebay::{
     Call, DiskStore, Excerpt, Folded, Handle, Output, Outputs, Query, Reply, Session, Settings, Store,
     Surface, Timestamp,
@@ -230,7 +230,9 @@ impl Context {
             true => print::json(&self.excerpt_json(&outputs.open(handle)?, &excerpt)?)?,
             false => print::out(&excerpt.text)?,
         }
-        Ok(ExitCode::from(DONE))
+        // What a filter gave before it failed is told, and so is that it failed.
+        let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
+        Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
     }
 
     /// The machine form of an excerpt.

@@ -57,8 +57,8 @@ fn what_cannot_be_filtered_says_why() {
         let error = forebay.run(args).fails(2);
         assert!(error.contains(told), "{error}");
     }
-    let text = forebay.run(["json", "list123", ".[] | error"]).ok().text();
-    assert!(text.contains("[the filter failed: "), "{text}");
+    let failed = forebay.run(["json", "list123", ".[] | error"]);
+    assert!(failed.status == 1 && failed.text().contains("[the filter failed: "), "{}", failed.text());
 }
 
 #[test]

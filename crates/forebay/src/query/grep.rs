@@ -104,21 +104,21 @@ pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
     let search = Search::new(query)?;
     let found = search.run(output, query.from_byte.min(output.len()))?;
     let total_lines = output.lines()?;
-    let mut matches = Vec::new();
+    let (mut matches, mut shown_context) = (Vec::new(), query.context);
     // Where not even one match fits with all its context, less of both is shown: an answer must go on.
     for (context, width) in [(query.context, LONG), (query.context.min(2), 400), (0, 120), (0, 40)] {
         let mut described =
             describe_all(output, &search, &Grep { context, ..query.clone() }, &found, budget, width)?;
         let fits = fitted(described.len(), budget, |count| {
-            print(output, query, &described[..count], &found, total_lines).0
+            print(output, query, context, &described[..count], &found, total_lines).0
         });
         described.truncate(fits);
-        matches = described;
+        (matches, shown_context) = (described, context);
         if !matches.is_empty() || found.total == 0 {
             break;
         }
     }
-    let (text, next) = print(output, query, &matches, &found, total_lines);
+    let (text, next) = print(output, query, shown_context, &matches, &found, total_lines);
     Ok(Excerpt {
         text,
         shown: found.places[..matches.len()].iter().map(|place| place.lines.clone()).collect(),
@@ -238,6 +238,7 @@ fn plain(line: &[u8]) -> String {
 fn print(
     output: &Output,
     query: &Grep,
+    context: u64,
     shown: &[Match],
     found: &Places,
     lines: u64,
@@ -264,14 +265,12 @@ fn print(
     } else {
         String::new()
     };
-    // A line that has neighbours but shows none was given less than was asked for.
-    let has_context = |found: &Match| !found.before.is_empty() || !found.after.is_empty();
-    let less = query.context > 0
-        && query.wanted != Wanted::Matches
-        && lines > 1
-        && !shown.is_empty()
-        && !shown.iter().any(has_context);
-    let less = if less { ", context left out to fit the budget" } else { "" };
+    let less =
+        match context < query.context && !shown.is_empty() && query.wanted != Wanted::Matches && lines > 1 {
+            true if context == 0 => ", context left out to fit the budget".to_owned(),
+            true => format!(", context cut to {context} lines to fit the budget"),
+            false => String::new(),
+        };
     let mut text = format!("[{count}{behind} in {} lines{grows}{first}{less} · {handle}]\n", grouped(lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {

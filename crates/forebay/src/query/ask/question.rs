@@ -58,6 +58,8 @@ impl Question {
                 question.terms.push(term);
             }
         };
+        // One or two words are looked for as they are.
+        let bare = text.split_whitespace().count() <= 2 && !text.contains('?');
         let mut words = 0;
         let mut asks_why = false;
         for chunk in text.split_whitespace() {
@@ -67,13 +69,14 @@ impl Question {
             let name = is_name(chunk);
             let joined = chunk.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '/' | '’' | '\''));
             if name {
+                words += 1;
                 let weight = if joined { 0.5 } else { 1.6 };
                 let text = chunk.to_lowercase();
                 add(Term { form: text.clone(), text, word: false, weight });
             }
             for word in pieces(chunk) {
                 let lower = word.to_lowercase();
-                let troubled = !name && TROUBLED.contains(&stem(&lower).as_str());
+                let troubled = !name && !bare && TROUBLED.contains(&stem(&lower).as_str());
                 asks_why |= troubled;
                 let counts = lower.chars().count() > 1 || lower.bytes().all(|byte| byte.is_ascii_digit());
                 // The numbers in a name, such as a version, are nothing without it.
@@ -128,7 +131,6 @@ const TROUBLED: &[&str] = &[
     "failure",
     "failur",
     "unexpect",
-    "abort",
 ];
 
 /// What troubles happen to: naming it tells nothing of where.

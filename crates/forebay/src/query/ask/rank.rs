@@ -150,6 +150,9 @@ fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32
         let times = said.get(&unit.said).copied().unwrap_or(1) as f32;
         ((1.0 + all / times).ln() / (1.0 + all).ln()).powf(RARE)
     };
+    // Where all trouble is common, the rarest of it counts in full.
+    let rarest = seen.iter().filter(|unit| unit.trouble > 1.0 && !unit.ends).map(rarity).fold(0.0, f32::max);
+    let rarest = if rarest > 0.0 { rarest } else { 1.0 };
     let mut run = 0;
     let mut scored = Vec::with_capacity(seen.len());
     for (at, unit) in seen.iter().enumerate() {
@@ -166,7 +169,7 @@ fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32
         if unit.trouble > 0.0 {
             // The first of many that follow each other tells more than its followers.
             let late = unit.start as f32 / length.max(1) as f32;
-            let spoken = unit.trouble * rarity(unit) * FOLLOWER.powi(run.min(FOLLOWERS));
+            let spoken = unit.trouble * (rarity(unit) / rarest).min(1.0) * FOLLOWER.powi(run.min(FOLLOWERS));
             worth += spoken * beside * (EARLY + late.powf(GROWS));
         }
         scored.push((*unit, worth));

@@ -241,6 +241,7 @@ impl<'a> Scanner<'a> {
             }
             let pattern = found.pattern().as_usize();
             match self.terms.get(pattern) {
+                Some(_) if common & 1 << pattern != 0 && open.terms & 1 << pattern != 0 => {}
                 Some(term) => {
                     if let Some(exact) = is_there(block, found.range(), term) {
                         open.twice |= open.terms & 1 << pattern;

@@ -21,6 +21,12 @@ const BEFORE: u64 = 4;
 /// An output up to this size is searched by one thread.
 const SMALL: u64 = 8 * 1024 * 1024;
 
+/// A longer pattern is no question that anybody asks.
+const LONGEST: usize = 10_000;
+
+/// A pattern may take this many bytes when it is compiled: the time of a search grows with it.
+const COMPILED: usize = 4 * 1024 * 1024;
+
 /// A search that is ready to run.
 pub(super) struct Search {
     pub(super) matcher: RegexMatcher,
@@ -81,10 +87,17 @@ fn failed(error: impl std::fmt::Display) -> Error {
 
 /// The matcher of a pattern; an error shows where the pattern goes wrong.
 fn matcher(query: &Grep) -> Result<RegexMatcher> {
+    if query.pattern.chars().count() > LONGEST {
+        return Err(Error::BadQuery(format!(
+            "a pattern may have {LONGEST} characters, and this one has more"
+        )));
+    }
     RegexMatcherBuilder::new()
         .case_insensitive(query.ignore_case)
         .multi_line(true)
         .fixed_strings(query.fixed)
+        .size_limit(COMPILED)
+        .dfa_size_limit(COMPILED)
         .line_terminator(if query.multiline { None } else { Some(b'\n') })
         .build(&query.pattern)
         .map_err(|error| {
@@ -92,7 +105,7 @@ fn matcher(query: &Grep) -> Result<RegexMatcher> {
                 true => "\na pattern that goes over lines must be asked for as one that does",
                 false => "",
             };
-            Error::BadQuery(format!("the pattern does not parse: {error}{hint}"))
+            Error::BadQuery(format!("the pattern cannot be used: {error}{hint}"))
         })
 }
 

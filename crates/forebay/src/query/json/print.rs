@@ -43,7 +43,7 @@ fn values_text(
     let handle = output.record().handle.short();
     let grows = if output.is_growing() { ", still growing" } else { "" };
     let total = match found.total {
-        Total::Exactly(0) => "no value".to_owned(),
+        Total::Exactly(0) | Total::AtLeast(0) => "no value".to_owned(),
         Total::Exactly(1) => "1 value".to_owned(),
         Total::Exactly(many) => format!("{} values", grouped(many)),
         Total::AtLeast(many) => format!("at least {} values", grouped(many)),

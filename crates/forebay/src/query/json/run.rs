@@ -30,10 +30,10 @@ const LARGE: u64 = 1024 * 1024;
 const BATCH: u64 = 256 * 1024;
 
 /// What a run on one value may use, besides what its size allows.
-const PER_RUN: u64 = if cfg!(test) { 1_000_000 } else { 20_000_000 };
+const PER_RUN: u64 = if cfg!(test) { 1_000_000 } else { 8_000_000 };
 
 /// What all runs together may use, besides what the size of the output allows.
-const PER_FILTER: u64 = if cfg!(test) { 4_000_000 } else { 100_000_000 };
+const PER_FILTER: u64 = if cfg!(test) { 4_000_000 } else { 40_000_000 };
 
 /// More keys of one object are not kept in mind.
 const MANY_KEYS: usize = 4_000_000;
