@@ -154,7 +154,10 @@ fn every_query_works_while_an_output_grows_and_says_so() {
     let mut running = forebay.start(command.stdin(Stdio::piped()));
     let mut stdin = running.stdin.take().unwrap();
     stdin.write_all(b"{\"a\": 1}\n{\"a\": 2}\n").unwrap();
-    eventually("it grows", || forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 18));
+    eventually("it grows", || {
+        assert!(running.try_wait().unwrap().is_none(), "it ended early: {:?}", forebay.ls());
+        forebay.ls().first().is_some_and(|listed| listed["size"]["bytes"] == 18)
+    });
     for args in [
         &["read", "grows12"][..],
         &["head", "grows12"],
