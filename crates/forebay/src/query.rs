@@ -20,6 +20,7 @@ pub use range::{byte_ranges, line_ranges};
 pub(crate) use search::search;
 pub use search::{Group, Searched};
 
+use crate::view::grouped;
 use crate::{Budget, Output, Result};
 use serde::Serialize;
 use std::ops::{Range, RangeInclusive};
@@ -122,4 +123,9 @@ fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usiz
         }
     }
     low
+}
+
+/// `1 line`, `2 lines`.
+fn counted(lines: u64) -> String {
+    format!("{} line{}", grouped(lines), if lines == 1 { "" } else { "s" })
 }

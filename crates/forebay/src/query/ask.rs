@@ -17,8 +17,7 @@ mod rank;
 mod scan;
 mod trouble;
 
-use super::{Excerpt, Found};
-use crate::view::grouped;
+use super::{Excerpt, Found, counted};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use question::{Aim, Question};
 use serde::Serialize;
@@ -183,7 +182,7 @@ fn print(
         1 => "1 passage".to_owned(),
         many => format!("{many} passages"),
     };
-    let mut text = format!("[{count} · {} lines{grows} · {handle}]\n", grouped(total_lines));
+    let mut text = format!("[{count} · {}{grows} · {handle}]\n", counted(total_lines));
     for passage in &passages {
         let lines = match passage.line == passage.last_line {
             true => passage.line.to_string(),
@@ -348,7 +347,7 @@ mod tests {
             &text,
             "What does the page say under \"Fish\"?",
             expect![[r#"
-                [1 passage · 1 lines · s/id1234]
+                [1 passage · 1 line · s/id1234]
                 [1 @7328]
                 The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
                 Fish
@@ -359,7 +358,7 @@ mod tests {
             &text,
             "What does the article \"The tide & the moon\" report?",
             expect![[r#"
-                [3 passages · 1 lines · s/id1234]
+                [3 passages · 1 line · s/id1234]
                 [1] The tide & the moon
                 [1 @7328] The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
                 [1 @7455] Many fish follow the water and feed where it has been, which birds and people know well.
@@ -428,7 +427,7 @@ mod tests {
     #[test]
     fn nothing_is_said_to_be_nothing() {
         let none = expect![[r#"
-            [nothing answers that · 1 lines · s/id1234]
+            [nothing answers that · 1 line · s/id1234]
         "#]];
         none.assert_eq(&String::from_utf8_lossy(&answer(b"some words\n", "Where is Ruritania?", SMALL).text));
         for question in ["", " \n"] {

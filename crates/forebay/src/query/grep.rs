@@ -4,7 +4,7 @@
 
 mod search;
 
-use super::{Excerpt, Found, Matches, fitted};
+use super::{Excerpt, Found, Matches, counted, fitted};
 use crate::view::grouped;
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
@@ -271,7 +271,7 @@ fn print(
             true => format!(", context cut to {context} lines to fit the budget"),
             false => String::new(),
         };
-    let mut text = format!("[{count}{behind} in {} lines{grows}{first}{less} · {handle}]\n", grouped(lines));
+    let mut text = format!("[{count}{behind} in {}{grows}{first}{less} · {handle}]\n", counted(lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {
         let from = found.line - found.before.len() as u64;

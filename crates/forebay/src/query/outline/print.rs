@@ -1,8 +1,7 @@
 //! An outline as an excerpt: as deep as the budget allows.
 
 use super::{Form, Item, Outline, Outlined};
-use crate::query::{Excerpt, Found, fitted, json};
-use crate::view::grouped;
+use crate::query::{Excerpt, Found, counted, fitted, json};
 use crate::{Budget, Output, Query, Result};
 
 /// The answer to an outline, as much of it as fits.
@@ -62,7 +61,7 @@ impl Page<'_> {
         let Page { output, outline, depth, wanted, .. } = self;
         let handle = output.record().handle.short();
         let grows = if output.is_growing() { ", still growing" } else { "" };
-        let lines = grouped(self.lines);
+        let lines = counted(self.lines);
         let inside = |item: &&Item| item.depth > *depth && item.line >= wanted.from_line;
         let left: usize = outline.items.iter().filter(inside).count();
         let things = match items.len() {
@@ -72,7 +71,7 @@ impl Page<'_> {
             all => format!("{all} things"),
         };
         let name = outline.form.name();
-        let mut text = format!("[{name}, {lines} lines: {things}{grows} · {handle}]\n");
+        let mut text = format!("[{name}, {lines}: {things}{grows} · {handle}]\n");
         for item in &items[..count] {
             let lines = match item.line == item.last_line {
                 true => item.line.to_string(),
