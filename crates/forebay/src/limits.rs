@@ -48,6 +48,15 @@ impl Budget {
         Budget { tokens: self.tokens.min(other.tokens), bytes: self.bytes.min(other.bytes), lines }
     }
 
+    /// What is left of it when something else has cost so much.
+    pub(crate) fn less(self, cost: Budget) -> Budget {
+        Budget {
+            tokens: self.tokens.saturating_sub(cost.tokens),
+            bytes: self.bytes.saturating_sub(cost.bytes),
+            lines: self.lines.map(|lines| lines.saturating_sub(cost.lines.unwrap_or(0))),
+        }
+    }
+
     /// Whether a text keeps to it.
     pub fn holds(&self, text: &[u8]) -> bool {
         text.len() as u64 <= self.bytes

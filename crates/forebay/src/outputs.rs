@@ -44,6 +44,9 @@ struct Answered {
     tokens: u64,
 }
 
+/// What a note that an answer gives nothing new may cost.
+const NOTE: Budget = Budget { tokens: 40, bytes: 200, lines: Some(1) };
+
 /// What the event of an answered query is called.
 const ANSWERED: &str = "query-answered";
 
@@ -117,7 +120,6 @@ impl<'a> Outputs<'a> {
     ) -> Result<Excerpt> {
         let handle = self.find(text)?;
         let output = self.store.open(&handle)?.on(surface);
-        let mut answer = excerpt(&output, query, budget)?;
         let call = tools::call_of(&handle, query);
         let before = self.answered(&handle);
         let same = |old: &&Answered| {
@@ -126,10 +128,13 @@ impl<'a> Outputs<'a> {
                 && old.length == output.len()
                 && old.budget >= budget.tokens
         };
-        let asked = before.iter().filter(same);
+        let asked = before.iter().filter(same).count();
+        // A question that is asked again is not worked out twice to make room for the note.
+        let room = if asked > 0 { budget.less(NOTE) } else { budget };
+        let mut answer = excerpt(&output, query, room).or_else(|_| excerpt(&output, query, budget))?;
         let mut shown: Vec<Range<u64>> =
             before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
-        let note = match asked.count() {
+        let note = match asked {
             0 => {
                 let given = Given::of(self.store, &handle).ok().flatten();
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
@@ -200,12 +205,7 @@ fn noted(output: &Output, query: &Query, budget: Budget, answer: Excerpt, note: 
     if budget.holds(&with(&answer)) {
         return Excerpt { text: with(&answer), ..answer };
     }
-    let less = Budget {
-        tokens: budget.tokens.saturating_sub(tokens::count(note) + 2),
-        bytes: budget.bytes.saturating_sub(note.len() as u64),
-        lines: budget.lines.map(|lines| lines.saturating_sub(1)),
-    };
-    match excerpt(output, query, less) {
+    match excerpt(output, query, budget.less(NOTE)) {
         Ok(smaller) if budget.holds(&with(&smaller)) => Excerpt { text: with(&smaller), ..smaller },
         _ => answer,
     }
