@@ -11,6 +11,9 @@ pub(crate) const USAGE: u8 = 2;
 /// The store failed.
 pub(crate) const STORE: u8 = 3;
 
+/// A message may repeat what was typed, and that may be anything; so many characters of it are told.
+const LONGEST: usize = 1_000;
+
 /// An error with what to do about it.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -41,7 +44,8 @@ impl CliError {
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
-        crate::print::err(&forebay::printable(&format!("forebay: {}\n{hints}", self.message)));
+        let message = forebay::shortened(&self.message, LONGEST);
+        crate::print::err(&forebay::printable(&format!("forebay: {message}\n{hints}")));
         ExitCode::from(self.code)
     }
 }

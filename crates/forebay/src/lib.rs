@@ -50,7 +50,7 @@ pub use limits::{Budget, Limits, Reason, Room, decide};
 pub use output::{Output, ReadAt};
 pub use outputs::Outputs;
 pub use query::{Excerpt, Grep, Query, excerpt};
-pub use quote::{printable, shell_word};
+pub use quote::{printable, shell_word, shortened};
 pub use record::{Exit, Lost, Record, State, Streams};
 pub use settings::{Preset, Settings};
 pub use size::Size;
@@ -198,11 +198,4 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
         faults.extend(view::verify_text(&given.view, &output, &given.text)?);
     }
     Ok(faults)
-}
-
-/// What the model is shown of an output under the settings as they are.
-#[cfg(test)]
-pub(crate) fn reply_to(store: &dyn Store, output: &Output) -> Vec<u8> {
-    let reply = reply(store, output, &Settings::default()).unwrap_or_else(|error| panic!("{error}"));
-    reply.folded.map_or_else(Vec::new, |folded| folded.text)
 }

@@ -4,7 +4,7 @@
 //! the outputs of other sessions do not exist. It also remembers what was asked, so that an answer which repeats an
 //! earlier one says so, and a model that goes in circles is told.
 
-use crate::query::{Found, Searched, search};
+use crate::query::{Found, Searched, fitted, search};
 use crate::view::grouped;
 use crate::{
     Budget, Error, Excerpt, Given, Handle, Output, Piece, Query, Record, Result, Session, State, Store,
@@ -98,15 +98,7 @@ impl<'a> Outputs<'a> {
             };
             head + &lines[..count].concat()
         };
-        let (mut low, mut high) = (0, lines.len());
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            match budget.holds(print(middle).as_bytes()) {
-                true => low = middle,
-                false => high = middle - 1,
-            }
-        }
-        Ok(print(low))
+        Ok(print(fitted(lines.len(), budget, |count| print(count).into_bytes())))
     }
 
     /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
@@ -131,7 +123,7 @@ impl<'a> Outputs<'a> {
         let asked = before.iter().filter(same).count();
         // A question that is asked again is not worked out twice to make room for the note.
         let room = if asked > 0 { budget.less(NOTE) } else { budget };
-        let mut answer = excerpt(&output, query, room).or_else(|_| excerpt(&output, query, budget))?;
+        let mut answer = said(&output, query, room).or_else(|_| said(&output, query, budget))?;
         let mut shown: Vec<Range<u64>> =
             before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
         let note = match asked {
@@ -199,13 +191,29 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// The answer as its reader gets it. Tools speak text, and what is not UTF-8 is longer as text than as bytes.
+fn said(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
+    let mut room = budget;
+    loop {
+        let answer = excerpt(output, query, room)?;
+        let text = match output.surface() {
+            Surface::Shell { .. } => return Ok(answer),
+            Surface::Tools { .. } => String::from_utf8_lossy(&answer.text).into_owned().into_bytes(),
+        };
+        if budget.holds(&text) {
+            return Ok(Excerpt { text, ..answer });
+        }
+        room = Budget { tokens: room.tokens / 2, bytes: room.bytes / 2, ..room };
+    }
+}
+
 /// The answer with a note behind it, made smaller where both do not fit.
 fn noted(output: &Output, query: &Query, budget: Budget, answer: Excerpt, note: &str) -> Excerpt {
     let with = |answer: &Excerpt| [answer.text.as_slice(), note.as_bytes()].concat();
     if budget.holds(&with(&answer)) {
         return Excerpt { text: with(&answer), ..answer };
     }
-    match excerpt(output, query, budget.less(NOTE)) {
+    match said(output, query, budget.less(NOTE)) {
         Ok(smaller) if budget.holds(&with(&smaller)) => Excerpt { text: with(&smaller), ..smaller },
         _ => answer,
     }

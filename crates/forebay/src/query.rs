@@ -20,7 +20,6 @@ pub use range::{byte_ranges, line_ranges};
 pub(crate) use search::search;
 pub use search::{Group, Searched};
 
-use crate::view::grouped;
 use crate::{Budget, Output, Result};
 use serde::Serialize;
 use std::ops::{Range, RangeInclusive};
@@ -113,7 +112,7 @@ pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt
 }
 
 /// How many of `most` things can be printed within a budget.
-fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usize {
+pub(crate) fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = (low + high).div_ceil(2);
@@ -123,9 +122,4 @@ fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usiz
         }
     }
     low
-}
-
-/// `1 line`, `2 lines`.
-fn counted(lines: u64) -> String {
-    format!("{} line{}", grouped(lines), if lines == 1 { "" } else { "s" })
 }

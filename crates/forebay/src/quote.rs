@@ -1,4 +1,4 @@
-//! Text made safe for whoever takes it: a terminal, a shell.
+//! Text made safe for whoever takes it: a terminal, a shell, a reader with little room.
 
 /// A text with the characters escaped that would act on a terminal; newlines stay.
 pub fn printable(text: &str) -> String {
@@ -9,6 +9,19 @@ pub fn printable(text: &str) -> String {
         }
     };
     text.chars().map(escape).collect()
+}
+
+/// A text of at most so many characters: its beginning and its end. An error says what is wrong at its beginning or its
+/// end, whatever it repeats between.
+pub fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let head: String = text.chars().take(kept - kept / 2).collect();
+    let tail: String = text.chars().skip(count - kept / 2).collect();
+    format!("{head}…{tail}")
 }
 
 /// A word as a shell takes it: as it is where that is plain, else in quotes.
@@ -35,5 +48,14 @@ mod tests {
             let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
             assert_eq!(String::from_utf8(ran.stdout).unwrap(), word, "{line}");
         }
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        for (most, text) in [(9, "beginning"), (8, "begi…ing"), (3, "b…g"), (2, "b…"), (1, "…"), (0, "…")]
+        {
+            assert_eq!(shortened("beginning", most), text);
+        }
+        assert_eq!(shortened("漢字🎉漢字", 3), "漢…字");
     }
 }

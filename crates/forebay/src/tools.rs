@@ -25,9 +25,9 @@
 
 mod arguments;
 mod context;
-mod output;
+mod own;
 
-pub(crate) use output::call_of;
+pub(crate) use own::call_of;
 
 use crate::wire::{Tool, ToolCall, ToolResult};
 use crate::{Error, Outputs, Result, Settings, Surface, Timestamp};
@@ -38,7 +38,7 @@ pub const PREFIX: &str = "output_";
 
 /// Our own tools, their names beginning with `prefix`.
 pub fn own(prefix: &str) -> Vec<Tool> {
-    output::TOOLS.iter().map(|tool| tool.told(prefix)).collect()
+    own::TOOLS.iter().map(|tool| tool.told(prefix)).collect()
 }
 
 /// The tools that the summary of a materialized output advises.
@@ -63,8 +63,8 @@ pub fn answer(
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
             return context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget);
         }
-        if let Some(tool) = ours.and_then(|name| output::TOOLS.iter().find(|tool| tool.name == name)) {
-            return output::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface, at);
+        if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {
+            return own::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface, at);
         }
         let names: Vec<String> = own(prefix).into_iter().chain(context()).map(|tool| tool.name).collect();
         let called: String = call.name.chars().take(60).collect();
@@ -79,8 +79,7 @@ pub fn answer(
 /// An error as it is told, within the budget.
 fn bounded(mut text: String, budget: crate::Budget) -> String {
     while !budget.holds(text.as_bytes()) && !text.is_empty() {
-        let half = (0..=text.len() / 2).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.truncate(half);
+        text = crate::shortened(&text, text.chars().count() / 2);
     }
     text
 }
@@ -89,13 +88,18 @@ fn bounded(mut text: String, budget: crate::Budget) -> String {
 mod tests {
     use super::*;
     use crate::store::Store;
-    use crate::{Call, MemoryStore, Session, reply_to};
+    use crate::{Call, MemoryStore, Session};
     use expect_test::{Expect, expect};
     use serde_json::{Map, Value, json};
 
     fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
         let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);
         crate::keep(store, &call, &mut &text[..]).unwrap()
+    }
+
+    /// What the model is shown of an output.
+    fn reply_to(store: &MemoryStore, output: &crate::Output) -> Vec<u8> {
+        crate::reply(store, output, &Settings::default()).unwrap().folded.unwrap().text
     }
 
     fn call(name: &str, arguments: Value) -> ToolCall {
@@ -447,6 +451,8 @@ mod tests {
                 result.text
             );
         }
+        let first = asked(&store, "output_read", json!({"handle": "bytes12", "bytes": "20000:29000"}));
+        assert!(!first.text.contains("before"), "a first question is no repeated one: {}", first.text);
         let read = asked(&store, "context.read", json!({"id": "bytes12"}));
         assert!(
             read.text.contains("\"offset\":0")

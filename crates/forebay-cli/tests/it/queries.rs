@@ -57,6 +57,10 @@ fn what_cannot_be_filtered_says_why() {
         let error = forebay.run(args).fails(2);
         assert!(error.contains(told), "{error}");
     }
+    for args in [["json", "list123", &"if ".repeat(10_000)], ["grep", "list123", &"(".repeat(9_000)]] {
+        let error = forebay.run(args).fails(2);
+        assert!(tokens(error.as_bytes()) < 1_500 && error.chars().count() < 1_200, "{error}");
+    }
     let failed = forebay.run(["json", "list123", ".[] | error"]);
     assert!(failed.status == 1 && failed.text().contains("[the filter failed: "), "{}", failed.text());
 }

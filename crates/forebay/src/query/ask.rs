@@ -17,7 +17,8 @@ mod rank;
 mod scan;
 mod trouble;
 
-use super::{Excerpt, Found, counted};
+use super::{Excerpt, Found};
+use crate::view::count;
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use question::{Aim, Question};
 use serde::Serialize;
@@ -176,13 +177,12 @@ fn print(
     }
     let handle = output.record().handle.short();
     let grows = if output.is_growing() { ", still growing" } else { "" };
-    let count = match passages.len() {
+    let found = match passages.len() {
         0 if output.record().kind == Kind::Binary => "these bytes are not text".to_owned(),
         0 => "nothing answers that".to_owned(),
-        1 => "1 passage".to_owned(),
-        many => format!("{many} passages"),
+        many => count("passage", many as u64),
     };
-    let mut text = format!("[{count} · {}{grows} · {handle}]\n", counted(total_lines));
+    let mut text = format!("[{found} · {}{grows} · {handle}]\n", count("line", total_lines));
     for passage in &passages {
         let lines = match passage.line == passage.last_line {
             true => passage.line.to_string(),

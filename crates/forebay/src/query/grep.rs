@@ -4,8 +4,8 @@
 
 mod search;
 
-use super::{Excerpt, Found, Matches, counted, fitted};
-use crate::view::grouped;
+use super::{Excerpt, Found, Matches, fitted};
+use crate::view::{count, grouped};
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
 use search::{Place, Places, Search};
@@ -250,15 +250,13 @@ fn print(
     } else {
         String::new()
     };
-    let count = match found.total {
+    let total = match found.total {
         _ if query.wanted == Wanted::OtherLines => match found.total {
             0 => "every line matches".to_owned(),
-            1 => "1 line without a match".to_owned(),
-            many => format!("{} lines without a match", grouped(many)),
+            many => format!("{} without a match", count("line", many)),
         },
         0 => "no match".to_owned(),
-        1 => "1 match".to_owned(),
-        many => format!("{} matches", grouped(many)),
+        many => count("match", many),
     };
     let first = if query.max > 0 && (shown.len() as u64) < found.total {
         format!(", the first {} shown", shown.len())
@@ -271,7 +269,7 @@ fn print(
             true => format!(", context cut to {context} lines to fit the budget"),
             false => String::new(),
         };
-    let mut text = format!("[{count}{behind} in {}{grows}{first}{less} · {handle}]\n", counted(lines));
+    let mut text = format!("[{total}{behind} in {}{grows}{first}{less} · {handle}]\n", count("line", lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {
         let from = found.line - found.before.len() as u64;

@@ -1,7 +1,7 @@
 //! Words in all outputs of a session: a grep over each of them, grouped.
 
-use super::{Found, Grep, Matches, excerpt, fitted};
-use crate::view::grouped;
+use super::{Excerpt, Found, Grep, Matches, excerpt, fitted};
+use crate::view::count;
 use crate::{Budget, Error, Handle, Output, Query, Result};
 use serde::Serialize;
 
@@ -82,24 +82,25 @@ pub(crate) fn search(
     let grep = Grep { ignore_case: true, max: SHOWN, ..Grep::new(pattern(words)?) };
     let longest = words.split_whitespace().max_by_key(|word| word.len()).unwrap_or_default().to_lowercase();
     let roomy = Budget { tokens: 8_000, bytes: 64 * 1024, lines: None };
-    let (mut groups, mut total, mut searched): (Vec<Group>, u64, u64) = (Vec::new(), 0, 0);
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut total, mut searched, mut unread) = (0, 0, 0);
     for output in outputs {
-        // An output that has vanished meanwhile has nothing to show.
-        let Ok(output) = output else { continue };
-        searched += 1;
         // An output that cannot be read does not keep the others from being searched.
-        let Ok(answer) = excerpt(&output, &Query::Grep(grep.clone()), roomy) else { continue };
-        let Found::Matches(found) = answer.found else { continue };
+        let answer =
+            output.and_then(|output| Ok((excerpt(&output, &Query::Grep(grep.clone()), roomy)?, output)));
+        let Ok((Excerpt { found: Found::Matches(found), .. }, output)) = answer else {
+            unread += 1;
+            continue;
+        };
+        searched += 1;
         if found.total == 0 {
             continue;
         }
         total += found.total;
         let record = output.record();
         let grows = if output.is_growing() { ", still growing" } else { "" };
-        let count =
-            if found.total == 1 { "1 match".to_owned() } else { format!("{} matches", grouped(found.total)) };
-        let mut group =
-            format!("[{count} in {} · {}{grows}]\n", record.handle.short(), record.call.full_name());
+        let (matches, handle) = (count("match", found.total), record.handle.short());
+        let mut group = format!("[{matches} in {handle} · {}{grows}]\n", record.call.full_name());
         for line in &found.shown {
             group.push_str(&format!("{}:{}\n", line.line, around(&line.text, &longest)));
         }
@@ -110,20 +111,23 @@ pub(crate) fn search(
         let (handle, tool) = (record.handle.clone(), record.call.full_name());
         groups.push(Group { handle, tool, found, text: group });
     }
-    let matches = if total == 1 { "1 match".to_owned() } else { format!("{} matches", grouped(total)) };
-    let print = |count: usize| {
+    let matches = count("match", total);
+    // What could not be searched may have the words.
+    let unread =
+        if unread > 0 { format!(", {} could not be read", count("output", unread)) } else { String::new() };
+    let print = |shown: usize| {
         let found = match groups.len() {
-            0 => format!("[no line has these words in {searched} outputs]\n"),
-            many if count < many => {
-                format!("[{matches} in {many} of {searched} outputs, the newest {count} shown]\n")
+            0 => format!("[no line has these words in {searched} outputs{unread}]\n"),
+            many if shown < many => {
+                format!("[{matches} in {many} of {searched} outputs{unread}, the newest {shown} shown]\n")
             }
-            many => format!("[{matches} in {many} of {searched} outputs]\n"),
+            many => format!("[{matches} in {many} of {searched} outputs{unread}]\n"),
         };
-        groups[..count].iter().fold(found, |text, group| text + &group.text)
+        groups[..shown].iter().fold(found, |text, group| text + &group.text)
     };
-    let count = fitted(groups.len(), budget, |count| print(count).into_bytes());
-    let text = print(count);
-    groups.truncate(count);
+    let shown = fitted(groups.len(), budget, |shown| print(shown).into_bytes());
+    let text = print(shown);
+    groups.truncate(shown);
     Ok(Searched { text, total, searched, groups })
 }
 

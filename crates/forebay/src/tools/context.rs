@@ -4,7 +4,7 @@
 //! what was really read, and `done` whether that was the rest.
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::query::{Found, Grep};
+use crate::query::{Found, Grep, fitted};
 use crate::{Budget, ContextRef, Error, Outputs, Query, Result, excerpt};
 use serde_json::{Value, json};
 
@@ -181,13 +181,8 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
 
 /// The answer with as much in it as the budget holds, up to `most`.
 fn largest(most: u64, budget: Budget, answer: impl Fn(u64) -> Result<Value>) -> Result<String> {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        match budget.holds(answer(middle)?.to_string().as_bytes()) {
-            true => low = middle,
-            false => high = middle - 1,
-        }
-    }
-    Ok(answer(low)?.to_string())
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    // An answer that cannot be made is told when it is the one that is given.
+    let text = |count: usize| answer(count as u64).map(|value| value.to_string());
+    text(fitted(most, budget, |count| text(count).unwrap_or_default().into_bytes()))
 }

@@ -154,9 +154,14 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 line`, `2 lines`.
-pub(super) fn count(noun: &str, number: u64) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+/// `1 line`, `2 lines`, `3 matches`.
+pub(crate) fn count(noun: &str, number: u64) -> String {
+    let ending = match number {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", grouped(number))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! An outline as an excerpt: as deep as the budget allows.
 
 use super::{Form, Item, Outline, Outlined};
-use crate::query::{Excerpt, Found, counted, fitted, json};
+use crate::query::{Excerpt, Found, fitted, json};
+use crate::view::count as counted;
 use crate::{Budget, Output, Query, Result};
 
 /// The answer to an outline, as much of it as fits.
@@ -61,7 +62,7 @@ impl Page<'_> {
         let Page { output, outline, depth, wanted, .. } = self;
         let handle = output.record().handle.short();
         let grows = if output.is_growing() { ", still growing" } else { "" };
-        let lines = counted(self.lines);
+        let lines = counted("line", self.lines);
         let inside = |item: &&Item| item.depth > *depth && item.line >= wanted.from_line;
         let left: usize = outline.items.iter().filter(inside).count();
         let things = match items.len() {

@@ -143,16 +143,8 @@ pub(super) fn answer(
         _ => {}
     }
     let query = query_of(name, &arguments)?;
-    let mut asked = budget;
-    loop {
-        let answer = outputs.answer(arguments.text("handle"), &query, asked, surface, at)?;
-        let text = String::from_utf8_lossy(&answer.text).into_owned();
-        // What is not UTF-8 is longer as text than it is as bytes.
-        if budget.holds(text.as_bytes()) {
-            return Ok(text);
-        }
-        asked = Budget { tokens: asked.tokens / 2, bytes: asked.bytes / 2, ..asked };
-    }
+    let answer = outputs.answer(arguments.text("handle"), &query, budget, surface, at)?;
+    Ok(String::from_utf8_lossy(&answer.text).into_owned())
 }
 
 /// The query that a call asks.
