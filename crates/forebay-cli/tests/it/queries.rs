@@ -53,6 +53,7 @@ fn what_cannot_be_filtered_says_why() {
         (["json", "list123", ".["], "^"),
         (["json", "plain12", "."], "not JSON"),
         (["json", "list123", "env"], "env"),
+        (["json", "plain12", "--skip=0"], "not JSON"),
     ] {
         let error = forebay.run(args).fails(2);
         assert!(error.contains(told), "{error}");

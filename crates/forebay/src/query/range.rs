@@ -80,8 +80,11 @@ pub(super) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Bud
         }
         Ok(first..last.min(total.max(1)).saturating_add(1))
     });
+    // Of nothing there is one part.
+    let parts = if total == 0 { 1 } else { usize::MAX };
     let asked = merged(ranges.collect::<Result<_>>()?)?
         .into_iter()
+        .take(parts)
         .map(|Range { start, end }| {
             let range = output.line_start(start - 1)?..output.line_start(end - 1)?;
             Ok(Asked { range, lines: Some((start, end - 1)), total })
@@ -617,7 +620,13 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        for query in [Query::Lines(vec![1..=9]), Query::Tail(9), Query::Head(9), Query::Bytes(vec![0..9])] {
+        for query in [
+            Query::Lines(vec![1..=9]),
+            Query::Lines(vec![1..=2, 5..=6]),
+            Query::Tail(9),
+            Query::Head(9),
+            Query::Bytes(vec![0..9]),
+        ] {
             check(
                 &output_of(b""),
                 query,

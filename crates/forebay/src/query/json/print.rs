@@ -87,6 +87,10 @@ const LONGEST: usize = 300;
 /// The shape of a document: its paths from number `skip` on, as many as fit.
 pub(in crate::query) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
     let shape = super::shape(output)?;
+    if shape.paths.is_empty() && !output.is_empty() {
+        // What is not JSON is told as a filter tells it.
+        super::filter(output, ".", 0, 1, 64)?;
+    }
     let from = usize::try_from(skip).unwrap_or(usize::MAX).min(shape.paths.len());
     let lines: Vec<String> = shape.paths[from..].iter().map(path_line).collect();
     let text = |count: usize| shape_text(output, &shape, &lines[..count], from);
