@@ -128,7 +128,16 @@ impl Context {
             true => handle.parse()?,
             false => Handle::new(self.session.clone(), handle)?,
         };
-        Ok(Outputs::new(self.store(), handle.session().clone()))
+        Ok(self.outputs_of(handle.session().clone()))
+    }
+
+    /// The outputs of the session that this command runs in.
+    pub(crate) fn session_outputs(&self) -> Outputs<'_> {
+        self.outputs_of(self.session.clone())
+    }
+
+    fn outputs_of(&self, session: Session) -> Outputs<'_> {
+        Outputs::new(self.store(), session, Timestamp::now).within(self.settings.room)
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
@@ -225,7 +234,7 @@ impl Context {
     pub(crate) fn answer(&self, handle: &str, query: &Query) -> Outcome {
         let outputs = self.outputs(handle)?;
         let budget = self.settings.excerpt_budget();
-        let excerpt = outputs.answer(handle, query, budget, &self.surface, Timestamp::now())?;
+        let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
         match self.json {
             true => print::json(&self.excerpt_json(&outputs.open(handle)?, &excerpt)?)?,
             false => print::out(&excerpt.text)?,

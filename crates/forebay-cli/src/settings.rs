@@ -283,7 +283,8 @@ fn environment() -> Result<Vec<Layer>, CliError> {
 }
 
 /// What the keys of an agent file's front matter are called here.
-const FRONT_MATTER: [(&str, &[&str]); 7] = [
+const FRONT_MATTER: [(&str, &[&str]); 8] = [
+    ("contextWindow", &["room", "context_window"]),
     ("toolResponseMaxBytes", &["handle", "max_bytes"]),
     ("toolOutput.enabled", &["handle", "enabled"]),
     ("toolOutput.maxChunks", &["extract", "max_chunks"]),
@@ -310,7 +311,7 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
             Some(inner) if key == "toolOutput" => {
                 found.extend(inner.iter().map(|(name, value)| (format!("{key}.{name}"), value.clone())));
             }
-            _ if key == "toolResponseMaxBytes" || key == "toolOutput" => {
+            _ if ["toolResponseMaxBytes", "toolOutput", "contextWindow"].contains(&key.as_str()) => {
                 found.push((key.clone(), value.clone()))
             }
             _ => {}

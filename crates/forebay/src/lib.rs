@@ -5,14 +5,15 @@
 //! [`View`] that marks everything it leaves out, and a [`Handle`] with which it can read the rest at any time.
 //!
 //! ```
-//! use forebay::{Call, MemoryStore, Query, Settings, Session, Timestamp, excerpt, keep, reply};
+//! use forebay::{Call, MemoryStore, Outputs, Query, Settings, Session, Timestamp, excerpt, keep};
 //!
 //! let store = MemoryStore::default();
+//! let outputs = Outputs::new(&store, Session::safe("demo"), Timestamp::now);
 //! let call = Call::new(Session::safe("demo"), "call-1", "run_command", Timestamp::UNIX_EPOCH);
 //! let log: String = (1..=50_000).map(|line| format!("line {line}: all is well\n")).collect();
 //!
-//! let output = keep(&store, &call, &mut log.as_bytes())?;
-//! let reply = reply(&store, &output, &Settings::default())?;
+//! let output = keep(&store, &call, &mut log.as_bytes(), Timestamp::now)?;
+//! let reply = outputs.reply(&output, &Settings::default())?;
 //! assert!(reply.folded.is_some_and(|folded| folded.text.len() < 12_000));
 //!
 //! let excerpt = excerpt(&output, &Query::Lines(vec![40_000..=40_001]), Settings::default().excerpt_budget())?;
@@ -24,6 +25,7 @@
 
 mod call;
 mod error;
+pub mod event;
 mod handle;
 mod kind;
 mod limits;
@@ -32,6 +34,7 @@ mod outputs;
 pub mod query;
 mod quote;
 mod record;
+mod room;
 pub mod settings;
 pub mod size;
 pub mod store;
@@ -43,15 +46,17 @@ pub mod wire;
 
 pub use call::Call;
 pub use error::{Error, Result};
+pub use event::{Event, What};
 pub use handle::{Handle, SHORTEST_PREFIX, Session, fingerprint, fresh_id};
 pub use jiff::Timestamp;
 pub use kind::Kind;
-pub use limits::{Budget, Limits, Reason, Room, decide};
+pub use limits::{Budget, Limits, Reason, decide};
 pub use output::{Output, ReadAt};
 pub use outputs::Outputs;
 pub use query::{Excerpt, Grep, Query, excerpt};
 pub use quote::{printable, shell_word, shortened};
 pub use record::{Exit, Lost, Record, State, Streams};
+pub use room::{InUse, Room, Window, replies};
 pub use settings::{Preset, Settings};
 pub use size::Size;
 pub use store::{End, Part, Sink, Store, Stream, Writer, disk::DiskStore, memory::MemoryStore};
@@ -68,6 +73,8 @@ pub struct Reply {
     pub size: Size,
     /// What it gets in place of the output; `None` if the output fits and passes as it is.
     pub folded: Option<Folded>,
+    /// How many tokens that has.
+    pub tokens: u64,
 }
 
 /// A view in place of an output that does not fit.
@@ -79,32 +86,44 @@ pub struct Folded {
     pub view: View,
     /// The view, printed: what the model is shown.
     pub text: Vec<u8>,
+    /// Why the view is smaller than the preset makes it, if it is.
+    pub shrunk: Option<String>,
 }
 
-/// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
-/// be read.
-pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read) -> Result<Output> {
-    let mut writer = store.begin(call);
-    loop {
-        match writer.read_from(Stream::Stdout, source) {
-            Ok(0) => return Ok(writer.finish(End::default())),
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                let why = format!("reading the output failed: {error}");
-                return Ok(writer.finish(End { exit: None, cut_short: Some(why) }));
-            }
-        }
+/// A clock: the library has none of its own.
+pub type Clock = fn() -> Timestamp;
+
+impl Reply {
+    fn folded(size: Size, folded: Folded) -> Reply {
+        Reply { size, tokens: folded.tokens(), folded: Some(folded) }
     }
 }
 
-/// What the model gets for an output: the path from its size to what is shown.
-pub fn reply(store: &dyn Store, output: &Output, settings: &Settings) -> Result<Reply> {
-    reply_in(store, output, settings, Room::Unknown)
+impl Folded {
+    /// How many tokens it has.
+    pub fn tokens(&self) -> u64 {
+        tokens::count_bytes(&self.text)
+    }
 }
 
-/// The same, with the room that is left in the model's context.
-pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
+/// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
+/// be read. The library has no clock: `now` is the caller's.
+pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock) -> Result<Output> {
+    let mut writer = store.begin(call);
+    let cut_short = loop {
+        match writer.read_from(Stream::Stdout, source) {
+            Ok(0) => break None,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => break Some(format!("reading the output failed: {error}")),
+        }
+    };
+    Ok(writer.finish(End { exit: None, cut_short, at: Some(now()) }))
+}
+
+/// What the model gets for an output: the path from its size to what is shown. It has no effect: to look is free, and
+/// [`Outputs::reply`] gives it.
+pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
     let limits = settings.limits(&output.record().call.tool);
     let size = sized_for(output, &limits, room)?;
     let reason = match settings.bypasses(&output.record().call) {
@@ -112,41 +131,25 @@ pub fn reply_in(store: &dyn Store, output: &Output, settings: &Settings, room: R
         false => decide(&size, &limits, room),
     };
     // What was lost cannot be passed on, however small it is.
-    let Some(reason) = reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) else {
-        return Ok(Reply { size, folded: None });
-    };
-    let view = match room {
-        Room::Tokens(left) if left < settings.digest.budget.tokens => {
-            let mut settings = settings.clone();
-            settings.digest.budget.tokens = left;
-            fold(output, &settings)?
-        }
-        _ => fold(output, settings)?,
-    };
-    let text = view.print(output)?;
-    if output.record().lost.is_none() {
-        // The view is kept beside its output so that it can be proved later; it is given all the same if not.
-        let given = Given {
-            view: view.clone(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-            growing: output.is_growing(),
-        };
-        let _ =
-            serde_json::to_vec(&given).map(|json| store.attach(&output.record().handle, Part::View, &json));
+    match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
+        Some(reason) => Ok(Reply::folded(size, Folded::within(output, settings, room, reason)?)),
+        None => Ok(Reply { tokens: size.tokens, size, folded: None }),
     }
-    Ok(Reply { size, folded: Some(Folded { reason, view, text }) })
 }
 
-/// The size, with the tokens counted exactly where an upper bound cannot tell whether they fit.
+/// The size, with the tokens counted as far as they can matter: beyond what fits, a bound will do.
 fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
     let size = output.record().size;
-    let unsure = limits::token_limit(limits, room).filter(|&limit| !size.tokens_exact && size.tokens > limit);
-    let counted = unsure.map(|limit| output.tokens_up_to(limit)).transpose()?.flatten();
+    let limit = limits::token_limit(limits, room).unwrap_or(COUNTED);
+    let counted = if size.tokens_exact { None } else { output.tokens_up_to(limit)? };
     Ok(match counted {
         Some((tokens, tokens_exact)) => Size { tokens, tokens_exact, ..size },
         None => size,
     })
 }
+
+/// Where nothing limits tokens, so many are counted.
+const COUNTED: u64 = 100_000;
 
 /// The view that a model was given, as it is kept beside the output.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! When an output no longer fits, and how much may be shown instead.
 
-use crate::Size;
+use crate::{Room, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,17 +71,6 @@ fn lines_of(text: &[u8]) -> u64 {
         + u64::from(text.last().is_some_and(|&byte| byte != b'\n'))
 }
 
-/// The room that is left in the model's context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Nobody counts.
-    Unknown,
-    /// This many tokens are left.
-    Tokens(u64),
-    /// Tokens could not be set aside for the output.
-    NotReserved,
-}
-
 /// Why an output was not passed on whole, the strongest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -117,29 +106,24 @@ impl std::fmt::Display for Reason {
 /// ```
 pub fn decide(size: &Size, limits: &Limits, room: Room) -> Option<Reason> {
     let over = |value: u64, limit: Option<u64>| limit.is_some_and(|limit| value > limit);
-    if size.bytes == 0 {
-        None
-    } else if room == Room::NotReserved {
-        Some(Reason::ReserveFailed)
-    } else if over(size.bytes, limits.bytes)
+    let too_large = over(size.bytes, limits.bytes)
         || over(size.characters, limits.characters)
-        || over(size.lines, limits.lines)
-    {
-        Some(Reason::SizeCap)
-    } else if token_limit(limits, room).is_some_and(|limit| size.tokens > limit) {
-        Some(Reason::TokenBudget)
-    } else {
+        || over(size.lines, limits.lines);
+    let too_many_tokens = over(size.tokens, token_limit(limits, room));
+    if size.bytes == 0 || !(too_large || too_many_tokens) {
         None
+    } else if matches!(room, Room::NotReserved(_)) {
+        Some(Reason::ReserveFailed)
+    } else if too_large {
+        Some(Reason::SizeCap)
+    } else {
+        Some(Reason::TokenBudget)
     }
 }
 
 /// How many tokens fit.
 pub(crate) fn token_limit(limits: &Limits, room: Room) -> Option<u64> {
-    match (limits.tokens, room) {
-        (Some(limit), Room::Tokens(left)) => Some(limit.min(left)),
-        (None, Room::Tokens(left)) => Some(left),
-        (limit, _) => limit,
-    }
+    [limits.tokens, room.left()].into_iter().flatten().min()
 }
 
 #[cfg(test)]
@@ -157,7 +141,9 @@ mod tests {
             (limits(None, Some(4_999)), Room::Unknown, Some(Reason::TokenBudget)),
             (limits(None, None), Room::Tokens(4_999), Some(Reason::TokenBudget)),
             (limits(Some(1), Some(1)), Room::Tokens(1), Some(Reason::SizeCap)),
-            (limits(Some(1), Some(1)), Room::NotReserved, Some(Reason::ReserveFailed)),
+            (limits(Some(1), Some(1)), Room::NotReserved(0), Some(Reason::ReserveFailed)),
+            (limits(None, None), Room::NotReserved(4_999), Some(Reason::ReserveFailed)),
+            (limits(None, None), Room::NotReserved(5_000), None),
             (limits(Some(0), None), Room::Unknown, Some(Reason::SizeCap)),
             (Limits { lines: Some(99), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
             (Limits { characters: Some(19_999), ..Limits::default() }, Room::Unknown, Some(Reason::SizeCap)),
@@ -170,6 +156,6 @@ mod tests {
     #[test]
     fn nothing_is_never_too_much() {
         let limits = Limits { bytes: Some(0), ..Limits::default() };
-        assert_eq!(decide(&Size::default(), &limits, Room::NotReserved), None);
+        assert_eq!(decide(&Size::default(), &limits, Room::NotReserved(0)), None);
     }
 }

@@ -355,7 +355,7 @@ fn token_border(block: &[u8]) -> Option<usize> {
         .map(|newline| newline + 1)
 }
 
-fn read_full(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_full(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match source.read_at(offset + filled as u64, &mut buffer[filled..]) {

@@ -1,17 +1,16 @@
-//! The outputs of one session: what a reader can reach, and what it has been shown.
+//! The outputs of one session: what the model is given of them, what a reader can reach, and what it has been shown.
 //!
-//! Tools, and whatever serves a model, read through [`Outputs`]. It resolves names inside its session only: for it,
-//! the outputs of other sessions do not exist. It also remembers what was asked, so that an answer which repeats an
-//! earlier one says so, and a model that goes in circles is told.
+//! Tools, and whatever serves a model, go through [`Outputs`]. It resolves names inside its session only: for it, the
+//! outputs of other sessions do not exist. It lets in what there is room for. It also remembers what was asked, so that
+//! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
+use crate::event::{Answered, FellBack, Replied};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::grouped;
 use crate::{
-    Budget, Error, Excerpt, Given, Handle, Output, Piece, Query, Record, Result, Session, State, Store,
-    Surface, Timestamp, excerpt, tokens, tools,
+    Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Query, Record, Reply,
+    Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::ops::Range;
 
 /// So much of the end of a session's events is looked at for what was asked before.
@@ -24,36 +23,144 @@ const NAMED: usize = 8;
 pub struct Outputs<'a> {
     store: &'a dyn Store,
     session: Session,
-}
-
-/// An answer to a query, as the session's events have it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Answered {
-    event: String,
-    at: Timestamp,
-    id: String,
-    query: String,
-    arguments: Map<String, Value>,
-    /// How many bytes the output had.
-    length: u64,
-    /// The bytes of the output that were shown.
-    shown: Vec<(u64, u64)>,
-    /// The tokens that the answer could have.
-    budget: u64,
-    bytes: u64,
-    tokens: u64,
+    now: Clock,
+    window: Window,
 }
 
 /// What a note that an answer gives nothing new may cost.
 const NOTE: Budget = Budget { tokens: 40, bytes: 200, lines: Some(1) };
 
-/// What the event of an answered query is called.
-const ANSWERED: &str = "query-answered";
+/// How often tokens are asked for anew that others took. After that the smallest views are given all the same.
+const ATTEMPTS: usize = 16;
 
 impl<'a> Outputs<'a> {
-    /// The outputs of a session.
-    pub fn new(store: &'a dyn Store, session: Session) -> Outputs<'a> {
-        Outputs { store, session }
+    /// The outputs of a session, with the caller's clock.
+    pub fn new(store: &'a dyn Store, session: Session, now: Clock) -> Outputs<'a> {
+        Outputs { store, session, now, window: Window::default() }
+    }
+
+    /// The same outputs for a model with this context. What is handed over is counted from now on.
+    pub fn within(self, window: Window) -> Outputs<'a> {
+        Outputs { window, ..self }
+    }
+
+    /// What the model gets for an output, with all that giving it means: tokens are set aside for what it really costs,
+    /// the view is kept beside its output so that it can be proved later, and the session's events have it.
+    pub fn reply(&self, output: &Output, settings: &Settings) -> Result<Reply> {
+        let mut replies = self.reply_to_all(&[output], settings)?;
+        Ok(replies.remove(0))
+    }
+
+    /// The same for several outputs that the model gets at once: they are fitted into the room together.
+    pub fn reply_to_all(&self, outputs: &[&Output], settings: &Settings) -> Result<Vec<Reply>> {
+        let mut room = self.room()?;
+        let mut attempt = 1;
+        let replies = loop {
+            let replies = crate::replies(outputs, settings, room)?;
+            let cost = replies.iter().map(|reply| reply.tokens).sum();
+            // The smallest views are given even where they do not fit: an answer must be.
+            let force = attempt == ATTEMPTS || room.left().is_some_and(|left| cost > left);
+            match self.take_room(cost, force)? {
+                None => break replies,
+                Some(left) => room = Room::NotReserved(left),
+            }
+            attempt += 1;
+        };
+        for (output, reply) in outputs.iter().zip(&replies) {
+            self.given(output, reply, settings)?;
+        }
+        Ok(replies)
+    }
+
+    /// How many tokens are left in the model's context.
+    pub fn room(&self) -> Result<Room> {
+        Ok(match self.window.context_window {
+            0 => Room::Unknown,
+            _ => self.window.left(self.in_use()?.total()),
+        })
+    }
+
+    /// How many tokens of the model's context are in use.
+    pub fn in_use(&self) -> Result<InUse> {
+        InUse::of(self.store, &self.session)
+    }
+
+    /// Takes the caller's word for how many tokens are in use; what is handed over from now on is added.
+    pub fn report(&self, used: u64) -> Result<()> {
+        InUse::changed(self.store, &self.session, |_| Some(InUse { reported: used, given: 0 }))?;
+        self.log(What::RoomReported { used });
+        Ok(())
+    }
+
+    /// Sets tokens aside in one step. Where they are not there and it is not forced, says how many are.
+    fn take_room(&self, tokens: u64, force: bool) -> Result<Option<u64>> {
+        if self.window.context_window == 0 {
+            return Ok(None);
+        }
+        let missing = |in_use: InUse| match self.window.left(in_use.total()) {
+            Room::Tokens(left) if left < tokens && !force => Some(left),
+            _ => None,
+        };
+        let before = InUse::changed(self.store, &self.session, |in_use| match missing(in_use) {
+            Some(_) => None,
+            None => Some(InUse { given: in_use.given.saturating_add(tokens), ..in_use }),
+        })?;
+        Ok(missing(before))
+    }
+
+    /// Remembers what the model was given for an output.
+    fn given(&self, output: &Output, reply: &Reply, settings: &Settings) -> Result<()> {
+        let record = output.record();
+        let id = record.handle.id().to_owned();
+        let baseline = output.tokens_up_to(settings.host.shown_tokens)?;
+        let (characters, bytes) = match &reply.folded {
+            Some(folded) => (crate::size::characters(&folded.text), folded.text.len() as u64),
+            None => (record.size.characters, record.size.bytes),
+        };
+        let replied = Replied {
+            id: id.clone(),
+            reason: reply.folded.as_ref().map(|folded| folded.reason),
+            characters,
+            bytes,
+            tokens: reply.tokens,
+            baseline: baseline.map_or(settings.host.shown_tokens, |(tokens, _)| tokens),
+        };
+        let Some(folded) = &reply.folded else {
+            self.log(What::OutputPassed(replied));
+            return Ok(());
+        };
+        if record.lost.is_none() {
+            // It is given all the same if it cannot be kept.
+            let given = Given {
+                view: folded.view.clone(),
+                text: String::from_utf8_lossy(&folded.text).into_owned(),
+                growing: output.is_growing(),
+            };
+            let _ =
+                serde_json::to_vec(&given).map(|json| self.store.attach(&record.handle, Part::View, &json));
+        }
+        self.log(What::ViewGiven(replied));
+        if let Some(why) = &folded.shrunk {
+            let from = settings.preset.to_string();
+            self.log(What::FellBack(FellBack { id, from, to: "smaller view".to_owned(), why: why.clone() }));
+        }
+        Ok(())
+    }
+
+    fn log(&self, what: What) {
+        Event { what, at: (self.now)() }.log(self.store, &self.session);
+    }
+
+    /// Whether the model was given a view in place of an output, so that there is more to read.
+    pub fn has_folded(&self) -> Result<bool> {
+        for id in self.store.ids(&self.session, "")? {
+            let view = self.store.open_part(&Handle::new(self.session.clone(), &id)?, Part::View);
+            // An output may go while we look.
+            if view.is_ok_and(|view| view.size().is_ok_and(|size| size > 0)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The output that is meant by a handle, an id, or a unique prefix of one. What is not in this session is not
@@ -102,14 +209,10 @@ impl<'a> Outputs<'a> {
     }
 
     /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
-    pub fn answer(
-        &self,
-        text: &str,
-        query: &Query,
-        budget: Budget,
-        surface: &Surface,
-        at: Timestamp,
-    ) -> Result<Excerpt> {
+    pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
+        // A read must not overflow the context either; the least that can be read is given all the same.
+        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
+        let budget = Budget { tokens: budget.tokens.min(left), ..budget };
         let handle = self.find(text)?;
         let output = self.store.open(&handle)?.on(surface);
         let call = tools::call_of(&handle, query);
@@ -145,9 +248,9 @@ impl<'a> Outputs<'a> {
             };
             answer = noted(&output, query, budget, answer, &format!("[{note}{on}]\n"));
         }
-        let event = Answered {
-            event: ANSWERED.to_owned(),
-            at,
+        let tokens = tokens::count_bytes(&answer.text);
+        self.take_room(tokens, true)?;
+        self.log(What::QueryAnswered(Answered {
             id: handle.id().to_owned(),
             query: call.name.to_owned(),
             arguments: call.arguments,
@@ -159,10 +262,8 @@ impl<'a> Outputs<'a> {
             },
             budget: budget.tokens,
             bytes: answer.text.len() as u64,
-            tokens: tokens::count_bytes(&answer.text),
-        };
-        // An answer is worth more than the note that it was given: a store that cannot be written to can be read.
-        let _ = serde_json::to_vec(&event).map(|line| self.store.log(&self.session, &line));
+            tokens,
+        }));
         Ok(answer)
     }
 
@@ -178,9 +279,12 @@ impl<'a> Outputs<'a> {
     fn answered(&self, handle: &Handle) -> Vec<Answered> {
         let end = self.store.log_end(&self.session, REMEMBERED).unwrap_or_default();
         end.split(|&byte| byte == b'\n')
-            .filter(|line| memchr::memmem::find(line, ANSWERED.as_bytes()).is_some())
-            .filter_map(|line| serde_json::from_slice::<Answered>(line).ok())
-            .filter(|answered| answered.event == ANSWERED && answered.id == handle.id())
+            .filter(|line| memchr::memmem::find(line, b"query-answered").is_some())
+            .filter_map(|line| match serde_json::from_slice::<Event>(line).ok()?.what {
+                What::QueryAnswered(answered) => Some(answered),
+                _ => None,
+            })
+            .filter(|answered| answered.id == handle.id())
             .collect()
     }
 

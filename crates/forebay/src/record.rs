@@ -1,7 +1,7 @@
 //! What is known of an output without reading it.
 
 use crate::size::Measured;
-use crate::{Call, Handle, Kind, Size};
+use crate::{Call, Handle, Kind, Size, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The version of the record's written form. A reader refuses a newer one than it knows.
@@ -33,6 +33,12 @@ pub struct Record {
     /// What the tool said that could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
+    /// When it ended, as far as its writer was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// The first output of the session that has the same bytes, if there was one before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<Handle>,
 }
 
 impl Record {
@@ -49,6 +55,8 @@ impl Record {
             exit: None,
             streams: None,
             lost: None,
+            ended: None,
+            same_as: None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! A setting is a field with a doc comment. Its default and the reason for it stand in `default.toml`; its key,
 //! its environment name, its help and the reference page come from this declaration.
 
-use crate::{Budget, Error, Limits, Result};
+use crate::{Budget, Error, Limits, Result, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +25,18 @@ pub enum Preset {
     Materialize,
     /// The beginning, and calls that get the rest.
     Recovery,
+}
+
+impl std::fmt::Display for Preset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Preset::Digest => "digest",
+            Preset::Handle => "handle",
+            Preset::HeadTail => "head-tail",
+            Preset::Materialize => "materialize",
+            Preset::Recovery => "recovery",
+        })
+    }
 }
 
 /// What an output of a tool may be, and what is shown when it is more.
@@ -49,6 +61,46 @@ pub struct Settings {
     pub recovery: Recovery,
     /// Extraction by a model.
     pub extract: Extract,
+    /// The room in the model's context.
+    pub room: Window,
+    /// The agent program that we stand in for.
+    pub host: Host,
+    /// What is kept, and for how long.
+    pub retention: Retention,
+}
+
+/// What an agent program would do by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// How many tokens of an output it would show the model; savings are counted against that.
+    pub shown_tokens: u64,
+}
+
+/// What is kept, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retention {
+    /// When outputs go.
+    pub mode: Keep,
+    /// Outputs older than so many days go; 0 keeps them whatever their age.
+    pub max_age_days: u64,
+    /// When all outputs have more bytes than this, the oldest go; 0 keeps any number.
+    pub max_bytes: u64,
+    /// When the disk has fewer free bytes than this, the oldest go; 0 lets it fill.
+    pub min_free_bytes: u64,
+}
+
+/// When outputs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// When their session ends.
+    Session,
+    /// When the process ends that they were made under; they stand in a folder of its own.
+    Process,
+    /// When they are too old or too many.
+    Keep,
 }
 
 /// Settings of the preset `digest`.

@@ -6,7 +6,7 @@
 //! What every store promises:
 //! - An output is readable under its handle from the moment [`Store::create`] returns, while it grows.
 //! - Bytes that were appended are never changed, and never gone before [`Store::delete`].
-//! - Two creations never share a handle, whatever ids the calls had.
+//! - Two creations never share a handle.
 //! - A writer that vanishes leaves what it had appended, as an output that was cut short.
 
 pub mod conformance;
@@ -36,8 +36,8 @@ pub enum Part {
 
 /// A place that keeps outputs.
 pub trait Store: Send + Sync {
-    /// Starts a new output, named after its call; a name that is taken gets a number behind it.
-    fn create(&self, call: &Call) -> Result<Box<dyn Sink>>;
+    /// Starts a new output under a name; `None` if the name is taken.
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>>;
 
     /// What is known of an output.
     fn record(&self, handle: &Handle) -> Result<Record>;
@@ -60,15 +60,26 @@ pub trait Store: Send + Sync {
     /// Removes an output and all its parts.
     fn delete(&self, handle: &Handle) -> Result<()>;
 
+    /// Keeps the bytes of two outputs once, where it can: those of `older` are the bytes of `newer` from now on.
+    /// The caller knows that both are finished and the same.
+    fn share(&self, newer: &Handle, older: &Handle) -> Result<()>;
+
     /// The file that holds an output's bytes, where there is one.
     fn path(&self, handle: &Handle) -> Option<PathBuf>;
 
     /// Adds a line to the events of a session. Lines that many processes add at once do not run together.
     fn log(&self, session: &Session, line: &[u8]) -> Result<()>;
 
-    /// The last whole lines of a session's events, no more than so many bytes. A session without events has none.
-    fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>>;
+    /// The events of a session, open for reading. A session without events has none.
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>>;
+
+    /// Changes the state of a session in one step: `change` gets it as it is, empty at first, and gives it back as it
+    /// shall be, or `None` to leave it. Of changes at once, one comes after the other.
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()>;
 }
+
+/// What makes a new state of a session from the old one.
+pub type Change<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>;
 
 /// The end of a store that takes one new output.
 pub trait Sink: Send {
@@ -91,19 +102,27 @@ pub trait Sink: Send {
     }
 }
 
-/// What is left of the end of a log when the line that its beginning cuts is dropped.
-fn whole_lines(mut end: Vec<u8>, cut: bool) -> Vec<u8> {
-    if cut {
-        let first = memchr::memchr(b'\n', &end).map_or(end.len(), |newline| newline + 1);
-        end.drain(..first);
-    }
-    end
-}
-
 impl dyn Store + '_ {
     /// Starts keeping the output of `call`. Never fails: what cannot be kept is told in the record.
     pub fn begin(&self, call: &Call) -> Writer<'_> {
         Writer::begin(self, call)
+    }
+
+    /// The last whole lines of a session's events, no more than so many bytes.
+    pub fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>> {
+        let cannot = || Error::store(format!("read the events of {session}"));
+        let log = self.open_log(session)?;
+        let size = log.size().map_err(cannot())?;
+        let start = size.saturating_sub(bytes);
+        let mut end = vec![0; usize::try_from(size - start).unwrap_or(usize::MAX)];
+        let read = crate::output::read_full(&*log, start, &mut end).map_err(cannot())?;
+        end.truncate(read);
+        if start > 0 {
+            // The line that the beginning cuts is dropped.
+            let first = memchr::memchr(b'\n', &end).map_or(end.len(), |newline| newline + 1);
+            end.drain(..first);
+        }
+        Ok(end)
     }
 
     /// Opens an output for reading.

@@ -11,13 +11,13 @@
 //! let store = MemoryStore::default();
 //! let session = Session::safe("demo");
 //! let call = Call::new(session.clone(), "call-1", "run_command", Timestamp::UNIX_EPOCH);
-//! keep(&store, &call, &mut "one\ntwo\nthree\n".as_bytes())?;
+//! keep(&store, &call, &mut "one\ntwo\nthree\n".as_bytes(), Timestamp::now)?;
 //!
 //! let message = json!({"content": [{"type": "tool_use", "id": "t1", "name": "output_read",
 //!     "input": {"handle": "demo/call-1", "lines": "2:2"}}]});
-//! let outputs = Outputs::new(&store, session);
+//! let outputs = Outputs::new(&store, session, Timestamp::now);
 //! for call in Wire::Anthropic.calls(&message)? {
-//!     let result = tools::answer(&outputs, &call, &Settings::default(), "output_", Timestamp::UNIX_EPOCH);
+//!     let result = tools::answer(&outputs, &call, &Settings::default(), "output_");
 //!     assert!(result.text.contains("\ntwo\n"));
 //! }
 //! # Ok::<(), forebay::Error>(())
@@ -30,7 +30,7 @@ mod own;
 pub(crate) use own::call_of;
 
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Error, Outputs, Result, Settings, Surface, Timestamp};
+use crate::{Error, Outputs, Result, Settings, Surface};
 use arguments::Arguments;
 
 /// What the names of our own tools begin with unless it is said.
@@ -46,14 +46,8 @@ pub fn context() -> Vec<Tool> {
     context::TOOLS.iter().map(|tool| tool.told("context.")).collect()
 }
 
-/// Answers a call of one of the tools, at a time. A call that cannot be answered is answered with what to do instead.
-pub fn answer(
-    outputs: &Outputs,
-    call: &ToolCall,
-    settings: &Settings,
-    prefix: &str,
-    at: Timestamp,
-) -> ToolResult {
+/// Answers a call of one of the tools. A call that cannot be answered is answered with what to do instead.
+pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &str) -> ToolResult {
     let budget = settings.excerpt_budget();
     let surface = Surface::Tools { prefix: prefix.to_owned() };
     let asked = || -> Result<String> {
@@ -64,7 +58,7 @@ pub fn answer(
             return context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget);
         }
         if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {
-            return own::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface, at);
+            return own::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface);
         }
         let names: Vec<String> = own(prefix).into_iter().chain(context()).map(|tool| tool.name).collect();
         let called: String = call.name.chars().take(60).collect();
@@ -88,18 +82,23 @@ fn bounded(mut text: String, budget: crate::Budget) -> String {
 mod tests {
     use super::*;
     use crate::store::Store;
-    use crate::{Call, MemoryStore, Session};
+    use crate::{Call, MemoryStore, Session, Timestamp};
     use expect_test::{Expect, expect};
     use serde_json::{Map, Value, json};
 
     fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
         let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);
-        crate::keep(store, &call, &mut &text[..]).unwrap()
+        crate::keep(store, &call, &mut &text[..], || Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    /// The outputs of the session of one of them.
+    fn of<'a>(store: &'a MemoryStore, output: &crate::Output) -> Outputs<'a> {
+        Outputs::new(store, output.record().call.session.clone(), || Timestamp::UNIX_EPOCH)
     }
 
     /// What the model is shown of an output.
     fn reply_to(store: &MemoryStore, output: &crate::Output) -> Vec<u8> {
-        crate::reply(store, output, &Settings::default()).unwrap().folded.unwrap().text
+        of(store, output).reply(output, &Settings::default()).unwrap().folded.unwrap().text
     }
 
     fn call(name: &str, arguments: Value) -> ToolCall {
@@ -108,8 +107,8 @@ mod tests {
     }
 
     fn asked(store: &MemoryStore, name: &str, arguments: Value) -> ToolResult {
-        let outputs = Outputs::new(store, Session::safe("s"));
-        answer(&outputs, &call(name, arguments), &Settings::default(), PREFIX, Timestamp::UNIX_EPOCH)
+        let outputs = Outputs::new(store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+        answer(&outputs, &call(name, arguments), &Settings::default(), PREFIX)
     }
 
     fn check(store: &MemoryStore, name: &str, arguments: Value, expected: Expect) {
@@ -407,11 +406,11 @@ mod tests {
     fn more_room_is_not_the_same_question() {
         let store = MemoryStore::default();
         put(&store, "s", "long12", &numbered(5_000));
-        let outputs = Outputs::new(&store, Session::safe("s"));
+        let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
         let read = |tokens| {
             let budget = crate::Budget { tokens, bytes: 9_000, lines: None };
             let query = crate::Query::Lines(vec![1..=4_000]);
-            let answer = outputs.answer("long12", &query, budget, &Surface::default(), Timestamp::UNIX_EPOCH);
+            let answer = outputs.answer("long12", &query, budget, &Surface::default());
             String::from_utf8(answer.unwrap().text).unwrap()
         };
         assert!(!read(300).contains("before") && !read(600).contains("before"));
@@ -424,10 +423,10 @@ mod tests {
         let store = crate::DiskStore::new(folder.path());
         for session in ["s", "other"] {
             let call = Call::new(Session::safe(session), "secret1", "make", Timestamp::UNIX_EPOCH);
-            crate::keep(&store, &call, &mut &b"x"[..]).unwrap();
+            crate::keep(&store, &call, &mut &b"x"[..], || Timestamp::UNIX_EPOCH).unwrap();
         }
         std::fs::write(folder.path().join("other/tool/secret1.meta.json"), "{").unwrap();
-        let outputs = Outputs::new(&store, Session::safe("s"));
+        let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
         let told = |handle: &str| outputs.open(handle).err().unwrap().to_string();
         assert_eq!(
             told("other/secret1").replace("secret1", "ID"),
@@ -559,7 +558,7 @@ mod tests {
         let log = (1..=9_000).map(|line| format!("step {line} Exception\n")).collect::<String>();
         let output = put(&store, "s", "call-1", log.as_bytes());
         let settings = Settings { preset: crate::Preset::Materialize, ..Settings::default() };
-        let folded = crate::reply(&store, &output, &settings).unwrap().folded.unwrap();
+        let folded = of(&store, &output).reply(&output, &settings).unwrap().folded.unwrap();
         let text = String::from_utf8(folded.text).unwrap();
         let advice = regex::Regex::new(r#"context\.read\("([^"]+)", (\d+), (\d+)\)"#).unwrap();
         let reads: Vec<_> = advice.captures_iter(&text).collect();

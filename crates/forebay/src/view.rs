@@ -180,6 +180,13 @@ impl View {
         Ok(View { surface: output.surface().clone(), ..View::new(output.len(), pieces, wording)? })
     }
 
+    /// A view in which one text stands for the whole output.
+    pub(crate) fn summed_up(output: &Output, text: String) -> Result<View> {
+        let piece = Piece::Digest { range: 0..output.len(), text };
+        let view = View::new(output.len(), vec![piece], Wording::Commands)?;
+        Ok(View { surface: output.surface().clone(), ..view })
+    }
+
     /// The same view, with a text before and behind it.
     pub(crate) fn framed(self, opening: impl Into<String>, closing: impl Into<String>) -> View {
         View { opening: opening.into(), closing: closing.into(), ..self }
@@ -211,6 +218,23 @@ fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let one_line =
         ends_overwritten && output.newlines_before(gap.start)? == output.newlines_before(gap.end)?;
     Ok(if one_line { Why::Overwritten } else { Why::LeftOut })
+}
+
+/// The view of an output that holds the budget of a digest, whatever the preset.
+pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
+    match output.record().lost.is_some() {
+        true => digest::cut_short(output, settings),
+        false => digest::fold(output, settings),
+    }
+}
+
+/// The smallest view: one line, with the cause.
+pub(crate) fn one_line(output: &Output, cause: &str) -> Result<View> {
+    if !output.lost().is_empty() {
+        return View::showing(output, &[], Wording::Commands);
+    }
+    let (lines, bytes) = (count("line", output.record().size.lines), count("byte", output.len()));
+    View::summed_up(output, format!("{lines}, {bytes} not shown: {cause}"))
 }
 
 /// The view of an output that does not fit, under the preset of `settings`.

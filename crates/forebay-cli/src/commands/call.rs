@@ -4,8 +4,8 @@ use super::tools::Set;
 use super::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
+use forebay::tools;
 use forebay::wire::{ToolCall, ToolResult, Wire};
-use forebay::{Outputs, Timestamp, tools};
 use serde_json::Value;
 use std::{io::Read, process::ExitCode};
 
@@ -36,9 +36,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let outputs = Outputs::new(context.store(), context.session.clone());
+    let outputs = context.session_outputs();
     let answer = |call: &ToolCall| -> ToolResult {
-        tools::answer(&outputs, call, &context.settings, &args.set.prefix, Timestamp::now())
+        tools::answer(&outputs, call, &context.settings, &args.set.prefix)
     };
     let Some(wire) = args.wire else {
         let arguments = serde_json::from_str(&args.arguments)

@@ -7,7 +7,7 @@
 use super::{Context, Outcome};
 use crate::capture::Pipes;
 use crate::error::DONE;
-use forebay::{End, Exit, Handle, Output, Writer};
+use forebay::{End, Exit, Handle, Output, Timestamp, Writer};
 use std::{
     fs::File,
     io,
@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut writer = context.store.resume(&args.handle, own(&io::stdout())?)?;
     let drained = pipes.drain(&mut writer);
     let exit = args.signal.map(Exit::Signal).or(args.code.map(Exit::Code));
-    writer.finish(End { exit, cut_short: drained.err().map(|error| format!("reading it failed: {error}")) });
+    let cut_short = drained.err().map(|error| format!("reading it failed: {error}"));
+    writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) });
     Ok(ExitCode::from(DONE))
 }
 

@@ -5,7 +5,7 @@ use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;
-use forebay::State;
+use forebay::{State, Timestamp};
 use std::{
     fs::File,
     io::{self, Read},
@@ -46,8 +46,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         None => Box::new(io::stdin()),
     };
     let call = context.call(args.call, "put", None)?;
-    let output = forebay::keep(context.store(), &call, &mut Watched::new(source))?.on(&context.surface);
-    let reply = forebay::reply(context.store(), &output, &context.settings)?;
+    let mut source = Watched::new(source);
+    let output = forebay::keep(context.store(), &call, &mut source, Timestamp::now)?.on(&context.surface);
+    let reply = context.session_outputs().reply(&output, &context.settings)?;
     context.give(&output, &reply)?;
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));

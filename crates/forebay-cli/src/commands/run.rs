@@ -6,7 +6,7 @@ use crate::capture::{Pipes, Running};
 use crate::error::CliError;
 use crate::print;
 use crate::progress::Progress;
-use forebay::{End, Query, Writer, shell_word};
+use forebay::{End, Query, Timestamp, Writer, shell_word};
 use std::{
     ffi::OsString,
     io,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         let seconds = args.timeout.unwrap_or_default().as_secs_f64();
         format!("the command was ended after {seconds} s")
     });
-    let end = End { exit: Some(ended.exit), cut_short };
+    let end = End { exit: Some(ended.exit), cut_short, at: Some(Timestamp::now()) };
     let held = ended.held.filter(|_| !ended.timed_out);
     // Whatever becomes of the answer, the status is the command's.
     if let Err(error) = answer(writer, held, end, context) {
@@ -80,7 +80,7 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
         None => writer.finish(end),
     }
     .on(&context.surface);
-    let reply = forebay::reply(context.store(), &output, &context.settings)?;
+    let reply = context.session_outputs().reply(&output, &context.settings)?;
     context.give(&output, &reply)?;
     if output.is_growing() && !context.json {
         let tail = context.surface.call(&output.record().handle, &Query::Tail(20));

@@ -3,7 +3,6 @@
 use super::{Context, Outcome};
 use crate::error::DONE;
 use crate::print;
-use forebay::Outputs;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let outputs = Outputs::new(context.store(), context.session.clone());
+    let outputs = context.session_outputs();
     let found = outputs.search(&args.words.join(" "), context.settings.excerpt_budget(), &context.surface)?;
     match context.json {
         true => print::json(

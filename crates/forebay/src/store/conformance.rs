@@ -4,7 +4,7 @@
 //! panic that names it.
 
 use super::{End, Part, Store, Stream};
-use crate::{Call, Error, Exit, Handle, Output, Session, State};
+use crate::{Call, Error, Exit, Handle, Output, Session, State, What};
 use jiff::Timestamp;
 
 /// Makes a new, empty store.
@@ -26,6 +26,9 @@ pub fn check(fresh: Fresh<'_>) {
     events_are_kept_in_their_order_by_session(&*fresh());
     the_thousandth_output_still_reads(&*fresh());
     streams_are_told_apart(&*fresh());
+    what_happens_to_an_output_is_logged(&*fresh());
+    equal_outputs_are_both_there(&*fresh());
+    a_state_is_changed_by_one_at_a_time(&*fresh());
 }
 
 fn session(name: &str) -> Session {
@@ -111,7 +114,7 @@ fn an_output_is_readable_while_it_grows(store: &dyn Store) {
         "lines are found while it grows"
     );
     assert_eq!(output.lines().ok(), Some(100_003));
-    let end = End { exit: Some(Exit::Code(3)), cut_short: None };
+    let end = End { exit: Some(Exit::Code(3)), cut_short: None, at: None };
     assert_eq!(writer.finish(end).record().exit, Some(Exit::Code(3)));
     assert_eq!(store.record(&handle).map(|record| record.state).ok(), Some(State::Complete));
     assert_eq!(
@@ -199,7 +202,6 @@ fn parts_can_be_attached(store: &dyn Store) {
 }
 
 fn events_are_kept_in_their_order_by_session(store: &dyn Store) {
-    put(store, &call("logged", "a", 0), b"x");
     let name = session("logged");
     let end = |bytes| store.log_end(&name, bytes).map(|end| String::from_utf8_lossy(&end).into_owned()).ok();
     assert_eq!(end(100).as_deref(), Some(""), "nothing has happened yet");
@@ -257,4 +259,88 @@ fn streams_are_told_apart(store: &dyn Store) {
     let expected = [(Stream::Stdout, "out1"), (Stream::Stderr, "err1err2"), (Stream::Stdout, "out2")];
     assert_eq!(stretches, expected.map(|(stream, text)| (stream, text.as_bytes().to_vec())));
     assert_eq!(output.record().streams.map(|streams| (streams.stdout, streams.stderr)), Some((8, 8)));
+}
+
+fn what_happens_to_an_output_is_logged(store: &dyn Store) {
+    let end = End { at: Timestamp::from_second(7).ok(), ..End::default() };
+    let mut writer = store.begin(&Call { args: Some("{}".to_owned()), ..call("s", "logged", 5) });
+    writer.write(Stream::Stdout, b"some\nlines");
+    writer.finish(end.clone());
+    let mut writer = store.begin(&call("s", "short", 6));
+    writer.write(Stream::Stdout, b"half");
+    writer.finish(End { cut_short: Some("it was stopped".to_owned()), ..end });
+    let mut told = Vec::new();
+    let read = store.for_each_event(&session("s"), |event| {
+        let what = match event.what {
+            What::CallStarted(started) => {
+                format!("{} started, {} in", started.id, started.argument_characters)
+            }
+            What::OutputStored(stored) => format!("{} stored, {} lines", stored.id, stored.size.lines),
+            What::OutputCutShort(stored) => {
+                format!("{} cut short: {}", stored.id, stored.why.unwrap_or_default())
+            }
+            other => format!("{other:?}"),
+        };
+        told.push((event.at.as_second(), what));
+    });
+    assert!(read.is_ok());
+    let expected = [
+        (5, "logged started, 2 in"),
+        (7, "logged stored, 2 lines"),
+        (6, "short started, 0 in"),
+        (7, "short cut short: it was stopped"),
+    ];
+    assert_eq!(told, expected.map(|(second, what)| (second, what.to_owned())));
+}
+
+fn equal_outputs_are_both_there(store: &dyn Store) {
+    let (bytes, other) = (b"the same\n".repeat(1_000), b"another\n".repeat(1_000));
+    let outputs: Vec<Output> = [("one", &bytes), ("two", &other), ("three", &bytes), ("four", &bytes)]
+        .map(|(id, bytes)| put(store, &call("s", id, 0), bytes))
+        .into();
+    let same = |output: &Output| output.record().same_as.as_ref().map(|handle| handle.id().to_owned());
+    assert_eq!(
+        outputs.iter().map(same).collect::<Vec<_>>(),
+        [None, None, Some("one".to_owned()), Some("one".to_owned())]
+    );
+    assert_eq!(
+        same(&put(store, &call("elsewhere", "five", 0), &bytes)),
+        None,
+        "another session's are not known"
+    );
+    for (output, bytes) in outputs.iter().zip([&bytes, &other, &bytes, &bytes]) {
+        assert!(read(store, &output.record().handle) == *bytes);
+    }
+    assert!(store.delete(&outputs[0].record().handle).is_ok());
+    assert!(read(store, &outputs[2].record().handle) == bytes, "what is left does not go with the other");
+    assert_eq!(
+        same(&put(store, &call("s", "six", 0), &bytes)).as_deref(),
+        Some("four"),
+        "the nearest still there"
+    );
+}
+
+fn a_state_is_changed_by_one_at_a_time(store: &dyn Store) {
+    let name = session("s");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let name = &name;
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    let changed = store.change_state(name, &mut |state| {
+                        let count: u32 = std::str::from_utf8(state).ok()?.parse().unwrap_or(0);
+                        Some((count + 1).to_string().into_bytes())
+                    });
+                    assert!(changed.is_ok());
+                }
+            });
+        }
+    });
+    let mut state = Vec::new();
+    let looked = store.change_state(&name, &mut |now| {
+        state = now.to_vec();
+        None
+    });
+    assert!(looked.is_ok());
+    assert_eq!(state, b"100");
 }

@@ -12,7 +12,8 @@
 //! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
 //! has locked is what a dead writer left: it is measured and kept as an output that was cut short.
 
-use super::{Part, Sink, Store, Writer};
+use super::{Change, Part, Sink, Store, Writer};
+use crate::event::{Event, What};
 use crate::output::{BLOCK, ReadAt};
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
@@ -26,6 +27,7 @@ use std::{
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
 const META: &str = ".meta.json";
+const STATE: &str = "state.json";
 
 /// Outputs up to this size are forced to the disk before they count as whole. A larger one is left to the
 /// kernel: it survives the end of any process, and a power cut may cost its end, which `verify` tells.
@@ -99,9 +101,8 @@ impl DiskStore {
         if record.state != State::Growing {
             return Ok(record);
         }
-        // A writer that has its name but not yet its file, or one whose file somebody took away.
-        let young = Some(files.named(".new")).filter(|path| path.exists());
-        let Some(path) = files.data().or(young) else {
+        // Somebody took the file away.
+        let Some(path) = files.data() else {
             return Err(Error::NotFound { wanted: record.handle.to_string() });
         };
         let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
@@ -129,50 +130,62 @@ impl DiskStore {
             measured(&mut file).map_err(Error::store(format!("read {}", path.display())))?;
         record.abandoned(measure.finish());
         let written = if index.is_empty() { Ok(()) } else { replace(&files.part(Part::Lines), &index) };
-        if written.is_ok() && fs::rename(path, files.finished(&record)).is_ok() {
-            let _ = files.write_record(&record);
+        record.ended =
+            file.metadata().and_then(|data| data.modified()).ok().and_then(|at| at.try_into().ok());
+        if written.is_ok()
+            && fs::rename(path, files.finished(&record)).is_ok()
+            && files.write_record(&record).is_ok()
+        {
+            let at = record.ended.unwrap_or(record.call.at);
+            Event { what: What::ended(&record), at }.log(self, record.handle.session());
         }
         Ok(record)
     }
 }
 
 impl Store for DiskStore {
-    fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
-        let folder = self.folder(&call.session, FOLDERS[usize::from(call.terminal)]);
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+        let session = handle.session();
+        let folder = self.folder(session, FOLDERS[usize::from(call.terminal)]);
         let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot(&folder))?;
-        let mut attempt = 1;
-        let (handle, files) = loop {
-            let handle = call.handle(attempt)?;
-            let files = Files::new(folder.clone(), &handle);
-            let other = Files::new(self.folder(&call.session, FOLDERS[usize::from(!call.terminal)]), &handle);
-            // Whoever makes the record's file owns the name, and nobody ever sees half of that file.
-            let record = Record::begin(handle.clone(), call.clone());
-            match claim(&files.meta(), &to_json(&record)) {
-                Ok(()) if other.meta().exists() => {
-                    let _ = fs::remove_file(files.meta());
-                    attempt += 1;
-                }
-                Ok(()) => break (handle, files),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(cannot(&files.meta())(error)),
-            }
-        };
-        // A part that nobody has locked counts as left behind, so the name must not exist before the lock does.
-        let (beside, path) = (files.named(".new"), files.part(Part::Bytes));
+        make_folder(&folder).map_err(cannot(&folder))?;
+        let files = Files::new(folder, handle);
+        let other = Files::new(self.folder(session, FOLDERS[usize::from(!call.terminal)]), handle);
+        if files.meta().exists() || other.meta().exists() {
+            return Ok(None);
+        }
+        // A part that nobody has locked is what a dead writer left, so the file has its name only when it is locked; and
+        // whoever makes the record's file owns the name, so that nobody sees an output that has no part.
+        let (path, beside) = (files.part(Part::Bytes), beside(&files.part(Part::Bytes)));
         let opened = new_file(&beside).and_then(|file| {
             file.try_lock()?;
-            fs::rename(&beside, &path)?;
+            fs::hard_link(&beside, &path)?;
             Ok(file)
         });
-        match opened {
-            Ok(file) => {
-                Ok(Box::new(DiskSink { handle, files, file, appended: 0, lines: None, streams: None }))
+        let _ = fs::remove_file(&beside);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(error) => return Err(cannot(&path)(error)),
+        };
+        let claimed = match claim(&files.meta(), &to_json(&Record::begin(handle.clone(), call.clone()))) {
+            Ok(()) if other.meta().exists() => {
+                let _ = fs::remove_file(files.meta());
+                Err(io::ErrorKind::AlreadyExists.into())
+            }
+            claimed => claimed,
+        };
+        match claimed {
+            Ok(()) => {
+                let handle = handle.clone();
+                Ok(Some(Box::new(DiskSink { handle, files, file, appended: 0, lines: None, streams: None })))
             }
             Err(error) => {
-                let _ = fs::remove_file(&beside);
-                let _ = fs::remove_file(files.meta());
-                Err(cannot(&path)(error))
+                let _ = fs::remove_file(&path);
+                match error.kind() {
+                    io::ErrorKind::AlreadyExists => Ok(None),
+                    _ => Err(cannot(&files.meta())(error)),
+                }
             }
         }
     }
@@ -263,6 +276,17 @@ impl Store for DiskStore {
         Ok(())
     }
 
+    fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
+        let cannot = || Error::store(format!("keep {newer} and {older} once"));
+        let [newer, older] = [newer, older].map(|handle| self.files(handle).map(|files| files.data()));
+        let (Some(newer), Some(older)) = (newer?, older?) else { return Ok(()) };
+        let beside = beside(&older);
+        let shared = fs::hard_link(&newer, &beside).and_then(|()| fs::rename(&beside, &older));
+        // Two names of one file are not renamed into one: the third name stays, if they were shared before.
+        let _ = fs::remove_file(&beside);
+        shared.map_err(cannot())
+    }
+
     fn path(&self, handle: &Handle) -> Option<PathBuf> {
         self.files(handle).ok()?.data()
     }
@@ -270,26 +294,74 @@ impl Store for DiskStore {
     fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
         let path = self.events(session);
         let cannot = || Error::store(format!("write {}", path.display()));
-        let mut file =
-            OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(cannot())?;
-        // One write to a file that is open for appending goes to its end as a whole.
+        let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
+        let mut file = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = self.root.join(session.as_str());
+                make_folder(&folder).and_then(|()| open()).map_err(cannot())?
+            }
+            opened => opened.map_err(cannot())?,
+        };
+        file.lock().map_err(cannot())?;
+        // A process that is killed while it writes leaves a part of a line, which nobody had been told of.
+        let size = file.metadata().map_err(cannot())?.len();
+        let torn = torn_end(&file, size).map_err(cannot())?;
+        if torn > 0 {
+            file.set_len(size - torn).map_err(cannot())?;
+        }
         file.write_all(&[line, b"\n"].concat()).map_err(cannot())
     }
 
-    fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>> {
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
         let path = self.events(session);
-        let cannot = || Error::store(format!("read {}", path.display()));
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(cannot()(error)),
-        };
-        let size = file.metadata().map_err(cannot())?.len();
-        let start = size.saturating_sub(bytes);
-        let mut end = vec![0; usize::try_from(size - start).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut end, start).map_err(cannot())?;
-        Ok(super::whole_lines(end, start > 0))
+        match File::open(&path) {
+            Ok(file) => Ok(Box::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(Vec::new())),
+            Err(error) => Err(Error::store(format!("read {}", path.display()))(error)),
+        }
     }
+
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        let folder = self.root.join(session.as_str());
+        let path = folder.join(STATE);
+        let cannot = || Error::store(format!("write {}", path.display()));
+        make_folder(&folder).map_err(cannot())?;
+        // The lock is on a file of its own, because the state's file is a new one after each change.
+        let lock = folder.join(format!("{STATE}.lock"));
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock);
+        let lock = lock.map_err(cannot())?;
+        lock.lock().map_err(cannot())?;
+        let state = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(cannot())?,
+        };
+        match change(&state) {
+            Some(changed) => replace(&path, &changed).map_err(cannot()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many bytes stand behind the last newline.
+fn torn_end(file: &File, size: u64) -> io::Result<u64> {
+    let mut block = [0; 4096];
+    let mut end = size;
+    while end > 0 {
+        // Nearly always the last byte is a newline, and nothing else is read.
+        let length = if end == size { 1 } else { end.min(block.len() as u64) };
+        let read = &mut block[..length as usize];
+        file.read_exact_at(read, end - length)?;
+        if let Some(newline) = memchr::memrchr(b'\n', read) {
+            return Ok(size - (end - length + newline as u64 + 1));
+        }
+        end -= length;
+    }
+    Ok(size)
+}
+
+/// Makes a folder and those above it, for its owner alone.
+fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The files of one output.

@@ -1,6 +1,6 @@
 //! A store in memory: for tests, and for agents that want nothing on disk.
 
-use super::{Part, Sink, Store};
+use super::{Change, Part, Sink, Store};
 use crate::output::ReadAt;
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Record, Result, Session, State};
@@ -18,19 +18,21 @@ pub struct MemoryStore {
     outputs: Arc<Mutex<BTreeMap<Handle, Entry>>>,
     /// Guards the events of all sessions.
     events: Arc<Mutex<BTreeMap<Session, Vec<u8>>>>,
+    /// Guards the states of all sessions, each while it is changed.
+    states: Arc<Mutex<BTreeMap<Session, Vec<u8>>>>,
 }
 
 struct Entry {
     number: usize,
     record: Record,
-    parts: HashMap<Part, Vec<u8>>,
+    parts: HashMap<Part, Arc<Vec<u8>>>,
     /// Gone when the writer is.
     writer: Weak<()>,
 }
 
 impl Entry {
     fn part(&self, part: Part) -> &[u8] {
-        self.parts.get(&part).map(Vec::as_slice).unwrap_or_default()
+        self.parts.get(&part).map(|bytes| bytes.as_slice()).unwrap_or_default()
     }
 
     /// The record as it is now: an output whose writer has vanished is measured and cut short.
@@ -40,7 +42,7 @@ impl Entry {
             if self.writer.strong_count() == 0 {
                 let mut measure = Measure::default();
                 measure.update(self.part(Part::Bytes));
-                self.parts.insert(Part::Lines, measure.take_index());
+                self.parts.insert(Part::Lines, Arc::new(measure.take_index()));
                 self.record.abandoned(measure.finish());
             }
         }
@@ -62,16 +64,11 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn create(&self, call: &Call) -> Result<Box<dyn Sink>> {
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
         let mut outputs = self.lock();
-        let mut attempt = 1;
-        let handle = loop {
-            let handle = call.handle(attempt)?;
-            if !outputs.contains_key(&handle) {
-                break handle;
-            }
-            attempt += 1;
-        };
+        if outputs.contains_key(handle) {
+            return Ok(None);
+        }
         let alive = Arc::new(());
         let entry = Entry {
             number: outputs.len(),
@@ -80,7 +77,8 @@ impl Store for MemoryStore {
             writer: Arc::downgrade(&alive),
         };
         outputs.insert(handle.clone(), entry);
-        Ok(Box::new(MemorySink { store: self.clone(), handle, appended: 0, _alive: alive }))
+        let sink = MemorySink { store: self.clone(), handle: handle.clone(), appended: 0, _alive: alive };
+        Ok(Some(Box::new(sink)))
     }
 
     fn record(&self, handle: &Handle) -> Result<Record> {
@@ -93,7 +91,7 @@ impl Store for MemoryStore {
     }
 
     fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
-        self.with(handle, |entry| entry.parts.insert(part, bytes.to_vec())).map(drop)
+        self.with(handle, |entry| entry.parts.insert(part, Arc::new(bytes.to_vec()))).map(drop)
     }
 
     fn list(&self, session: &Session) -> Result<Vec<Record>> {
@@ -127,6 +125,11 @@ impl Store for MemoryStore {
         }
     }
 
+    fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
+        let shared = self.with(newer, |entry| entry.parts.get(&Part::Bytes).cloned())?;
+        self.with(older, |entry| shared.map(|bytes| entry.parts.insert(Part::Bytes, bytes))).map(drop)
+    }
+
     fn path(&self, _: &Handle) -> Option<PathBuf> {
         None
     }
@@ -138,11 +141,18 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn log_end(&self, session: &Session, bytes: u64) -> Result<Vec<u8>> {
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = events.get(session).map(Vec::as_slice).unwrap_or_default();
-        let start = all.len().saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
-        Ok(super::whole_lines(all[start..].to_vec(), start > 0))
+        Ok(Box::new(events.get(session).cloned().unwrap_or_default()))
+    }
+
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = states.entry(session.clone()).or_default();
+        if let Some(changed) = change(state) {
+            *state = changed;
+        }
+        Ok(())
     }
 }
 
@@ -161,7 +171,9 @@ impl Sink for MemorySink {
 
     fn append(&mut self, part: Part, bytes: &[u8]) -> io::Result<()> {
         self.store
-            .with(&self.handle, |entry| entry.parts.entry(part).or_default().extend_from_slice(bytes))
+            .with(&self.handle, |entry| {
+                Arc::make_mut(entry.parts.entry(part).or_default()).extend_from_slice(bytes)
+            })
             .map_err(io::Error::other)?;
         if part == Part::Bytes {
             self.appended += bytes.len() as u64;

@@ -6,9 +6,10 @@ mod streams;
 pub(crate) use streams::stretches;
 
 use super::{Part, Sink, Store};
+use crate::event::{Event, What};
 use crate::output::ReadAt;
 use crate::size::{Measure, STRIDE};
-use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, printable};
+use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, Timestamp, printable};
 use measuring::{Measuring, READ_AT_ONCE};
 use std::{
     collections::VecDeque,
@@ -33,6 +34,8 @@ pub struct End {
     pub exit: Option<Exit>,
     /// Why the output ended before the tool was done, if it did.
     pub cut_short: Option<String>,
+    /// When it ended. The library has no clock: the caller says.
+    pub at: Option<Timestamp>,
 }
 
 /// So much of the beginning stays at hand, so that a small output is not read back from its store.
@@ -40,6 +43,9 @@ const HEAD: usize = 256 * 1024;
 
 /// So much of the end is remembered of an output that cannot be kept.
 const TAIL: usize = 256 * 1024;
+
+/// So much of a session's events is looked through for an output with the same bytes: some ten thousand outputs.
+const LOOKED_BACK: u64 = 8 * 1024 * 1024;
 
 /// Takes one new output.
 ///
@@ -58,9 +64,20 @@ pub struct Writer<'a> {
     failure: Option<(u64, String)>,
 }
 
+/// Starts an output, named after its call; a name that is taken gets a number behind it.
+fn named(store: &dyn Store, call: &Call) -> Result<Box<dyn Sink>> {
+    let mut attempt = 1;
+    loop {
+        if let Some(sink) = store.create(&call.handle(attempt)?, call)? {
+            return Ok(sink);
+        }
+        attempt += 1;
+    }
+}
+
 impl<'a> Writer<'a> {
     pub(super) fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
-        let (sink, failure) = match store.create(call) {
+        let (sink, failure) = match named(store, call) {
             Ok(sink) => (Some(sink), None),
             Err(error) => (None, Some((0, printable(&error.to_string())))),
         };
@@ -69,10 +86,14 @@ impl<'a> Writer<'a> {
             // Nothing will ever be found under this name, and no view will mention it.
             None => call.handle(1).unwrap_or_else(|_| unreachable!("an id made safe is an id")),
         };
+        let record = Record::begin(handle, call.clone());
+        if sink.is_some() {
+            Event { what: What::started(&record), at: call.at }.log(store, &call.session);
+        }
         Writer {
             store,
             sink,
-            record: Record::begin(handle, call.clone()),
+            record,
             measuring: Measuring::default(),
             bytes: 0,
             last: None,
@@ -205,6 +226,7 @@ impl<'a> Writer<'a> {
         self.record.hash = measured.hash;
         self.record.exit = end.exit;
         self.record.streams = self.streams.totals();
+        self.record.ended = end.at;
         self.record.state = match end.cut_short {
             Some(why) => State::CutShort(why),
             None => State::Complete,
@@ -218,11 +240,20 @@ impl<'a> Writer<'a> {
             return self.finish_failed(kept, why);
         }
         let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
+        let earlier = self.earlier_with_these_bytes();
+        // Nothing has changed only if the command ended in the same way too.
+        let same = earlier.iter().find(|earlier| earlier.exit == self.record.exit);
+        self.record.same_as = same.map(|earlier| earlier.handle.clone());
         if let Err(error) = sink.finish(&self.record) {
             // The bytes are there; only the word that they are whole is not.
             let kept = self.bytes;
             return self.finish_failed(kept, error.to_string());
         }
+        if let Some(older) = earlier.first() {
+            // Two copies are no harm.
+            let _ = self.store.share(&self.record.handle, &older.handle);
+        }
+        self.log_end();
         if self.bytes <= self.head.len() as u64 {
             let path = self.store.path(&self.record.handle);
             let index = index_of(&self.head);
@@ -237,6 +268,36 @@ impl<'a> Writer<'a> {
             Err(error) => error.to_string(),
         };
         self.finish_failed(kept, why)
+    }
+
+    /// The outputs of the session that have these bytes, as far back as is looked: the nearest that is still there, and
+    /// the first that it was said to be the same as.
+    fn earlier_with_these_bytes(&self) -> Vec<Record> {
+        let session = &self.record.call.session;
+        if self.bytes == 0 {
+            return Vec::new();
+        }
+        let Ok(end) = self.store.log_end(session, LOOKED_BACK) else { return Vec::new() };
+        let there = |id: &str| {
+            let record = self.store.record(&Handle::new(session.clone(), id).ok()?).ok()?;
+            (record.hash == self.record.hash && record.state == State::Complete).then_some(record)
+        };
+        for at in memchr::memmem::rfind_iter(&end, self.record.hash.as_bytes()) {
+            let start = memchr::memrchr(b'\n', &end[..at]).map_or(0, |newline| newline + 1);
+            let line = end[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+            if let Ok(Event { what: What::OutputStored(stored), .. }) = serde_json::from_slice(line)
+                && let Some(nearest) = there(&stored.id)
+            {
+                let first = stored.same_as.as_deref().and_then(there);
+                return first.into_iter().chain([nearest]).collect();
+            }
+        }
+        Vec::new()
+    }
+
+    fn log_end(&self) {
+        let at = self.record.ended.unwrap_or(self.record.call.at);
+        Event { what: What::ended(&self.record), at }.log(self.store, &self.record.call.session);
     }
 
     /// What can still be said when the store has failed: the beginning and the end, from memory.
@@ -263,6 +324,7 @@ impl<'a> Writer<'a> {
                 self.record.hash = String::new();
             }
         }
+        self.log_end();
         let handle = self.record.handle.clone();
         let part = |part| self.store.open_part(&handle, part).unwrap_or_else(|_| Box::new(Vec::new()));
         let stored = if kept > 0 { part(Part::Bytes) } else { Box::new(Vec::new()) };

@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
 use crate::query::{self, Filter, Grep, Outlined, Wanted};
-use crate::{Budget, Error, Handle, Outputs, Query, Result, Surface, Timestamp};
+use crate::{Budget, Error, Handle, Outputs, Query, Result, Surface};
 use serde_json::{Map, Value, json};
 
 const HANDLE: &str = "The handle of the output, as it was given.";
@@ -135,7 +135,6 @@ pub(super) fn answer(
     arguments: Arguments,
     budget: Budget,
     surface: &Surface,
-    at: Timestamp,
 ) -> Result<String> {
     match name {
         "list" => return outputs.listing(budget),
@@ -143,7 +142,7 @@ pub(super) fn answer(
         _ => {}
     }
     let query = query_of(name, &arguments)?;
-    let answer = outputs.answer(arguments.text("handle"), &query, budget, surface, at)?;
+    let answer = outputs.answer(arguments.text("handle"), &query, budget, surface)?;
     Ok(String::from_utf8_lossy(&answer.text).into_owned())
 }
 

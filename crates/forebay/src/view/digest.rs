@@ -1,7 +1,7 @@
 //! The default preset: head, tail and the lines that speak of errors, chosen under the budget, in order.
 
 use super::units::{self, Unit};
-use super::{Piece, View, Wording, errors, print};
+use super::{View, Wording, errors, print};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State};
 use std::ops::Range;
 
@@ -16,13 +16,18 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     // A view is never more than what would have passed.
     let limit = settings.limits(&output.record().call.tool).tokens.unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
+    if let Some(first) = &output.record().same_as {
+        let record = output.record();
+        let (lines, bytes) =
+            (print::count("line", record.size.lines), print::count("byte", record.size.bytes));
+        let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
+        let text = format!("nothing changed since {}: the same {lines}, {bytes}{exit}", first.short());
+        return View::summed_up(output, text);
+    }
     if output.record().kind == Kind::Binary {
         let size = print::grouped(output.len());
         let text = format!("{size} bytes that are not text");
-        let piece = Piece::Digest { range: 0..output.len(), text };
-        let view = View::new(output.len(), vec![piece], Wording::Commands)?;
-        let view = View { surface: output.surface().clone(), ..view };
-        return Ok(view.framed(opening(output), closing(output, budget)));
+        return Ok(View::summed_up(output, text)?.framed(opening(output), closing(output, budget)));
     }
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
@@ -178,6 +183,7 @@ fn closing(output: &Output, budget: Budget) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Piece;
     use crate::store::memory::output_of;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
