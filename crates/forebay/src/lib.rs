@@ -132,7 +132,10 @@ pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> 
     };
     // What was lost cannot be passed on, however small it is.
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
-        Some(reason) => Ok(Reply::folded(size, Folded::within(output, settings, room, reason)?)),
+        Some(reason) => {
+            let folded = Folded::within(output, settings, room, reason, &room::cause(room))?;
+            Ok(Reply::folded(size, folded))
+        }
         None => Ok(Reply { tokens: size.tokens, size, folded: None }),
     }
 }

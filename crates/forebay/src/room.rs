@@ -105,22 +105,27 @@ pub fn replies(outputs: &[&Output], settings: &Settings, room: Room) -> Result<V
         Room::NotReserved(_) => Reason::ReserveFailed,
         _ => Reason::TokenBudget,
     };
-    let mut folded = Vec::new();
-    for (number, passing) in replies.iter().enumerate().filter(|(_, reply)| reply.folded.is_none()) {
-        let view = Folded::within(outputs[number], settings, room, reason)?;
-        let reply = Reply::folded(passing.size, view);
-        folded.extend((reply.tokens < passing.tokens).then_some((
-            passing.tokens - reply.tokens,
-            number,
-            reply,
-        )));
-    }
-    folded.sort_by_key(|(saved, number, _)| (std::cmp::Reverse(*saved), *number));
-    for (_, number, smaller) in folded {
-        if cost(&replies) <= left {
-            break;
+    let cause = format!("{} for {}", cause(room), count("output", outputs.len() as u64));
+    let smaller = |number: usize, room: Room, replies: &[Reply]| -> Result<Option<Reply>> {
+        let now = &replies[number];
+        let reason = now.folded.as_ref().map_or(reason, |folded| folded.reason.min(reason));
+        let folded = Folded::within(outputs[number], settings, room, reason, &cause)?;
+        Ok(Some(Reply::folded(now.size, folded)).filter(|reply| reply.tokens < now.tokens))
+    };
+    let mut foldable = Vec::new();
+    for number in (0..replies.len()).filter(|&number| replies[number].folded.is_none()) {
+        if let Some(reply) = smaller(number, room, &replies)? {
+            foldable.push((replies[number].tokens - reply.tokens, number, reply));
         }
-        replies[number] = smaller;
+    }
+    foldable.sort_by_key(|(saved, number, _)| (std::cmp::Reverse(*saved), *number));
+    for (_, number, reply) in foldable {
+        if cost(&replies) > left {
+            replies[number] = reply;
+        }
+    }
+    if cost(&replies) <= left {
+        return Ok(replies);
     }
     // What a small one does not need of its share, the larger ones have.
     let mut order: Vec<usize> = (0..replies.len()).collect();
@@ -128,49 +133,322 @@ pub fn replies(outputs: &[&Output], settings: &Settings, room: Room) -> Result<V
     let mut rest = left;
     for (place, number) in order.iter().copied().enumerate() {
         let share = rest / (order.len() - place) as u64;
-        let room = match room {
-            Room::NotReserved(_) => Room::NotReserved(share),
-            _ => Room::Tokens(share),
-        };
-        if replies[number].tokens > share {
-            let reason = replies[number].folded.as_ref().map_or(reason, |folded| folded.reason.min(reason));
-            let smaller = Folded::within(outputs[number], settings, room, reason)?;
-            let smaller = Reply::folded(replies[number].size, smaller);
-            if smaller.tokens < replies[number].tokens {
-                replies[number] = smaller;
-            }
+        if replies[number].tokens > share
+            && let Some(reply) = smaller(number, Room::Tokens(share), &replies)?
+        {
+            replies[number] = reply;
         }
         rest = rest.saturating_sub(replies[number].tokens);
     }
     Ok(replies)
 }
 
+/// Why less is given than was meant.
+pub(crate) fn cause(room: Room) -> String {
+    match room {
+        Room::Unknown => String::new(),
+        Room::Tokens(left) => format!("{} left in the context", are(left)),
+        Room::NotReserved(left) => {
+            format!("tokens could not be reserved, and {} left in the context", are(left))
+        }
+    }
+}
+
 impl Folded {
     /// The view of an output that fits the room: that of the preset, a smaller one, or one line.
-    pub(crate) fn within(output: &Output, settings: &Settings, room: Room, reason: Reason) -> Result<Folded> {
+    pub(crate) fn within(
+        output: &Output,
+        settings: &Settings,
+        room: Room,
+        reason: Reason,
+        cause: &str,
+    ) -> Result<Folded> {
         let printed = |view: view::View| -> Result<Folded> {
             Ok(Folded { reason, text: view.print(output)?, view, shrunk: None })
         };
         let meant = printed(view::fold(output, settings)?)?;
         let Some(left) = room.left().filter(|&left| meant.tokens() > left) else { return Ok(meant) };
-        let shrunk = Some(match room {
-            Room::NotReserved(_) => {
-                format!("tokens could not be reserved, and {} left in the context", are(left))
-            }
-            _ => format!("{} left in the context", are(left)),
-        });
         let mut digest = settings.clone();
         digest.digest.budget.tokens = left;
-        let smaller = printed(view::smaller(output, &digest)?)?;
-        if smaller.tokens() <= left {
-            return Ok(Folded { shrunk, ..smaller });
+        let mut smaller = printed(view::smaller(output, &digest)?)?;
+        if smaller.tokens() > left {
+            smaller = printed(view::one_line(output, cause)?)?;
         }
-        let cause = shrunk.as_deref().unwrap_or_default();
-        Ok(Folded { shrunk: shrunk.clone(), ..printed(view::one_line(output, cause)?)? })
+        Ok(Folded { shrunk: Some(cause.to_owned()), ..smaller })
     }
 }
 
 /// `1 token is`, `2 tokens are`.
 fn are(tokens: u64) -> String {
     format!("{} {}", count("token", tokens), if tokens == 1 { "is" } else { "are" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, What};
+    use crate::{Call, MemoryStore, Outputs, Preset, Timestamp, keep};
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    const WINDOW: Window = Window { context_window: 10_000, output_reserve: 1_000, safety_buffer: 500 };
+
+    fn numbered(lines: u64) -> String {
+        (1..=lines).map(|line| format!("line {line} of a long output\n")).collect()
+    }
+
+    fn put(store: &MemoryStore, id: &str, text: &str) -> Output {
+        let call = Call::new(Session::safe("s"), id, "make", Timestamp::UNIX_EPOCH);
+        keep(store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    fn outputs(store: &MemoryStore) -> Outputs<'_> {
+        Outputs::new(store, Session::safe("s"), || Timestamp::UNIX_EPOCH).within(WINDOW)
+    }
+
+    fn happened(store: &MemoryStore) -> Vec<What> {
+        let mut happened = Vec::new();
+        let store: &dyn Store = store;
+        store.for_each_event(&Session::safe("s"), |Event { what, .. }| happened.push(what)).unwrap();
+        happened
+    }
+
+    #[test]
+    fn what_is_left_is_the_window_without_what_is_reserved_kept_free_and_in_use() {
+        let table = [(0, 8_500), (8_000, 500), (8_500, 0), (9_999, 0), (u64::MAX, 0)];
+        for (used, left) in table {
+            assert_eq!(WINDOW.left(used), Room::Tokens(left), "{used} in use");
+        }
+        assert_eq!(Window { context_window: 0, ..WINDOW }.left(1), Room::Unknown);
+    }
+
+    #[test]
+    fn what_is_handed_over_is_in_use_until_the_caller_says_what_is() {
+        let store = MemoryStore::default();
+        let outputs = outputs(&store);
+        let small = put(&store, "small1", &numbered(50));
+        let large = put(&store, "large1", &numbered(50_000));
+        let first = outputs.reply(&small, &Settings::default()).unwrap();
+        assert!(first.folded.is_none());
+        assert_eq!(outputs.in_use().unwrap(), InUse { reported: 0, given: first.tokens });
+        let second = outputs.reply(&large, &Settings::default()).unwrap();
+        let view = second.folded.unwrap();
+        assert_eq!(
+            second.tokens,
+            crate::tokens::count_bytes(&view.text),
+            "what is set aside is the view's own size"
+        );
+        let read = outputs
+            .answer(
+                "large1",
+                &crate::Query::Tail(3),
+                Settings::default().excerpt_budget(),
+                &crate::Surface::default(),
+            )
+            .unwrap();
+        let handed = first.tokens + second.tokens + crate::tokens::count_bytes(&read.text);
+        assert_eq!(outputs.room().unwrap(), Room::Tokens(8_500 - handed));
+        outputs.report(3_000).unwrap();
+        assert_eq!(outputs.room().unwrap(), Room::Tokens(5_500));
+        assert!(happened(&store).contains(&What::RoomReported { used: 3_000 }));
+    }
+
+    #[test]
+    fn to_look_what_would_be_given_changes_nothing() {
+        let store = MemoryStore::default();
+        let outputs = outputs(&store);
+        let large = put(&store, "large1", &numbered(50_000));
+        let before = happened(&store);
+        let room = outputs.room().unwrap();
+        let looked = reply(&large, &Settings::default(), room).unwrap();
+        assert_eq!((happened(&store), outputs.in_use().unwrap()), (before, InUse::default()));
+        assert!(crate::Given::of(&store, &large.record().handle).unwrap().is_none());
+        let given = outputs.reply(&large, &Settings::default()).unwrap();
+        assert_eq!(looked.folded.unwrap().text, given.folded.unwrap().text);
+    }
+
+    fn check(used: u64, expected: Expect) {
+        let store = MemoryStore::default();
+        let outputs = outputs(&store);
+        outputs.report(used).unwrap();
+        let output = put(&store, "output", &numbered(200));
+        let reply = outputs.reply(&output, &Settings::default()).unwrap();
+        let text = match &reply.folded {
+            Some(folded) => format!("{}\n{}", folded.reason, String::from_utf8_lossy(&folded.text)),
+            None => "passes\n".to_owned(),
+        };
+        assert!(reply.tokens <= outputs.window_left(used) || text.lines().count() <= 2, "{text}");
+        expected.assert_eq(&text);
+    }
+
+    impl Outputs<'_> {
+        fn window_left(&self, used: u64) -> u64 {
+            WINDOW.left(used).left().unwrap()
+        }
+    }
+
+    #[test]
+    fn an_output_gets_what_there_is_room_for_and_at_least_one_line_with_the_cause() {
+        check(
+            0,
+            expect![[r#"
+            passes
+        "#]],
+        );
+        check(
+            8_400,
+            expect![[r#"
+            token_budget
+            [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
+            line 1 of a long output
+            line 2 of a long output
+            [… 193 lines omitted: forebay read s/output --lines 3:195]
+            line 196 of a long output
+            line 197 of a long output
+            line 198 of a long output
+            line 199 of a long output
+            line 200 of a long output
+        "#]],
+        );
+        check(
+            8_440,
+            expect![[r#"
+            token_budget
+            [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
+            line 1 of a long output
+            [… 198 lines omitted: forebay read s/output --lines 2:199]
+            line 200 of a long output
+        "#]],
+        );
+        check(
+            8_499,
+            expect![[r#"
+            token_budget
+            [200 lines, 5,092 bytes not shown: 1 token is left in the context: forebay read s/output --lines 1:200]
+        "#]],
+        );
+        check(
+            20_000,
+            expect![[r#"
+            token_budget
+            [200 lines, 5,092 bytes not shown: 0 tokens are left in the context: forebay read s/output --lines 1:200]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn every_preset_gives_a_smaller_view_where_its_own_does_not_fit() {
+        for preset in [Preset::HeadTail, Preset::Materialize, Preset::Recovery, Preset::Digest] {
+            let store = MemoryStore::default();
+            let outputs = outputs(&store);
+            outputs.report(8_300).unwrap();
+            let output = put(&store, "output", &numbered(50_000));
+            let settings = Settings { preset, ..Settings::default() };
+            let reply = outputs.reply(&output, &settings).unwrap();
+            let folded = reply.folded.unwrap();
+            assert!(reply.tokens <= 200 && reply.tokens > 100, "{preset}: {} tokens", reply.tokens);
+            assert_eq!(folded.shrunk.as_deref(), Some("200 tokens are left in the context"), "{preset}");
+            assert!(crate::verify(&folded.view, &output).unwrap().is_empty());
+            let cause = happened(&store).into_iter().find_map(|what| match what {
+                What::FellBack(fell_back) => Some((fell_back.from, fell_back.why)),
+                _ => None,
+            });
+            assert_eq!(cause, Some((preset.to_string(), "200 tokens are left in the context".to_owned())));
+        }
+    }
+
+    #[test]
+    fn of_outputs_that_fit_one_by_one_but_not_together_those_are_folded_whose_folding_saves_most() {
+        let store = MemoryStore::default();
+        let outputs = outputs(&store);
+        let sizes = [20, 290, 330, 40, 310];
+        let put: Vec<Output> = (0..sizes.len())
+            .map(|number| {
+                put(&store, &format!("output-{number}"), &format!("{number}\n{}", numbered(sizes[number])))
+            })
+            .collect();
+        let all: Vec<&Output> = put.iter().collect();
+        let alone = |output: &&Output| reply(output, &Settings::default(), Room::Tokens(4_000)).unwrap();
+        let alone: Vec<Reply> = all.iter().map(alone).collect();
+        assert!(alone.iter().all(|reply| reply.folded.is_none()), "each fits alone");
+        let room = alone.iter().map(|reply| reply.tokens).sum::<u64>() - 100;
+        outputs.report(8_500 - room).unwrap();
+        let replies = outputs.reply_to_all(&all, &Settings::default()).unwrap();
+        let folded: Vec<bool> = replies.iter().map(|reply| reply.folded.is_some()).collect();
+        assert_eq!(folded, [false, false, true, false, false]);
+        assert_eq!(replies[2].folded.as_ref().unwrap().reason, Reason::TokenBudget);
+        let left = outputs.room().unwrap().left().unwrap();
+        assert_eq!(left, room - replies.iter().map(|reply| reply.tokens).sum::<u64>());
+        for output in &put {
+            assert!(!output.read(0..10).unwrap().is_empty(), "no stored copy goes");
+        }
+    }
+
+    #[test]
+    fn reservations_of_many_at_once_never_take_more_than_there_is() {
+        let store = MemoryStore::default();
+        let given: u64 = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|number| {
+                    let store = &store;
+                    scope.spawn(move || {
+                        let output =
+                            put(store, &format!("output-{number}"), &format!("{number}\n{}", numbered(200)));
+                        outputs(store).reply(&output, &Settings::default()).unwrap()
+                    })
+                })
+                .collect();
+            let replies: Vec<Reply> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+            let one_line = |reply: &Reply| {
+                reply
+                    .folded
+                    .as_ref()
+                    .is_some_and(|folded| String::from_utf8_lossy(&folded.text).lines().count() == 1)
+            };
+            replies.iter().filter(|reply| !one_line(reply)).map(|reply| reply.tokens).sum()
+        });
+        assert!(given <= 8_500, "{given} tokens were given of 8,500");
+        assert!(given > 6_000, "{given} tokens were given of 8,500");
+    }
+
+    #[test]
+    fn what_could_not_be_reserved_is_told_as_that() {
+        let store = MemoryStore::default();
+        let output = put(&store, "output", &numbered(200));
+        let table = [
+            (Room::NotReserved(5_000), None),
+            (Room::NotReserved(300), Some(Reason::ReserveFailed)),
+            (Room::Tokens(300), Some(Reason::TokenBudget)),
+        ];
+        for (room, reason) in table {
+            let reply = reply(&output, &Settings::default(), room).unwrap();
+            assert_eq!(reply.folded.map(|folded| folded.reason), reason, "{room:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn together_they_fit_wherever_one_line_each_does(
+            sizes in proptest::collection::vec(0u64..400, 1..6),
+            left in 0u64..6_000,
+        ) {
+            let store = MemoryStore::default();
+            let put: Vec<Output> = sizes
+                .iter()
+                .enumerate()
+                .map(|(number, lines)| put(&store, &format!("output-{number}"), &format!("{number}\n{}", numbered(*lines))))
+                .collect();
+            let all: Vec<&Output> = put.iter().collect();
+            let replies = replies(&all, &Settings::default(), Room::Tokens(left)).unwrap();
+            let cost: u64 = replies.iter().map(|reply| reply.tokens).sum();
+            let smallest = all.len() as u64 * 60;
+            prop_assert!(cost <= left.max(smallest), "{cost} tokens of {left}");
+            for (output, reply) in put.iter().zip(&replies) {
+                if let Some(folded) = &reply.folded {
+                    prop_assert!(crate::verify(&folded.view, output).unwrap().is_empty());
+                }
+            }
+        }
+    }
 }
