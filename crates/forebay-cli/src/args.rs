@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show,
-    tail, tools, verify,
+    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, room, run, search, settings,
+    show, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -64,6 +64,9 @@ pub(crate) struct Shown {
     /// How the calls in a view are written: for a shell, or for the query tools
     #[arg(long, value_enum, value_name = "FORM", default_value = "shell")]
     pub(crate) calls: Calls,
+    /// How many tokens the model's context has; outputs are fitted into what is left of it
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) context_window: Option<u64>,
     /// More bytes than this do not fit; selects the preset `handle` if none is named
     #[arg(long, value_name = "N")]
     pub(crate) tool_response_max_bytes: Option<u64>,
@@ -94,7 +97,7 @@ pub(crate) enum Calls {
 }
 
 /// Who called what, for the commands that take an output in.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CallArgs {
     /// The tool's name
     #[arg(long, value_name = "NAME")]
@@ -135,6 +138,8 @@ pub(crate) enum Command {
     Ask(ask::Args),
     /// Search all outputs of a session for words
     Search(search::Args),
+    /// See or say how much of the model's context is in use
+    Room(room::Args),
     /// Print the query tools in the form that an agent's model takes
     Tools(tools::Args),
     /// Answer a model's calls of the query tools

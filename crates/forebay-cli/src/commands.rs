@@ -12,6 +12,7 @@ pub(crate) mod ls;
 pub(crate) mod outline;
 pub(crate) mod put;
 pub(crate) mod read;
+pub(crate) mod room;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod settings;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Outline(args) => outline::run(&args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Search(args) => search::run(&args, &context),
+        Command::Room(args) => room::run(&args, &context),
         Command::Tools(args) => tools::run(&args, &context),
         Command::Call(args) => call::run(args, &context),
         Command::Hold(args) => hold::run(&args, &context),
@@ -175,7 +177,7 @@ impl Context {
     }
 
     /// Prints what the model gets: the view, or the output by the streams it came by.
-    pub(crate) fn give(&self, output: &Output, reply: &Reply) -> Result<(), CliError> {
+    pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
         if self.json {
             return print::json(&self.reply_json(output, reply)?);
         }
@@ -183,7 +185,7 @@ impl Context {
             Some(folded) => print::out(&folded.text),
             None => {
                 let mut written = Ok(());
-                self.store().for_each_stretch(output, |stream, bytes| match stream {
+                store.for_each_stretch(output, |stream, bytes| match stream {
                     forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
                     forebay::Stream::Stdout => {}
                     forebay::Stream::Stderr => print::err_bytes(bytes),

@@ -374,6 +374,9 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
             &[(&["handle", "max_bytes"], number(bytes)), (&["preset"], Value::from("handle"))],
         );
     }
+    if let Some(tokens) = shown.and_then(|shown| shown.context_window) {
+        add("--context-window", &[(&["room", "context_window"], number(tokens))]);
+    }
     if let Some(preset) = shown.and_then(|shown| shown.preset) {
         let name = match preset {
             Preset::Digest => "digest",

@@ -60,8 +60,8 @@ pub trait Store: Send + Sync {
     /// Removes an output and all its parts.
     fn delete(&self, handle: &Handle) -> Result<()>;
 
-    /// Keeps the bytes of two outputs once, where it can: those of `older` are the bytes of `newer` from now on.
-    /// The caller knows that both are finished and the same.
+    /// Keeps the bytes of two finished outputs once, where it can and they are the same: `newer` has those of `older`
+    /// from now on.
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()>;
 
     /// The file that holds an output's bytes, where there is one.

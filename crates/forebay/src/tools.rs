@@ -46,6 +46,13 @@ pub fn context() -> Vec<Tool> {
     context::TOOLS.iter().map(|tool| tool.told("context.")).collect()
 }
 
+/// Those of the tools that a model is offered in a turn: none until an output was folded, because there is nothing to
+/// read with them, and none in the final turn, because there is no time to read. A host whose prompt cache minds a list
+/// that changes offers them always.
+pub fn offered(tools: Vec<Tool>, has_folded: bool, final_turn: bool) -> Vec<Tool> {
+    if has_folded && !final_turn { tools } else { Vec::new() }
+}
+
 /// Answers a call of one of the tools. A call that cannot be answered is answered with what to do instead.
 pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &str) -> ToolResult {
     let budget = settings.excerpt_budget();
@@ -239,6 +246,20 @@ mod tests {
                 r#"{"items":[{"id":"call-1","kind":"artifact","mimeType":"text/plain","byteSize":20,"createdAt":"1970-01-01T00:00:00Z","hint":"tool make, call call-1, 20 bytes"}],"total":1}"#
             ]],
         );
+    }
+
+    #[test]
+    fn tools_are_offered_when_there_is_something_to_read_and_time_to_read_it() {
+        let store = MemoryStore::default();
+        let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+        let offered = |final_turn| offered(own(PREFIX), outputs.has_folded().unwrap(), final_turn).len();
+        assert_eq!(offered(false), 0, "nothing is stored");
+        let small = put(&store, "s", "small1", b"x");
+        outputs.reply(&small, &Settings::default()).unwrap();
+        assert_eq!(offered(false), 0, "what passed was read");
+        let large = put(&store, "s", "large1", &numbered(5_000));
+        outputs.reply(&large, &Settings::default()).unwrap();
+        assert_eq!((offered(false), offered(true)), (own(PREFIX).len(), 0));
     }
 
     #[test]

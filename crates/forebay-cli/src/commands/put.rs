@@ -5,58 +5,93 @@ use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;
-use forebay::{State, Timestamp};
+use forebay::{MemoryStore, Output, State, Store, Timestamp};
 use std::{
     fs::File,
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 /// Keep an output made elsewhere, print the view.
 ///
-/// Of a large output the view is printed; a small one is printed as it is. Both are kept.
+/// Of a large output the view is printed; a small one is printed as it is. Both are kept. Several outputs that the model
+/// gets at once are given together: where its context is known, they are fitted into it together.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay put build.log
   curl -s https://example.org/api | forebay put --tool fetch --args '{\"url\": \"https://example.org/api\"}'
-  forebay put --json --budget 800 --call-id toolu_01AbC result.json")]
+  forebay put --json --budget 800 --call-id toolu_01AbC result.json
+  forebay put --dry-run huge.log           what the model would get; nothing is kept
+  forebay put one.txt two.txt three.txt    the results of one turn")]
 pub(crate) struct Args {
     #[command(flatten)]
     call: CallArgs,
     #[command(flatten)]
     pub(crate) shown: Shown,
-    /// The file that holds the output; `-` or nothing reads standard input
+    /// Print what the model would get, and keep nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The files that hold the outputs; `-` or nothing reads standard input
     #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
-        Some(path) => {
-            let cannot =
-                |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
-            let file = File::open(path).map_err(cannot)?;
-            if file.metadata().map_err(cannot)?.is_dir() {
-                return Err(CliError::usage(format!("{} is a folder, not an output", path.display())));
-            }
-            Box::new(file)
-        }
-        None => Box::new(io::stdin()),
+pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
+    if args.files.is_empty() {
+        args.files.push("-".into());
+    }
+    if args.files.len() > 1 && args.call.call_id.is_some() {
+        return Err(CliError::usage("--call-id names one output, and there are several files"));
+    }
+    // All are opened before any is kept, so that a name that is mistyped leaves nothing behind.
+    let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    let memory = MemoryStore::default();
+    let store: &dyn Store = if args.dry_run { &memory } else { context.store() };
+    let mut outputs = Vec::new();
+    for source in sources {
+        let call = context.call(args.call.clone(), "put", None)?;
+        let kept = forebay::keep(store, &call, &mut Watched::new(source), Timestamp::now)?;
+        outputs.push(kept.on(&context.surface));
+    }
+    let all: Vec<&Output> = outputs.iter().collect();
+    let replies = match args.dry_run {
+        true => forebay::replies(&all, &context.settings, context.session_outputs().room()?)?,
+        false => context.session_outputs().reply_to_all(&all, &context.settings)?,
     };
-    let call = context.call(args.call, "put", None)?;
-    let mut source = Watched::new(source);
-    let output = forebay::keep(context.store(), &call, &mut source, Timestamp::now)?.on(&context.surface);
-    let reply = context.session_outputs().reply(&output, &context.settings)?;
-    context.give(&output, &reply)?;
+    let mut code = DONE;
+    for ((output, reply), file) in outputs.iter().zip(&replies).zip(&args.files) {
+        if outputs.len() > 1 && !context.json {
+            print::out(format!("==> {} <==\n", file.display()).as_bytes())?;
+        }
+        context.give(store, output, reply)?;
+        code = code.max(told(output));
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Tells what is not as it should be of an output, and gives the exit code of that.
+fn told(output: &Output) -> u8 {
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));
-        return Ok(ExitCode::from(STORE));
+        return STORE;
     }
     if let State::CutShort(why) = &output.record().state {
         print::err(&format!("forebay: {why}; what came before that is kept\n"));
-        return Ok(ExitCode::from(NOT_THERE));
+        return NOT_THERE;
     }
-    Ok(ExitCode::from(DONE))
+    DONE
+}
+
+fn source(path: &Path) -> Result<Box<dyn Read>, CliError> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(cannot)?;
+    match file.metadata().map_err(cannot)?.is_dir() {
+        true => Err(CliError::usage(format!("{} is a folder, not an output", path.display()))),
+        false => Ok(Box::new(file)),
+    }
 }

@@ -81,7 +81,7 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
     }
     .on(&context.surface);
     let reply = context.session_outputs().reply(&output, &context.settings)?;
-    context.give(&output, &reply)?;
+    context.give(context.store(), &output, &reply)?;
     if output.is_growing() && !context.json {
         let tail = context.surface.call(&output.record().handle, &Query::Tail(20));
         print::err(&format!(

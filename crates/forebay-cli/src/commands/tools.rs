@@ -16,13 +16,20 @@ use std::process::ExitCode;
 Examples:
   forebay tools                        a table
   forebay tools --wire anthropic       the field `tools` of a request
-  forebay tools --wire mcp --set context")]
+  forebay tools --wire mcp --set context
+  forebay tools --wire anthropic --when-folded   an empty list until there is more to read")]
 pub(crate) struct Args {
     /// The form: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
     #[arg(long, value_name = "WIRE")]
     wire: Option<Wire>,
     #[command(flatten)]
     set: Set,
+    /// Only if the session has an output of which the model got a view
+    #[arg(long)]
+    when_folded: bool,
+    /// None: it is the final turn, and the model must answer
+    #[arg(long)]
+    final_turn: bool,
 }
 
 /// Which tools are meant.
@@ -55,7 +62,8 @@ impl Set {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let tools = args.set.tools();
+    let has_folded = !args.when_folded || context.session_outputs().has_folded()?;
+    let tools = tools::offered(args.set.tools(), has_folded, args.final_turn);
     match args.wire.or(context.json.then_some(Wire::Mcp)) {
         Some(wire) => print::json(&wire.tools(&tools))?,
         None => {

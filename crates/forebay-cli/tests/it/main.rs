@@ -9,4 +9,5 @@ mod presets;
 mod queries;
 mod real_outputs;
 mod run;
+mod sessions;
 mod settings;

@@ -280,8 +280,12 @@ impl Store for DiskStore {
         let cannot = || Error::store(format!("keep {newer} and {older} once"));
         let [newer, older] = [newer, older].map(|handle| self.files(handle).map(|files| files.data()));
         let (Some(newer), Some(older)) = (newer?, older?) else { return Ok(()) };
-        let beside = beside(&older);
-        let shared = fs::hard_link(&newer, &beside).and_then(|()| fs::rename(&beside, &older));
+        // Somebody may have changed the older file by hand, and then its bytes are not ours.
+        if !are_same(&newer, &older).map_err(cannot())? {
+            return Ok(());
+        }
+        let beside = beside(&newer);
+        let shared = fs::hard_link(&older, &beside).and_then(|()| fs::rename(&beside, &newer));
         // Two names of one file are not renamed into one: the third name stays, if they were shared before.
         let _ = fs::remove_file(&beside);
         shared.map_err(cannot())
@@ -524,6 +528,25 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
+/// Whether two files have the same bytes.
+fn are_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    if one.size()? != other.size()? {
+        return Ok(false);
+    }
+    let (mut block, mut beside) = (vec![0; BLOCK], vec![0; BLOCK]);
+    loop {
+        let read = one.read(&mut block)?;
+        if read == 0 {
+            return Ok(true);
+        }
+        other.read_exact(&mut beside[..read])?;
+        if block[..read] != beside[..read] {
+            return Ok(false);
+        }
+    }
+}
+
 /// A name beside a file that no other process or thread uses.
 fn beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -630,6 +653,16 @@ mod tests {
         }
         assert_eq!(fs::metadata(root.join("tool")).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::read_dir(root.join("tool")).unwrap().count(), 6, "nothing else is left in the folder");
+    }
+
+    #[test]
+    fn an_output_is_not_shared_with_one_that_was_changed_by_hand() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        put(&store, &call("a"), b"the same");
+        fs::write(folder.path().join("s/tool/a.txt"), b"THE SAME").unwrap();
+        put(&store, &call("b"), b"the same");
+        assert_eq!(fs::read(folder.path().join("s/tool/b.txt")).unwrap(), b"the same");
     }
 
     #[test]

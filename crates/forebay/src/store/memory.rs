@@ -126,8 +126,12 @@ impl Store for MemoryStore {
     }
 
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
-        let shared = self.with(newer, |entry| entry.parts.get(&Part::Bytes).cloned())?;
-        self.with(older, |entry| shared.map(|bytes| entry.parts.insert(Part::Bytes, bytes))).map(drop)
+        let shared = self.with(older, |entry| entry.parts.get(&Part::Bytes).cloned())?;
+        self.with(newer, |entry| {
+            if let Some(bytes) = shared.filter(|bytes| bytes.as_slice() == entry.part(Part::Bytes)) {
+                entry.parts.insert(Part::Bytes, bytes);
+            }
+        })
     }
 
     fn path(&self, _: &Handle) -> Option<PathBuf> {

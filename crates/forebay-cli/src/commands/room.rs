@@ -1,0 +1,63 @@
+//! `forebay room`: how much of the model's context is in use, and how much is left for outputs.
+
+use super::{Context, Outcome};
+use crate::error::DONE;
+use crate::print::{self, grouped};
+use forebay::Window;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// See or say how much of the model's context is in use.
+///
+/// Where the context's size is set (`room.context_window`), an output that does not fit into what is left of it gets a
+/// view that does. What is handed over is counted; a host that knows better says how many tokens are in use, best each
+/// time that it asks its model.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  export FOREBAY_ROOM_CONTEXT_WINDOW=200000
+  forebay room                 what is in use and what is left
+  forebay room --used 143210   the host's own count; what is handed over from now on is added
+  forebay put --dry-run FILE   what an output would get; nothing is kept or counted")]
+pub(crate) struct Args {
+    /// So many tokens are in use
+    #[arg(long, value_name = "TOKENS")]
+    used: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let outputs = context.session_outputs();
+    if let Some(used) = args.used {
+        outputs.report(used)?;
+    }
+    let in_use = outputs.in_use()?;
+    let Window { context_window, output_reserve, safety_buffer } = context.settings.room;
+    let left = outputs.room()?.left();
+    if context.json {
+        print::json(&json!({
+            "context_window": (context_window > 0).then_some(context_window),
+            "output_reserve": output_reserve,
+            "safety_buffer": safety_buffer,
+            "reported": in_use.reported,
+            "given": in_use.given,
+            "left": left,
+        }))?;
+        return Ok(ExitCode::from(DONE));
+    }
+    let row = |name: &str, tokens: u64| vec![name.to_owned(), grouped(tokens)];
+    let mut rows = vec![row("said to be in use", in_use.reported), row("handed over since", in_use.given)];
+    if let Some(left) = left {
+        rows.insert(0, row("context", context_window));
+        rows.push(row("for what the model writes", output_reserve));
+        rows.push(row("kept free", safety_buffer));
+        rows.push(row("left for outputs", left));
+    }
+    print::out(print::table(&["ROOM", "TOKENS"], &[false, true], &rows).as_bytes())?;
+    if left.is_none() {
+        print::err(
+            "how large the context is, is not known, so nothing is counted: set room.context_window \
+             (FOREBAY_ROOM_CONTEXT_WINDOW)\n",
+        );
+    }
+    Ok(ExitCode::from(DONE))
+}
