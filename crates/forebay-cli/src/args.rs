@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, room, run, search, settings,
-    show, tail, tools, verify,
+    ask, call, cat, completions, extract, grep, head, hold, json, ls, outline, put, read, room, run, search,
+    settings, show, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -136,6 +136,8 @@ pub(crate) enum Command {
     Outline(outline::Args),
     /// Ask a question about an output in plain words
     Ask(ask::Args),
+    /// Have an output read as instructions in plain words say
+    Extract(extract::Args),
     /// Search all outputs of a session for words
     Search(search::Args),
     /// See or say how much of the model's context is in use

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod cat;
 pub(crate) mod completions;
+pub(crate) mod extract;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Json(args) => json::run(args, &context),
         Command::Outline(args) => outline::run(&args, &context),
         Command::Ask(args) => ask::run(args, &context),
+        Command::Extract(args) => extract::run(&args, &context),
         Command::Search(args) => search::run(&args, &context),
         Command::Room(args) => room::run(&args, &context),
         Command::Tools(args) => tools::run(&args, &context),

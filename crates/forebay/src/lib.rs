@@ -26,6 +26,7 @@
 mod call;
 mod error;
 pub mod event;
+pub mod extract;
 mod handle;
 mod kind;
 mod limits;

@@ -4,7 +4,8 @@
 //! outputs of other sessions do not exist. It lets in what there is room for. It also remembers what was asked, so that
 //! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
-use crate::event::{Answered, FellBack, Replied};
+use crate::event::{Answered, Extracted, FellBack, Replied};
+use crate::extract::{Extract, Mode, extract};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::grouped;
 use crate::{
@@ -210,9 +211,7 @@ impl<'a> Outputs<'a> {
 
     /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
-        // A read must not overflow the context either; the least that can be read is given all the same.
-        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
-        let budget = Budget { tokens: budget.tokens.min(left), ..budget };
+        let budget = self.bounded(budget)?;
         let handle = self.find(text)?;
         let output = self.store.open(&handle)?.on(surface);
         let call = tools::call_of(&handle, query);
@@ -265,6 +264,41 @@ impl<'a> Outputs<'a> {
             tokens,
         }));
         Ok(answer)
+    }
+
+    /// Reads an output as instructions in plain words say.
+    pub fn extract(
+        &self,
+        text: &str,
+        instructions: &str,
+        mode: Mode,
+        budget: Budget,
+        surface: &Surface,
+    ) -> Result<Extract> {
+        let output = self.open(text)?.on(surface);
+        let answer = extract(&output, instructions, mode, self.bounded(budget)?)?;
+        let id = output.record().handle.id().to_owned();
+        let tokens = tokens::count(&answer.text);
+        self.take_room(tokens, true)?;
+        if let Some((meant, why)) = &answer.fell_back {
+            let (from, to) = (meant.to_string(), answer.strategy.to_owned());
+            self.log(What::FellBack(FellBack { id: id.clone(), from, to, why: why.clone() }));
+        }
+        self.log(What::ExtractionDone(Extracted {
+            id,
+            strategy: answer.strategy.to_owned(),
+            model: None,
+            tokens_in: 0,
+            tokens_out: 0,
+            tokens,
+        }));
+        Ok(answer)
+    }
+
+    /// A budget that does not overflow the context; the least that can be read is given all the same.
+    fn bounded(&self, budget: Budget) -> Result<Budget> {
+        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
+        Ok(Budget { tokens: budget.tokens.min(left), ..budget })
     }
 
     /// The lines with all of `words` in any output, newest output first.

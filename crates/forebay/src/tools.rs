@@ -26,6 +26,7 @@
 mod arguments;
 mod context;
 mod own;
+mod tool_output;
 
 pub(crate) use own::call_of;
 
@@ -36,9 +37,9 @@ use arguments::Arguments;
 /// What the names of our own tools begin with unless it is said.
 pub const PREFIX: &str = "output_";
 
-/// Our own tools, their names beginning with `prefix`.
+/// Our own tools, their names beginning with `prefix`, and `tool_output`, which models know by that name.
 pub fn own(prefix: &str) -> Vec<Tool> {
-    own::TOOLS.iter().map(|tool| tool.told(prefix)).collect()
+    own::TOOLS.iter().map(|tool| tool.told(prefix)).chain([tool_output::TOOL.told("")]).collect()
 }
 
 /// The tools that the summary of a materialized output advises.
@@ -61,6 +62,9 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
         let given = call.arguments.as_ref().map_err(|bad| Error::BadQuery(bad.to_string()))?;
         let dotted = call.name.strip_prefix("context.").or(call.name.strip_prefix("context_"));
         let ours = call.name.strip_prefix(prefix);
+        if call.name == tool_output::TOOL.name {
+            return tool_output::answer(outputs, given, budget, &surface).map_err(Error::BadQuery);
+        }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
             return context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget);
         }
@@ -260,6 +264,93 @@ mod tests {
         let large = put(&store, "s", "large1", &numbered(5_000));
         outputs.reply(&large, &Settings::default()).unwrap();
         assert_eq!((offered(false), offered(true)), (own(PREFIX).len(), 0));
+    }
+
+    #[test]
+    fn tool_output_is_the_tool_that_models_know() {
+        let tool = own(PREFIX).pop().unwrap();
+        expect![[r#"
+            [
+              "tool_output",
+              "Extract information from a stored oversized tool output by handle",
+              {
+                "type": "object",
+                "properties": {
+                  "handle": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Handle of the stored tool output (relative path under the tool_output root, e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)"
+                  },
+                  "extract": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Provide precise, detailed instructions about what you need from the tool output (be specific, include keys/fields/sections if known)."
+                  },
+                  "mode": {
+                    "type": "string",
+                    "enum": [
+                      "auto",
+                      "full-chunked",
+                      "read-grep",
+                      "truncate"
+                    ],
+                    "description": "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
+                  }
+                },
+                "required": [
+                  "handle",
+                  "extract"
+                ],
+                "additionalProperties": false
+              }
+            ]"#]].assert_eq(
+            &serde_json::to_string_pretty(&json!([tool.name, tool.description, tool.schema])).unwrap(),
+        );
+        let store = MemoryStore::default();
+        put(&store, "s", "first1", &numbered(5));
+        check(
+            &store,
+            "tool_output",
+            json!({"handle": "s/first1", "extract": "line 4"}),
+            expect![[r#"
+            ABSTRACT FROM TOOL OUTPUT make WITH HANDLE s/first1, STRATEGY:ask:
+
+            [1 passage · 5 lines · s/first1]
+            [1–5]
+            line 1
+            line 2
+            line 3
+            line 4
+            line 5
+        "#]],
+        );
+        check(
+            &store,
+            "tool_output",
+            json!({"handle": "s/gone12", "extract": "x", "mode": "truncate"}),
+            expect![[r#"
+                error: TOOL_OUTPUT FAILED FOR unknown tool WITH HANDLE s/gone12, STRATEGY:truncate:
+
+                there is no output s/gone12 in this session (any more), and asking for it again will not help; there are s/first1"#]],
+        );
+        check(
+            &store,
+            "tool_output",
+            json!({"handle": "s/first1"}),
+            expect![[r#"
+            error: TOOL_OUTPUT FAILED FOR make WITH HANDLE s/first1, STRATEGY:auto:
+
+            the argument "extract" is missing: Provide precise, detailed instructions about what you need from the tool output (be specific, include keys/fields/sections if known)."#]],
+        );
+        check(
+            &store,
+            "tool_output",
+            json!({"handle": "s/first1", "extract": "x", "mode": "all"}),
+            expect![[r#"
+                error: TOOL_OUTPUT FAILED FOR make WITH HANDLE s/first1, STRATEGY:auto:
+
+                mode must be one of auto, full-chunked, read-grep, truncate, and is "all""#]],
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod recovery;
 mod units;
 mod verify;
 
+pub(crate) use digest::top_and_bottom;
 pub use materialize::ContextRef;
 pub(crate) use print::count;
 pub use print::grouped;
@@ -223,7 +224,7 @@ fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
 /// The view of an output that holds the budget of a digest, whatever the preset.
 pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
     match output.record().lost.is_some() {
-        true => digest::cut_short(output, settings),
+        true => top_and_bottom(output, settings.digest.budget),
         false => digest::fold(output, settings),
     }
 }
@@ -240,7 +241,7 @@ pub(crate) fn one_line(output: &Output, cause: &str) -> Result<View> {
 /// The view of an output that does not fit, under the preset of `settings`.
 pub fn fold(output: &Output, settings: &Settings) -> Result<View> {
     if output.record().lost.is_some() {
-        return digest::cut_short(output, settings);
+        return top_and_bottom(output, settings.digest.budget);
     }
     match settings.preset {
         Preset::Digest => digest::fold(output, settings),

@@ -25,6 +25,10 @@ pub(super) struct Argument {
 pub(super) enum Takes {
     /// Text of up to so many characters.
     Text(usize),
+    /// Text of any length.
+    AnyText,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
     /// A whole number between two, and what it is unless it is said.
     Number { least: u64, most: u64, usual: Option<u64> },
     /// Yes or no; no unless it is said.
@@ -48,6 +52,8 @@ impl Declared {
                     json!({"type": "string", "minLength": 1, "maxLength": most})
                 }
                 Takes::Text(most) => json!({"type": "string", "maxLength": most}),
+                Takes::AnyText => json!({"type": "string", "minLength": 1}),
+                Takes::Choice(texts) => json!({"type": "string", "enum": texts}),
                 Takes::Number { least, most, usual } => {
                     let mut number = json!({"type": "integer", "minimum": least, "maximum": most});
                     if let Some(usual) = usual {
@@ -150,6 +156,12 @@ impl Argument {
                 length if length > most => wrong(format!("at most {most} characters long")),
                 _ => Ok(value.clone()),
             },
+            (Takes::AnyText, Value::String(text)) if !text.is_empty() => Ok(value.clone()),
+            (Takes::AnyText, _) => wrong("a text that says something".to_owned()),
+            (Takes::Choice(texts), Value::String(text)) if texts.contains(&text.as_str()) => {
+                Ok(value.clone())
+            }
+            (Takes::Choice(texts), _) => wrong(format!("one of {}", texts.join(", "))),
             // Models write a line as 7 as often as as "7".
             (Takes::Text(_), Value::Number(number)) => Ok(number.to_string().into()),
             (Takes::Text(_), _) => wrong("a text".to_owned()),

@@ -42,9 +42,8 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     fit(output, budget, &in_turn(head, tail, spoken))
 }
 
-/// What is left of an output that could not be kept: its beginning and its end.
-pub(super) fn cut_short(output: &Output, settings: &Settings) -> Result<View> {
-    let budget = settings.digest.budget;
+/// The beginning and the end of an output: all that is left of one that could not be kept.
+pub(crate) fn top_and_bottom(output: &Output, budget: Budget) -> Result<View> {
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let lost = output.lost();
     let kept = |units: Vec<Unit>| -> Vec<Range<u64>> {
@@ -52,7 +51,8 @@ pub(super) fn cut_short(output: &Output, settings: &Settings) -> Result<View> {
         units.into_iter().map(|unit| unit.range).filter(whole).collect()
     };
     let head = kept(units::first(output, enough.min(lost.start))?);
-    let tail = kept(units::last(output, enough.min(output.len() - lost.end))?);
+    let behind = if lost.is_empty() { output.len() } else { output.len() - lost.end };
+    let tail = kept(units::last(output, enough.min(behind))?);
     fit(output, budget, &in_turn(head, tail, Vec::new()))
 }
 

@@ -1,0 +1,48 @@
+//! The tool `tool_output`, exactly as models know it from the systems that the preset `handle` comes from.
+
+use super::arguments::{Arguments, Declared, Takes, optional, required};
+use crate::extract::{self, Mode};
+use crate::{Budget, Error, Outputs, Surface};
+use serde_json::{Map, Value};
+
+pub(super) const TOOL: Declared = Declared {
+    name: "tool_output",
+    description: "Extract information from a stored oversized tool output by handle",
+    arguments: &[
+        required(
+            "handle",
+            Takes::AnyText,
+            "Handle of the stored tool output (relative path under the tool_output root, e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)",
+        ),
+        required(
+            "extract",
+            Takes::AnyText,
+            "Provide precise, detailed instructions about what you need from the tool output (be specific, include keys/fields/sections if known).",
+        ),
+        optional(
+            "mode",
+            Takes::Choice(&Mode::NAMES),
+            "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle.",
+        ),
+    ],
+};
+
+/// Answers a call; an answer that it cannot be followed is an answer too, in its own envelope.
+pub(super) fn answer(
+    outputs: &Outputs,
+    given: &Map<String, Value>,
+    budget: Budget,
+    surface: &Surface,
+) -> Result<String, String> {
+    let handle = given.get("handle").and_then(Value::as_str).unwrap_or_default();
+    let mode =
+        given.get("mode").and_then(Value::as_str).and_then(|mode| mode.parse().ok()).unwrap_or_default();
+    let answered = Arguments::new(&TOOL, given).and_then(|arguments| {
+        outputs.extract(arguments.text("handle"), arguments.text("extract"), mode, budget, surface)
+    });
+    answered.map(|answer| answer.text).map_err(|error: Error| {
+        let tool =
+            outputs.open(handle).map_or("unknown tool".to_owned(), |output| output.record().call.full_name());
+        extract::failed(&tool, &crate::handle::shown(handle), mode, &error.to_string())
+    })
+}
