@@ -1,6 +1,6 @@
 //! `forebay put`: keep an output made elsewhere, print the view.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, clean};
 use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
@@ -33,6 +33,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    context.can_keep()?;
     let source: Box<dyn Read> = match args.file.as_deref().filter(|file| file.as_os_str() != "-") {
         Some(path) => {
             let cannot =
@@ -46,6 +47,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         None => Box::new(io::stdin()),
     };
     let call = context.call(args.call, "put", None)?;
+    clean::now_and_then(context);
     let mut source = Watched::new(source);
     let output = forebay::keep(context.store(), &call, &mut source, Timestamp::now)?.on(&context.surface);
     let reply = context.session_outputs().reply(&output, &context.settings)?;

@@ -8,5 +8,6 @@ mod forebay;
 mod presets;
 mod queries;
 mod real_outputs;
+mod retention;
 mod run;
 mod settings;
