@@ -201,7 +201,7 @@ fn the_run_folder_of_a_killed_process_is_swept_by_the_next_and_a_live_one_stays(
     killed.wait().unwrap();
     assert!(killed_root.exists());
     let _ = forebay.run(["session", "--retention", "process", "--", "true"]).ok();
-    assert_eq!(run_folders(&forebay), [live_root.clone()]);
+    assert_eq!(run_folders(&forebay), std::slice::from_ref(&live_root));
     drop(killed.stdin.take());
     drop(live.stdin.take());
     assert!(live.wait().unwrap().success());

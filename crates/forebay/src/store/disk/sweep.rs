@@ -627,8 +627,8 @@ mod tests {
         assert!(!RunFolder::is_alive(&path));
         // A session that is called like a run is one.
         put(&store, "run-abcdefghjkmn", "a", b"x");
-        assert_eq!(store.sweep_runs(after(0), true).unwrap(), [path.clone()]);
-        assert_eq!(store.sweep(&a_day(0)).unwrap().runs, [path.clone()]);
+        assert_eq!(store.sweep_runs(after(0), true).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(store.sweep(&a_day(0)).unwrap().runs, std::slice::from_ref(&path));
         assert!(!path.exists() && live.path().join("tool/tool/a.txt").exists());
         assert_eq!(store.sessions().unwrap(), [session("run-abcdefghjkmn")]);
         // One that was never locked is young for an hour.
@@ -650,7 +650,7 @@ mod tests {
         assert!(path.join("s/tool/grows.part").exists());
         assert_eq!(store.sweep_runs(after(0), false).unwrap(), [""; 0].map(PathBuf::from));
         drop(writer);
-        assert_eq!(store.sweep_runs(after(0), false).unwrap(), [path.clone()]);
+        assert_eq!(store.sweep_runs(after(0), false).unwrap(), std::slice::from_ref(&path));
         assert!(!path.exists());
     }
 
