@@ -1,7 +1,7 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, completions, extract, grep, head, hold, json, ls, outline, put, read, room, run, search,
+    ask, call, cat, clean, completions, extract, grep, head, hold, json, ls, outline, put, read, room, run, search, session,
     settings, show, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -154,6 +154,10 @@ pub(crate) enum Command {
     Show(show::Args),
     /// Prove outputs against their records, and views against their outputs
     Verify(verify::Args),
+    /// Run an agent in a session of its own, which ends when the agent does
+    Session(session::Args),
+    /// Remove outputs by age and size, or a whole session
+    Clean(clean::Args),
     /// Show every setting with its value and where it came from
     Settings(settings::Args),
     /// Print the completion script of a shell

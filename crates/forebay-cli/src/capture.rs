@@ -98,6 +98,21 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a command with its output in our hands.
     pub(crate) fn start(command: &mut Command) -> io::Result<Running> {
+        let mut running = Running::beside(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+        let stdout = running.child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let stderr = running.child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        #[cfg(target_os = "linux")]
+        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten()
+        {
+            // A larger pipe means fewer turns; a kernel that says no is no harm.
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+        }
+        running.pipes = Pipes { stdout, stderr };
+        Ok(running)
+    }
+
+    /// Starts a program that has its streams for itself. The signals that reach us are passed on to it.
+    pub(crate) fn beside(command: &mut Command) -> io::Result<Running> {
         // Where there is a terminal, the command must stay in the group that it listens to, or a question asked there
         // would stop it; the terminal sends that group its Ctrl-C. Without one the command gets a group of its own, to
         // which we pass signals on.
@@ -106,16 +121,8 @@ impl Running {
             command.process_group(0);
         }
         let signals = Signals::listen()?;
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        #[cfg(target_os = "linux")]
-        for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten()
-        {
-            // A larger pipe means fewer turns; a kernel that says no is no harm.
-            let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
-        }
-        Ok(Running { child, pipes: Pipes { stdout, stderr }, own_group, signals })
+        let child = command.spawn()?;
+        Ok(Running { child, pipes: Pipes::default(), own_group, signals })
     }
 
     /// Takes in all that it prints until it ends.
@@ -177,12 +184,21 @@ impl Running {
             Some((status, _)) => status,
             None => self.child.wait()?,
         };
-        let exit = match status.signal() {
-            Some(signal) => Exit::Signal(signal),
-            None => Exit::Code(status.code().unwrap_or_default()),
-        };
+        let exit = exit_of(status);
         let held = Some(self.pipes).filter(|pipes| !pipes.are_closed());
         Ok(Ended { exit, timed_out, held })
+    }
+
+    /// Waits until it ends, and passes signals on.
+    pub(crate) fn wait(mut self) -> io::Result<Exit> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(exit_of(status));
+            }
+            self.pipes.wait(Some(self.signals.wake.as_fd()), None)?;
+            self.signals.drain();
+            self.pass_signals_on();
+        }
     }
 
     fn pass_signals_on(&self) {
@@ -204,6 +220,13 @@ impl Running {
             true => kill_process_group(pid, signal),
             false => kill_process(pid, signal),
         };
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match status.signal() {
+        Some(signal) => Exit::Signal(signal),
+        None => Exit::Code(status.code().unwrap_or_default()),
     }
 }
 

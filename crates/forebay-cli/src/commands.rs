@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod cat;
+pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod extract;
 pub(crate) mod grep;
@@ -16,6 +17,7 @@ pub(crate) mod read;
 pub(crate) mod room;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod tail;
@@ -27,9 +29,10 @@ use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
 use crate::settings::Layers;
 use forebay::query::{Ended, Found};
+use forebay::settings::Keep;
 use forebay::{
-    Call, DiskStore, Excerpt, Folded, Handle, Output, Outputs, Query, Reply, Session, Settings, Store,
-    Surface, Timestamp,
+    Call, DiskStore, Excerpt, Folded, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings,
+    Store, Surface, Timestamp,
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -38,6 +41,10 @@ use std::process::ExitCode;
 pub(crate) struct Context {
     pub(crate) store: DiskStore,
     pub(crate) session: Session,
+    /// The session, if it was typed for this command.
+    pub(crate) named: Option<Session>,
+    /// The session that is named after the folder we run in.
+    pub(crate) folder: Session,
     pub(crate) settings: Settings,
     pub(crate) json: bool,
     /// How the commands in views and excerpts are written.
@@ -46,6 +53,14 @@ pub(crate) struct Context {
 
 /// The result of a command.
 pub(crate) type Outcome = Result<ExitCode, CliError>;
+
+/// Random bits, for what must have a name that nothing else has.
+fn random() -> Result<[u8; 16], CliError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| CliError::not_there(format!("no random numbers for a name: {error}")))?;
+    Ok(random)
+}
 
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Outcome {
@@ -88,6 +103,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
         Command::Verify(args) => verify::run(&args, &context),
+        Command::Session(args) => session::run(&args, &context),
+        Command::Clean(args) => clean::run(&args, &context),
         Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
     }
 }
@@ -110,11 +127,28 @@ impl Context {
         };
         Ok(Context {
             store: DiskStore::new(settings.root),
+            named: common.session.is_some().then(|| session.clone()),
+            folder: crate::settings::folder_session(),
             session,
             settings: settings.shown,
             json: common.json,
             surface,
         })
+    }
+
+    /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
+    /// process that owns the folder.
+    pub(crate) fn can_keep(&self) -> Result<(), CliError> {
+        let root = self.store.root();
+        if self.settings.retention.mode != Keep::Process || RunFolder::is_alive(root) {
+            return Ok(());
+        }
+        let wrong = format!(
+            "retention.mode is process, and {} is not the folder of a process that lives",
+            root.display()
+        );
+        Err(CliError::usage(wrong)
+            .hint("start the agent with `forebay session -- AGENT`, or choose another retention.mode"))
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -162,12 +196,7 @@ impl Context {
         let id = match args.call_id {
             Some(id) if id.is_empty() => return Err(CliError::usage("--call-id is empty")),
             Some(id) => id,
-            None => {
-                let mut random = [0; 16];
-                getrandom::fill(&mut random)
-                    .map_err(|error| CliError::not_there(format!("no random numbers for an id: {error}")))?;
-                forebay::fresh_id(random)
-            }
+            None => forebay::fresh_id(random()?),
         };
         let call = Call::new(
             self.session.clone(),

@@ -31,9 +31,14 @@ impl CliError {
         CliError { message: message.into(), hints: Vec::new(), code: NOT_THERE }
     }
 
-    /// The error of a command that could not be started, with the status a shell would give.
-    pub(crate) fn not_run(message: impl Into<String>, code: u8) -> CliError {
-        CliError { message: message.into(), hints: Vec::new(), code }
+    /// The error of a program that could not be started, with the status a shell would give.
+    pub(crate) fn cannot_run(program: &std::ffi::OsStr, error: &std::io::Error) -> CliError {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+        CliError {
+            message: format!("cannot run {}: {error}", program.to_string_lossy()),
+            hints: Vec::new(),
+            code,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {

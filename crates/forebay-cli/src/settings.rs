@@ -210,7 +210,7 @@ fn default_root() -> PathBuf {
 }
 
 /// The session of the folder we run in: its name, and a hash that keeps folders of the same name apart.
-fn folder_session() -> Session {
+pub(crate) fn folder_session() -> Session {
     let folder = env::current_dir().unwrap_or_default();
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name: String = Session::safe(&name).as_str().chars().take(24).collect();

@@ -35,6 +35,7 @@ mod outputs;
 pub mod query;
 mod quote;
 mod record;
+pub mod retention;
 mod room;
 pub mod settings;
 pub mod size;
@@ -60,7 +61,9 @@ pub use record::{Exit, Lost, Record, State, Streams};
 pub use room::{InUse, Room, Window, replies};
 pub use settings::{Preset, Settings};
 pub use size::Size;
-pub use store::{End, Part, Sink, Store, Stream, Writer, disk::DiskStore, memory::MemoryStore};
+pub use store::{
+    End, Part, Sink, Store, Stream, Writer, disk::DiskStore, disk::RunFolder, memory::MemoryStore,
+};
 pub use surface::Surface;
 pub use view::{ContextRef, Fault, Piece, View, Why, fold, verify};
 

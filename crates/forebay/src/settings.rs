@@ -103,6 +103,16 @@ pub enum Keep {
     Keep,
 }
 
+impl std::fmt::Display for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Keep::Session => "session",
+            Keep::Process => "process",
+            Keep::Keep => "keep",
+        })
+    }
+}
+
 /// Settings of the preset `digest`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

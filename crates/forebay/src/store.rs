@@ -18,6 +18,7 @@ pub use writer::{End, Stream, Writer};
 
 use crate::handle::SHORTEST_PREFIX;
 use crate::output::ReadAt;
+use crate::retention::Weight;
 use crate::{Call, Error, Handle, Output, Record, Result, Session, State};
 use std::path::PathBuf;
 
@@ -56,6 +57,9 @@ pub trait Store: Send + Sync {
 
     /// All sessions, in the order of their names.
     fn sessions(&self) -> Result<Vec<Session>>;
+
+    /// What each output of a session weighs, in the order of their names. No output is read for it, and no record.
+    fn weights(&self, session: &Session) -> Result<Vec<Weight>>;
 
     /// Removes an output and all its parts.
     fn delete(&self, handle: &Handle) -> Result<()>;

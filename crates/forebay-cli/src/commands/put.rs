@@ -1,6 +1,6 @@
 //! `forebay put`: keep an output made elsewhere, print the view.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, clean};
 use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
@@ -47,6 +47,10 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     }
     // All are opened before any is kept, so that a name that is mistyped leaves nothing behind.
     let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    if !args.dry_run {
+        context.can_keep()?;
+        clean::now_and_then(context);
+    }
     let memory = MemoryStore::default();
     let store: &dyn Store = if args.dry_run { &memory } else { context.store() };
     let mut outputs = Vec::new();

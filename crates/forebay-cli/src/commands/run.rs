@@ -1,15 +1,15 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use super::{Context, Outcome, hold};
+use super::{Context, Outcome, clean, hold};
 use crate::args::{CallArgs, Shown};
 use crate::capture::{Pipes, Running};
 use crate::error::CliError;
 use crate::print;
 use crate::progress::Progress;
+use crate::units;
 use forebay::{End, Query, Timestamp, Writer, shell_word};
 use std::{
     ffi::OsString,
-    io,
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) shown: Shown,
     /// End the command after this long (90, 90s, 5m, 1h); what it printed is kept
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
@@ -49,10 +49,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
     let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
 
-    let running = Running::start(Command::new(program).args(rest)).map_err(|error| {
-        let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-        CliError::not_run(format!("cannot run {}: {error}", program.to_string_lossy()), code)
-    })?;
+    context.can_keep()?;
+    let running = Running::start(Command::new(program).args(rest))
+        .map_err(|error| CliError::cannot_run(program, &error))?;
+    clean::now_and_then(context);
     let mut writer = context.store().begin(&call);
     let mut progress = Progress::new();
     let ended = running.capture(&mut writer, args.timeout, |bytes, lines| progress.show(bytes, lines))?;
@@ -93,32 +93,4 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
         print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
     }
     Ok(())
-}
-
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time: write 90, 90s, 5m or 1h");
-    let (number, factor) = match text.char_indices().last() {
-        Some((at, 's')) => (&text[..at], 1.0),
-        Some((at, 'm')) => (&text[..at], 60.0),
-        Some((at, 'h')) => (&text[..at], 3600.0),
-        _ => (text, 1.0),
-    };
-    let seconds: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds * factor).map_err(|_| wrong())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_as_people_write_them() {
-        let table = [("90", 90.0), ("1.5s", 1.5), ("5m", 300.0), ("1h", 3600.0)];
-        for (text, seconds) in table {
-            assert_eq!(parse_duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
-        }
-        for text in ["", "x", "-1", "5 parsecs", "1e400"] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! `forebay tail`: the last lines of an output, and what comes after them while it grows.
 
-use super::run::parse_duration;
 use super::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print;
+use crate::units;
 use forebay::{Budget, Handle, Query, tokens};
 use std::{
     io::{self, IsTerminal},
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "json")]
     follow: bool,
     /// Follow for at most this long (30, 30s, 5m)
-    #[arg(long, value_name = "TIME", requires = "follow", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", requires = "follow", value_parser = units::duration)]
     wait: Option<Duration>,
 }
 

@@ -8,6 +8,7 @@ mod forebay;
 mod presets;
 mod queries;
 mod real_outputs;
+mod retention;
 mod run;
 mod sessions;
 mod settings;

@@ -29,6 +29,7 @@ pub fn check(fresh: Fresh<'_>) {
     what_happens_to_an_output_is_logged(&*fresh());
     equal_outputs_are_both_there(&*fresh());
     a_state_is_changed_by_one_at_a_time(&*fresh());
+    outputs_are_weighed_without_reading_them(&*fresh());
 }
 
 fn session(name: &str) -> Session {
@@ -343,4 +344,32 @@ fn a_state_is_changed_by_one_at_a_time(store: &dyn Store) {
     });
     assert!(looked.is_ok());
     assert_eq!(state, b"100");
+}
+
+fn outputs_are_weighed_without_reading_them(store: &dyn Store) {
+    let weights = |name: &str| store.weights(&session(name)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(weights("none"), [], "a session that is not there has none");
+    let large = b"some bytes\n".repeat(100_000);
+    put(store, &call("s", "large", 0), &large);
+    put(store, &call("s", "empty", 0), b"");
+    put(store, &call("other", "elsewhere", 0), b"x");
+    let mut writer = store.begin(&call("s", "growing", 0));
+    writer.write(Stream::Stdout, &large[..500_000]);
+    let found = weights("s");
+    let named: Vec<&str> = found.iter().map(|weight| weight.handle.id()).collect();
+    assert_eq!(named, ["empty", "growing", "large"]);
+    let (length, room) = (large.len() as u64, 10_000);
+    for (weight, least) in found.iter().zip([0, 500_000, length]) {
+        assert!((least..least + room).contains(&weight.bytes), "{weight:?}: all parts, and little besides");
+    }
+    assert_eq!(found.iter().map(|weight| weight.in_use).collect::<Vec<_>>(), [false, true, false]);
+    drop(writer);
+    assert!(!weights("s")[1].in_use, "a writer that has vanished uses nothing");
+    put(store, &call("s", "again", 1), &large);
+    let both: u64 =
+        weights("s").iter().filter(|weight| weight.bytes > 520_000).map(|weight| weight.bytes).sum();
+    assert!((length..length + 2 * room).contains(&both), "{both}: bytes that are kept once count once");
+    let handle = found[2].handle.clone();
+    assert!(store.delete(&handle).is_ok());
+    assert!(weights("s").iter().all(|weight| weight.handle != handle));
 }

@@ -11,12 +11,25 @@
 //!
 //! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
 //! has locked is what a dead writer left: it is measured and kept as an output that was cut short.
+//!
+//! A reader has a shared lock on the bytes of an output that has ended, and whoever holds a session open one on its
+//! `open.lock`. A sweep removes only what it can lock for itself.
+
+mod open;
+mod run_folder;
+mod sweep;
+
+pub use open::Held;
+pub use run_folder::{RunFolder, run_name};
+pub use sweep::{Gone, Report, Sweep};
 
 use super::{Change, Part, Sink, Store, Writer};
 use crate::event::{Event, What};
 use crate::output::{BLOCK, ReadAt};
+use crate::retention::Weight;
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
+use run_folder::is_run_folder;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
@@ -27,7 +40,16 @@ use std::{
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
 const META: &str = ".meta.json";
+/// The endings that the bytes can have: those of an output that has ended, and that of one that grows.
+const DATA: [&str; 5] = [".log", ".txt", ".json", ".bin", ".part"];
+/// The endings of what stands beside the bytes.
+const PARTS: [&str; 3] = [".lines", ".streams", ".view.json"];
+const EVENTS: &str = "events.jsonl";
 const STATE: &str = "state.json";
+const STATE_LOCK: &str = "state.json.lock";
+
+/// A folder that is removed as an output begins is made anew, so often.
+const ATTEMPTS: usize = 64;
 
 /// Outputs up to this size are forced to the disk before they count as whole. A larger one is left to the
 /// kernel: it survives the end of any process, and a power cut may cost its end, which `verify` tells.
@@ -54,7 +76,7 @@ impl DiskStore {
     }
 
     fn events(&self, session: &Session) -> PathBuf {
-        self.root.join(session.as_str()).join("events.jsonl")
+        self.root.join(session.as_str()).join(EVENTS)
     }
 
     /// The files of an output that exists.
@@ -106,9 +128,11 @@ impl DiskStore {
             return Err(Error::NotFound { wanted: record.handle.to_string() });
         };
         let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
-        match file.try_lock() {
-            Ok(()) => self.recover(files, file, &path),
-            Err(_) => {
+        // Readers lock what has its last name, and a writer may die before it has written that it is whole.
+        let alive = file.try_lock().is_err() && (is_part(&path) || file.try_lock_shared().is_err());
+        match alive {
+            false => self.recover(files, file, &path),
+            true => {
                 // Its writer is alive, or has ended it just now.
                 record = files.read_record()?;
                 if record.state == State::Growing {
@@ -119,32 +143,7 @@ impl DiskStore {
         }
     }
 
-    /// Ends an output for its dead writer. Where nothing can be written, the answer is the same, and the next
-    /// reader does the work again.
-    fn recover(&self, files: &Files, mut file: File, path: &Path) -> Result<Record> {
-        let mut record = files.read_record()?;
-        if record.state != State::Growing {
-            return Ok(record);
-        }
-        let (measure, index) =
-            measured(&mut file).map_err(Error::store(format!("read {}", path.display())))?;
-        record.abandoned(measure.finish());
-        let written = if index.is_empty() { Ok(()) } else { replace(&files.part(Part::Lines), &index) };
-        record.ended =
-            file.metadata().and_then(|data| data.modified()).ok().and_then(|at| at.try_into().ok());
-        if written.is_ok()
-            && fs::rename(path, files.finished(&record)).is_ok()
-            && files.write_record(&record).is_ok()
-        {
-            let at = record.ended.unwrap_or(record.call.at);
-            Event { what: What::ended(&record), at }.log(self, record.handle.session());
-        }
-        Ok(record)
-    }
-}
-
-impl Store for DiskStore {
-    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+    fn try_create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
         let session = handle.session();
         let folder = self.folder(session, FOLDERS[usize::from(call.terminal)]);
         let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
@@ -190,6 +189,46 @@ impl Store for DiskStore {
         }
     }
 
+    /// Ends an output for its dead writer. Where nothing can be written, the answer is the same, and the next
+    /// reader does the work again.
+    fn recover(&self, files: &Files, mut file: File, path: &Path) -> Result<Record> {
+        let mut record = files.read_record()?;
+        if record.state != State::Growing {
+            return Ok(record);
+        }
+        let (measure, index) =
+            measured(&mut file).map_err(Error::store(format!("read {}", path.display())))?;
+        record.abandoned(measure.finish());
+        let written = if index.is_empty() { Ok(()) } else { replace(&files.part(Part::Lines), &index) };
+        record.ended =
+            file.metadata().and_then(|data| data.modified()).ok().and_then(|at| at.try_into().ok());
+        if written.is_ok()
+            && fs::rename(path, files.finished(&record)).is_ok()
+            && files.write_record(&record).is_ok()
+        {
+            let at = record.ended.unwrap_or(record.call.at);
+            Event { what: What::ended(&record), at }.log(self, record.handle.session());
+        }
+        Ok(record)
+    }
+}
+
+impl Store for DiskStore {
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+        let mut attempt = 1;
+        loop {
+            match self.try_create(handle, call) {
+                // A sweep removed the empty folder of the session between two steps.
+                Err(Error::Store { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                created => return created,
+            }
+        }
+    }
+
     fn record(&self, handle: &Handle) -> Result<Record> {
         self.current(&self.files(handle)?)
     }
@@ -204,7 +243,14 @@ impl Store for DiskStore {
             };
             let Some(path) = path else { break };
             match File::open(&path) {
-                Ok(file) => return Ok(Box::new(file)),
+                Ok(file) => {
+                    if part == Part::Bytes && !is_part(&path) {
+                        // Says that the output is in use. On a part, a lock would say that its writer lives. Where none
+                        // can be had, the open file can be read all the same.
+                        let _ = file.try_lock_shared();
+                    }
+                    return Ok(Box::new(file));
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::store(format!("read {}", path.display()))(error)),
             }
@@ -253,27 +299,18 @@ impl Store for DiskStore {
             .iter()
             .filter_map(|name| name.parse().ok())
             .filter(|session| FOLDERS.iter().any(|folder| self.folder(session, folder).is_dir()))
+            .filter(|session| !is_run_folder(&self.root.join(session.as_str())))
             .collect();
         sessions.sort();
         Ok(sessions)
     }
 
+    fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
+        Ok(self.scan(session)?.0)
+    }
+
     fn delete(&self, handle: &Handle) -> Result<()> {
-        let files = self.files(handle)?;
-        let data = files.data();
-        // The record goes first: an output that is not listed is not asked for.
-        fs::remove_file(files.meta()).map_err(Error::store(format!("remove {handle}")))?;
-        for path in
-            data.into_iter().chain([Part::Lines, Part::Streams, Part::View].map(|part| files.part(part)))
-        {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::store(format!("remove {}", path.display()))(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        self.files(handle)?.remove(handle)
     }
 
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
@@ -331,7 +368,7 @@ impl Store for DiskStore {
         let cannot = || Error::store(format!("write {}", path.display()));
         make_folder(&folder).map_err(cannot())?;
         // The lock is on a file of its own, because the state's file is a new one after each change.
-        let lock = folder.join(format!("{STATE}.lock"));
+        let lock = folder.join(STATE_LOCK);
         let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock);
         let lock = lock.map_err(cannot())?;
         lock.lock().map_err(cannot())?;
@@ -344,6 +381,11 @@ impl Store for DiskStore {
             None => Ok(()),
         }
     }
+}
+
+/// Whether these are the bytes of an output that grows.
+fn is_part(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "part")
 }
 
 /// How many bytes stand behind the last newline.
@@ -398,10 +440,24 @@ impl Files {
 
     /// The file that holds the bytes now.
     fn data(&self) -> Option<PathBuf> {
-        [".log", ".txt", ".json", ".bin", ".part"]
-            .iter()
-            .map(|ending| self.named(ending))
-            .find(|path| path.exists())
+        DATA.iter().map(|ending| self.named(ending)).find(|path| path.exists())
+    }
+
+    /// Removes all of them. The record goes first: an output that is not listed is not asked for.
+    fn remove(&self, handle: &Handle) -> Result<()> {
+        fs::remove_file(self.meta()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { wanted: handle.to_string() },
+            _ => Error::store(format!("remove {handle}"))(error),
+        })?;
+        for path in DATA.iter().chain(&PARTS).map(|ending| self.named(ending)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::store(format!("remove {}", path.display()))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The name of the bytes of an output that has ended.

@@ -2,6 +2,7 @@
 
 use super::{Change, Part, Sink, Store};
 use crate::output::ReadAt;
+use crate::retention::Weight;
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Record, Result, Session, State};
 use std::{
@@ -116,6 +117,21 @@ impl Store for MemoryStore {
         let mut sessions: Vec<Session> = self.lock().keys().map(|handle| handle.session().clone()).collect();
         sessions.dedup();
         Ok(sessions)
+    }
+
+    fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
+        let outputs = self.lock();
+        let weights =
+            outputs.iter().filter(|(handle, _)| handle.session() == session).map(|(handle, entry)| {
+                let share = |part: &Arc<Vec<u8>>| part.len() as u64 / Arc::strong_count(part) as u64;
+                Weight {
+                    handle: handle.clone(),
+                    bytes: entry.parts.values().map(share).sum(),
+                    time: entry.record.ended.unwrap_or(entry.record.call.at),
+                    in_use: entry.record.state == State::Growing && entry.writer.strong_count() > 0,
+                }
+            });
+        Ok(weights.collect())
     }
 
     fn delete(&self, handle: &Handle) -> Result<()> {

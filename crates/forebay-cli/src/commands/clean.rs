@@ -1,0 +1,194 @@
+//! `forebay clean`: remove outputs by age and size, or a whole session.
+
+use super::{Context, Outcome};
+use crate::error::{CliError, DONE, NOT_THERE};
+use crate::print::{self, grouped};
+use crate::units;
+use forebay::Timestamp;
+use forebay::retention::Rules;
+use forebay::settings::Keep;
+use forebay::store::disk::{Gone, Report, Sweep};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+/// Remove outputs by age and size, or a whole session.
+///
+/// The rules are those of the settings `retention.*`; a flag is stronger, and 0 switches its rule off. What grows, what
+/// somebody reads and what belongs to a session that is open stays. `run` and `put` do this by themselves once an hour.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay clean --dry-run                        what would go
+  forebay clean --older-than 7d --max-bytes 2GiB
+  forebay clean --session build-17               only of this session
+  forebay clean --session build-17 --everything  the session and all its outputs")]
+pub(crate) struct Args {
+    /// Only tell what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// Outputs older than this go (7d, 12h)
+    #[arg(long, value_name = "TIME", value_parser = units::age)]
+    older_than: Option<Duration>,
+    /// When all outputs have more bytes together (500MB, 2GiB), the oldest go
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    max_bytes: Option<u64>,
+    /// When the disk has less free (1GB), the oldest go
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    min_free: Option<u64>,
+    /// The whole session that is named by --session, with its events
+    #[arg(long, conflicts_with_all = ["older_than", "max_bytes", "min_free"])]
+    everything: bool,
+}
+
+/// So often a root is swept by those who use it.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let report = match args.everything {
+        true => everything(args, context)?,
+        false => context.store.sweep(&Sweep {
+            rules: rules(args, context),
+            only: context.named.clone(),
+            now: Timestamp::now(),
+            free: context.store.free().ok(),
+            dry_run: args.dry_run,
+        })?,
+    };
+    if context.json {
+        print_json(&report, args.dry_run)?;
+    } else {
+        if !report.gone.is_empty() {
+            print::out(table(&report.gone).as_bytes())?;
+        }
+        print::err(&summary(&report, args.dry_run));
+    }
+    let stays = args.everything && !report.stays.is_empty();
+    Ok(ExitCode::from(if stays { NOT_THERE } else { DONE }))
+}
+
+/// Sweeps as the settings say, if it is time to, in a process of its own: nobody who runs a command waits for it.
+pub(crate) fn now_and_then(context: &Context) {
+    if context.settings.retention.mode != Keep::Keep {
+        return;
+    }
+    // Whatever goes wrong here, the command that is to be run is not held up by it.
+    if !matches!(context.store.take_turn(Timestamp::now(), EVERY), Ok(true)) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut sweep = Command::new(program);
+    sweep.arg("clean").arg("--root").arg(context.store.root());
+    sweep.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C is meant for the command.
+    std::os::unix::process::CommandExt::process_group(&mut sweep, 0);
+    let _ = sweep.spawn();
+}
+
+fn rules(args: &Args, context: &Context) -> Rules {
+    let set = Rules::from(&context.settings.retention);
+    Rules {
+        max_age: args.older_than.map_or(set.max_age, |age| Some(age).filter(|age| !age.is_zero())),
+        max_bytes: args.max_bytes.map_or(set.max_bytes, |bytes| Some(bytes).filter(|&bytes| bytes > 0)),
+        min_free: args.min_free.map_or(set.min_free, |bytes| Some(bytes).filter(|&bytes| bytes > 0)),
+    }
+}
+
+fn everything(args: &Args, context: &Context) -> Result<Report, CliError> {
+    let Some(session) = &context.named else {
+        return Err(CliError::usage("--everything removes a whole session: name it with --session"));
+    };
+    if !context.store.root().join(session.as_str()).is_dir() {
+        return Err(CliError::not_there(format!("there is no session {session}"))
+            .hint("`forebay ls --all` lists the outputs of all sessions"));
+    }
+    if context.store.is_open(session) {
+        return Err(CliError::not_there(format!("session {session} is open: a process still works in it"))
+            .hint("it can be removed when that process has ended"));
+    }
+    Ok(context.store.remove_session(session, Timestamp::now(), args.dry_run)?)
+}
+
+/// What goes, a row for each session and reason.
+fn table(gone: &[Gone]) -> String {
+    let mut groups: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    for gone in gone {
+        let key = (gone.handle.session().to_string(), gone.cause.to_string());
+        let (outputs, bytes) = groups.entry(key).or_default();
+        *outputs += 1;
+        *bytes += gone.bytes;
+    }
+    let rows: Vec<Vec<String>> = groups
+        .into_iter()
+        .map(|((session, why), (outputs, bytes))| vec![session, grouped(outputs), print::bytes(bytes), why])
+        .collect();
+    print::table(&["SESSION", "OUTPUTS", "SIZE", "WHY"], &[false, true, true, false], &rows)
+}
+
+fn total(gone: &[Gone]) -> u64 {
+    gone.iter().map(|gone| gone.bytes).sum()
+}
+
+/// `1 output`, `2 outputs`.
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number as u64), if number == 1 { one } else { many })
+}
+
+fn summary(report: &Report, dry_run: bool) -> String {
+    let mut parts = Vec::new();
+    if !report.gone.is_empty() {
+        let outputs = count(report.gone.len(), "output", "outputs");
+        parts.push(format!("{outputs} ({})", print::bytes(total(&report.gone))));
+    }
+    for (number, one, many) in [
+        (report.sessions.len(), "session", "sessions"),
+        (report.leftovers as usize, "file of a dead process", "files of dead processes"),
+        (report.runs.len(), "run folder of a dead process", "run folders of dead processes"),
+    ] {
+        if number > 0 {
+            parts.push(count(number, one, many));
+        }
+    }
+    let mut text = match (parts.is_empty(), dry_run) {
+        (true, _) => "nothing to remove".to_owned(),
+        (false, true) => format!("would remove {}", parts.join(", ")),
+        (false, false) => format!("removed {}", parts.join(", ")),
+    };
+    if let Some((_, why)) = report.stays.first() {
+        let stays = report.stays.len();
+        let (verb, because) = match stays {
+            1 => ("stays", why.as_str()),
+            _ if report.stays.iter().all(|(_, other)| other == why) => ("stay", why.as_str()),
+            _ => ("stay", "they are in use"),
+        };
+        text.push_str(&format!("; {} {verb}: {because}", count(stays, "output", "outputs")));
+    }
+    text + "\n"
+}
+
+fn print_json(report: &Report, dry_run: bool) -> Result<(), CliError> {
+    for gone in &report.gone {
+        print::json(&json!({
+            "handle": gone.handle.to_string(),
+            "bytes": gone.bytes,
+            "rule": gone.cause.name(),
+            "why": gone.cause.to_string(),
+            "removed": !dry_run,
+        }))?;
+    }
+    for (handle, why) in &report.stays {
+        print::json(&json!({ "handle": handle.to_string(), "stays": why, "removed": false }))?;
+    }
+    print::json(&json!({ "total": {
+        "outputs": report.gone.len(),
+        "bytes": total(&report.gone),
+        "stays": report.stays.len(),
+        "sessions": report.sessions,
+        "leftovers": report.leftovers,
+        "runs": report.runs,
+        "removed": !dry_run,
+    }}))
+}

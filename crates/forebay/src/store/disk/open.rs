@@ -1,0 +1,72 @@
+//! A session that somebody holds open, and a session that nobody does.
+//!
+//! Whoever works in a session has a shared lock on its `open.lock`, and whoever sweeps it an exclusive one. The kernel
+//! frees the lock of a process that is gone, however it went, so no lock outlives its holder.
+
+use super::{DiskStore, make_folder};
+use crate::{Error, Result, Session};
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+pub(super) const OPEN: &str = "open.lock";
+
+/// A lock on a session, freed when this is dropped or its process is gone.
+#[derive(Debug)]
+#[must_use = "the session is let go when this is dropped"]
+pub struct Held {
+    /// Guards the session against being swept. `None` where there is no lock file, and so nobody who holds it.
+    _lock: Option<File>,
+}
+
+impl DiskStore {
+    /// Holds a session open: as long as the answer lives, nothing of the session is swept.
+    pub fn hold_open(&self, session: &Session) -> Result<Held> {
+        let folder = self.root().join(session.as_str());
+        let path = folder.join(OPEN);
+        let cannot = || Error::store(format!("hold {} open", folder.display()));
+        loop {
+            let opened = make_folder(&folder).and_then(|()| lock_file(&path));
+            let file = match opened {
+                // The session was removed between the two steps.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(cannot())?,
+            };
+            file.lock_shared().map_err(cannot())?;
+            if is_at(&file, &path) {
+                return Ok(Held { _lock: Some(file) });
+            }
+        }
+    }
+
+    /// The session for one who sweeps it; `None` while it is held open. Never waits. A lock file that is missing is made
+    /// only if `make` says so: to look must leave no trace.
+    pub(super) fn unless_open(&self, session: &Session, make: bool) -> Option<Held> {
+        let path = self.root().join(session.as_str()).join(OPEN);
+        let opened = if make { lock_file(&path) } else { File::open(&path) };
+        match opened {
+            Ok(file) => {
+                (file.try_lock().is_ok() && is_at(&file, &path)).then_some(Held { _lock: Some(file) })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Held { _lock: None }),
+            // What we may not look at is not ours to sweep.
+            Err(_) => None,
+        }
+    }
+}
+
+/// Opens a lock file, and makes it if it is not there.
+pub(super) fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Whether an open file still has its name: a lock on one that was removed guards nothing.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}

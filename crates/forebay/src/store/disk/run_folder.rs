@@ -1,0 +1,134 @@
+//! A folder for the outputs of one process, which goes when the process does.
+//!
+//! ```text
+//! <root>/run-<12 characters>/run.lock      locked as long as the process lives
+//!                            <session>/…   as in any root
+//! ```
+//!
+//! A run folder whose lock is free is what a dead process left. That is proved by the lock and not by a process id,
+//! because ids are given anew. The folder gets its lock file only when that is locked, so no young one looks dead.
+
+use super::open::is_at;
+use super::{DiskStore, beside, make_folder, names_in, new_file, sweep};
+use crate::{Error, Result, Store, Timestamp, fresh_id};
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+const LOCK: &str = "run.lock";
+const PREFIX: &str = "run-";
+const LENGTH: usize = 12;
+
+/// The folder of a process that lives. When it is dropped, the folder goes, but for outputs that are in use.
+#[derive(Debug)]
+#[must_use = "the folder is removed when this is dropped"]
+pub struct RunFolder {
+    path: PathBuf,
+    /// Says that the process lives.
+    lock: File,
+}
+
+impl RunFolder {
+    /// Makes a run folder below `root`. The library has no clock and no chance: when the process started and random
+    /// bits are the caller's.
+    pub fn new(root: &Path, pid: u32, started: Timestamp, random: [u8; 16]) -> Result<RunFolder> {
+        let path = root.join(format!("{PREFIX}{}", run_name(pid, started, random)));
+        let cannot = || Error::store(format!("make the run folder {}", path.display()));
+        make_folder(root).map_err(cannot())?;
+        DirBuilder::new().mode(0o700).create(&path).map_err(cannot())?;
+        let name = path.join(LOCK);
+        let beside = beside(&name);
+        let locked = new_file(&beside).and_then(|lock| {
+            lock.try_lock()?;
+            fs::rename(&beside, &name)?;
+            Ok(lock)
+        });
+        match locked {
+            Ok(lock) => Ok(RunFolder { path, lock }),
+            Err(error) => {
+                let _ = fs::remove_dir_all(&path);
+                Err(cannot()(error))
+            }
+        }
+    }
+
+    /// The folder: the root of the outputs of this process.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether `folder` is a run folder whose process lives.
+    pub fn is_alive(folder: &Path) -> bool {
+        File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err())
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        remove(&self.path);
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Twelve characters that no other run has: from the process, its start, and random bits in case both come again.
+pub fn run_name(pid: u32, started: Timestamp, random: [u8; 16]) -> String {
+    let seed = [&pid.to_be_bytes()[..], &started.as_nanosecond().to_be_bytes(), &random].concat();
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&blake3::hash(&seed).as_bytes()[..16]);
+    let mut name = fresh_id(bits);
+    name.truncate(LENGTH);
+    name
+}
+
+/// Whether a folder is one of ours; a session may have any name.
+pub(super) fn is_run_folder(folder: &Path) -> bool {
+    folder.join(LOCK).exists()
+}
+
+impl DiskStore {
+    /// Removes the run folders of processes that are gone, and returns them. A live one is left alone, and so is what
+    /// is in use of a dead one.
+    pub fn sweep_runs(&self, now: Timestamp, dry_run: bool) -> Result<Vec<PathBuf>> {
+        let mut gone = Vec::new();
+        for name in names_in(self.root())? {
+            let folder = self.root().join(&name);
+            let named = name.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == LENGTH);
+            if named && folder.is_dir() && sweep_run(&folder, now, dry_run) {
+                gone.push(folder);
+            }
+        }
+        Ok(gone)
+    }
+}
+
+fn sweep_run(folder: &Path, now: Timestamp, dry_run: bool) -> bool {
+    let path = folder.join(LOCK);
+    match File::open(&path) {
+        Ok(lock) => lock.try_lock().is_ok() && is_at(&lock, &path) && (dry_run || remove(folder)),
+        // Its process ended between making the folder and locking it, or between the last two steps of removing it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let tmp = |name: &String| name.ends_with(".tmp");
+            let bare = names_in(folder).is_ok_and(|names| names.iter().all(tmp));
+            bare && sweep::is_left_over(folder, now) && (dry_run || fs::remove_dir_all(folder).is_ok())
+        }
+        Err(_) => false,
+    }
+}
+
+/// Removes a run folder whose lock is ours; tells whether it is gone. What is in use keeps the folder.
+fn remove(folder: &Path) -> bool {
+    let store = DiskStore::new(folder);
+    // A run may be started inside a run.
+    let nested = store.sweep_runs(Timestamp::MAX, false).is_ok()
+        && names_in(folder).is_ok_and(|names| !names.iter().any(|name| is_run_folder(&folder.join(name))));
+    let Ok(sessions) = store.sessions() else { return false };
+    let mut empty = nested;
+    for session in sessions {
+        empty &=
+            store.remove_session(&session, Timestamp::MAX, false).is_ok_and(|report| report.stays.is_empty());
+    }
+    empty && fs::remove_dir_all(folder).is_ok()
+}
