@@ -111,7 +111,7 @@ fn tools_are_listed_when_the_session_has_something_to_read() {
         let ran = forebay.run([&["tools", "--wire", "anthropic"], more].concat()).ok();
         ran.json().as_array().unwrap().len()
     };
-    assert_eq!((listed(&[]), listed(&["--when-folded"])), (7, 0));
+    assert_eq!((listed(&[]), listed(&["--when-folded"])), (8, 0));
     assert_eq!(forebay.run(["run", "--", "seq", "5000"]).status, 0);
-    assert_eq!((listed(&["--when-folded"]), listed(&["--when-folded", "--final-turn"])), (7, 0));
+    assert_eq!((listed(&["--when-folded"]), listed(&["--when-folded", "--final-turn"])), (8, 0));
 }
