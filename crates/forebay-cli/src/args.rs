@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show,
-    tail, tools, verify,
+    ask, call, cat, completions, export, grep, head, hold, import, json, ls, outline, put, read, run, search,
+    settings, show, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -147,6 +147,10 @@ pub(crate) enum Command {
     Show(show::Args),
     /// Prove outputs against their records, and views against their outputs
     Verify(verify::Args),
+    /// Write all outputs of a session into one file
+    Export(export::Args),
+    /// Take in the outputs of such a file
+    Import(import::Args),
     /// Show every setting with its value and where it came from
     Settings(settings::Args),
     /// Print the completion script of a shell

@@ -4,9 +4,11 @@ pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod cat;
 pub(crate) mod completions;
+pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
+pub(crate) mod import;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod outline;
@@ -84,6 +86,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
         Command::Verify(args) => verify::run(&args, &context),
+        Command::Export(args) => export::run(&args, &context),
+        Command::Import(args) => import::run(&args, &context),
         Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
     }
 }
