@@ -1,7 +1,7 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, extract, grep, head, hold, json, ls, outline, put, read, room, run, search, session,
+    ask, call, cat, clean, completions, export, extract, grep, head, hold, import, json, ls, outline, put, read, room, run, search, session,
     settings, show, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -158,6 +158,10 @@ pub(crate) enum Command {
     Session(session::Args),
     /// Remove outputs by age and size, or a whole session
     Clean(clean::Args),
+    /// Write all outputs of a session into one file
+    Export(export::Args),
+    /// Take in the outputs of such a file
+    Import(import::Args),
     /// Show every setting with its value and where it came from
     Settings(settings::Args),
     /// Print the completion script of a shell

@@ -6,9 +6,11 @@ pub(crate) mod cat;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod extract;
+pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
+pub(crate) mod import;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod outline;
@@ -105,6 +107,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Verify(args) => verify::run(&args, &context),
         Command::Session(args) => session::run(&args, &context),
         Command::Clean(args) => clean::run(&args, &context),
+        Command::Export(args) => export::run(&args, &context),
+        Command::Import(args) => import::run(&args, &context),
         Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
     }
 }

@@ -8,6 +8,7 @@ mod print;
 mod progress;
 mod settings;
 mod units;
+mod stop;
 
 use args::Cli;
 use clap::Parser;

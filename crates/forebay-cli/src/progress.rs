@@ -22,6 +22,11 @@ impl Progress {
         self.say(|| format!("{}, {} lines so far", print::bytes(bytes), grouped(lines)));
     }
 
+    /// How far a piece of work has come.
+    pub(crate) fn done(&mut self, bytes: u64) {
+        self.say(|| format!("{} so far", print::bytes(bytes)));
+    }
+
     fn say(&mut self, what: impl FnOnce() -> String) {
         const OFTEN: Duration = Duration::from_millis(200);
         if self.on && self.shown.unwrap_or(self.started).elapsed() >= OFTEN {

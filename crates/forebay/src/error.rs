@@ -66,6 +66,22 @@ pub enum Error {
     #[error("not a view: {0}")]
     NotAView(String),
 
+    /// The archive is not what an archive must be: get another.
+    #[error("the archive is refused, and nothing of it is kept: {0}")]
+    BadArchive(String),
+
+    /// Outputs of an archive have names that others have: import it under another session's name.
+    #[error("{} there already with other bytes, and nothing is imported: {}{}", match .count {
+        1 => "an output of the archive is".to_owned(),
+        count => format!("{count} outputs of the archive are"),
+    }, .handles.join(", "), if (.handles.len() as u64) < *.count { ", …" } else { "" })]
+    Taken {
+        /// How many.
+        count: u64,
+        /// Their handles, the first few.
+        handles: Vec<String>,
+    },
+
     /// The store could not do what was asked.
     #[error("cannot {what}: {source}")]
     Store {

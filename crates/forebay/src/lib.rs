@@ -23,6 +23,7 @@
 //!
 //! It is synchronous, and touches no terminal, network, clock or environment; only [`store`] touches a disk.
 
+pub mod archive;
 mod call;
 mod error;
 pub mod event;
@@ -168,6 +169,9 @@ pub struct Given {
     /// Whether the output went on growing afterwards, so that the view is of its beginning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub growing: bool,
+    /// The handle that the output had when it was given, where it has another now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<Handle>,
 }
 
 impl Given {
@@ -205,6 +209,10 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
     }
     if let Some(given) = Given::of(store, handle)? {
         let output = if given.growing { output.until(given.view.total())? } else { output };
+        let output = match given.handle {
+            Some(handle) => output.called(handle),
+            None => output,
+        };
         faults.extend(view::verify_text(&given.view, &output, &given.text)?);
     }
     Ok(faults)

@@ -4,7 +4,7 @@
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
 use crate::size::{Measure, Measured, STRIDE};
-use crate::{Error, Exit, Query, Record, Result, State, Stream, Surface, tokens};
+use crate::{Error, Exit, Handle, Query, Record, Result, State, Stream, Surface, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{io, ops::Range, path::PathBuf};
 
@@ -111,6 +111,12 @@ impl Output {
         self.record.size = measure.finish().size;
         self.length = self.record.size.bytes;
         Ok(self)
+    }
+
+    /// The same output under the handle that it had when a view of it was given.
+    pub(crate) fn called(mut self, handle: Handle) -> Output {
+        self.record.handle = handle;
+        self
     }
 
     /// The same output, with the stretches of its streams at hand.

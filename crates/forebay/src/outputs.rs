@@ -136,6 +136,7 @@ impl<'a> Outputs<'a> {
                 view: folded.view.clone(),
                 text: String::from_utf8_lossy(&folded.text).into_owned(),
                 growing: output.is_growing(),
+                handle: None,
             };
             let _ =
                 serde_json::to_vec(&given).map(|json| self.store.attach(&record.handle, Part::View, &json));

@@ -14,6 +14,7 @@ pub mod disk;
 pub mod memory;
 mod writer;
 
+pub(crate) use writer::stretches;
 pub use writer::{End, Stream, Writer};
 
 use crate::handle::SHORTEST_PREFIX;

@@ -1,0 +1,123 @@
+//! `forebay import`: take in the outputs of an archive.
+
+use super::{Context, Outcome};
+use crate::error::{CliError, DONE};
+use crate::print::{self, grouped};
+use crate::progress::Progress;
+use crate::stop::Stop;
+use forebay::archive::{Imported, Options, import};
+use serde_json::json;
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Seek},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Take in the outputs of a file that `forebay export` wrote.
+///
+/// They get the handles they had. All of the file is proved before anything is written, and one that is damaged is
+/// refused whole. What is there already stays as it is; if a handle is there with other bytes, nothing is imported.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay import session.tar.zst
+  forebay import session.tar.zst --dry-run
+  forebay import build.tar.zst --as build-of-monday
+  ssh elsewhere forebay export --out - | forebay import -")]
+pub(crate) struct Args {
+    /// The archive; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The session that the outputs get, in place of the one they had
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Only prove the archive, and say what would be added
+    #[arg(long)]
+    dry_run: bool,
+    /// Refuse an archive that unpacks to more than this (500MB, 2GiB); what is free on the disk if it is not said
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::size)]
+    max_bytes: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    let session = args.name.as_deref().map(str::parse).transpose()?;
+    let root = context.store.root();
+    let source = open(args, root)?;
+    let max_bytes = match args.max_bytes {
+        Some(max_bytes) => max_bytes,
+        None => free(root)?,
+    };
+    let options = Options { session, dry_run: args.dry_run, max_bytes };
+    let mut progress = Progress::new();
+    let imported =
+        import(context.store(), &mut Stop::on_signals(source)?, &options, &mut |done| progress.done(done));
+    progress.clear();
+    let imported = imported?;
+    match context.json {
+        true => {
+            let mut value = json!(imported);
+            value["dry_run"] = json!(args.dry_run);
+            print::json(&value)?;
+        }
+        false => print::out(told(&imported, args.dry_run).as_bytes())?,
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// The archive, as a file that can be read twice.
+fn open(args: &Args, root: &Path) -> Result<File, CliError> {
+    let path = &args.file;
+    if path.as_os_str() == "-" {
+        return spooled(&mut io::stdin().lock(), args.max_bytes, root);
+    }
+    let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
+    let mut file = File::open(path).map_err(cannot)?;
+    let kind = file.metadata().map_err(cannot)?.file_type();
+    if kind.is_dir() {
+        return Err(CliError::usage(format!("{} is a folder, not an archive", path.display())));
+    }
+    // What a shell makes of `<(…)` is a pipe.
+    if kind.is_file() { Ok(file) } else { spooled(&mut file, args.max_bytes, root) }
+}
+
+/// What comes by a pipe, in a file that has no name any more: it is gone with this process, however that ends.
+fn spooled(source: &mut dyn Read, max_bytes: Option<u64>, root: &Path) -> Result<File, CliError> {
+    let path = root.join(format!(".import-{}.tmp", std::process::id()));
+    let cannot = |error: io::Error| {
+        CliError::not_there(format!("cannot keep the archive in {}: {error}", root.display()))
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(cannot)?;
+    let mut file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path).map_err(cannot)?;
+    fs::remove_file(&path).map_err(cannot)?;
+    // Packed bytes are never much more than what they unpack to, so there is no use in keeping more.
+    let most = max_bytes.map_or(u64::MAX, |max| max.saturating_add(max / 64).saturating_add(1 << 16));
+    io::copy(&mut source.take(most), &mut file).map_err(cannot)?;
+    file.rewind().map_err(cannot)?;
+    Ok(file)
+}
+
+/// How many bytes the disk of a folder can still take.
+fn free(root: &Path) -> Result<u64, CliError> {
+    let there = root.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    let disk = rustix::fs::statvfs(there).map_err(io::Error::from)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+fn told(imported: &Imported, dry_run: bool) -> String {
+    let Imported { session, added, already_there, bytes, events_added, .. } = imported;
+    let s = |count: u64| if count == 1 { "" } else { "s" };
+    let there = match already_there {
+        0 => String::new(),
+        there => format!(", {} already there", grouped(*there)),
+    };
+    let (verb, nothing) = if dry_run { ("would be added", "would change") } else { ("added", "is new") };
+    if *added == 0 && *events_added == 0 {
+        return format!("session {session}: nothing {nothing}{there}\n");
+    }
+    let events = format!("{} event{}", grouped(*events_added), s(*events_added));
+    let outputs = format!("{} output{}, {}", grouped(*added), s(*added), print::bytes(*bytes));
+    format!("session {session}: {outputs}, and {events} {verb}{there}\n")
+}

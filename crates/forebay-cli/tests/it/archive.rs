@@ -1,0 +1,217 @@
+//! `export` and `import`: a session as one file.
+
+use crate::forebay::{Forebay, eventually};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+/// A session with a view, a passed output, a command with two streams, and the same bytes twice.
+fn filled() -> Forebay {
+    let forebay = Forebay::new();
+    let long: String = (0..20_000).map(|line| format!("line {line} is long enough to matter\n")).collect();
+    forebay.put("long", long.as_bytes(), &[]);
+    forebay.put("again", long.as_bytes(), &[]);
+    forebay.put("short", b"few words", &[]);
+    let ran =
+        forebay.run(["run", "--call-id", "command", "--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
+    assert_eq!(ran.status, 3);
+    let _ = forebay.run(["grep", "long", "line 777 "]).ok();
+    forebay
+}
+
+fn archive(forebay: &Forebay) -> PathBuf {
+    let path = forebay.folder().join("work/s.tar.zst");
+    let _ = forebay.run(["export", "--out", path.to_str().unwrap()]).ok();
+    path
+}
+
+fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(listing(&path)),
+            false => {
+                let bytes = fs::read(&path).unwrap();
+                files.insert(path, bytes);
+            }
+        }
+    }
+    files
+}
+
+/// What `ls` and `cat` say, without the paths of this store.
+fn told(forebay: &Forebay) -> Vec<String> {
+    let mut told = Vec::new();
+    for mut record in forebay.ls() {
+        let handle = record["handle"].as_str().unwrap().to_owned();
+        record.as_object_mut().unwrap().remove("path");
+        told.push(format!("{record} {:?}", forebay.run(["cat", &handle]).ok().out));
+        let mut shown = forebay.run(["show", &handle, "--json"]).ok().json();
+        told.push(shown["given"].take().to_string());
+    }
+    told
+}
+
+#[test]
+fn a_session_works_on_another_machine_under_the_same_handles() {
+    let (here, there) = (filled(), Forebay::new());
+    let file = here.folder().join("work/s.tar.zst");
+    let exported = here.run(["export", "--json", "--out", file.to_str().unwrap()]).ok().json();
+    assert_eq!((&exported["outputs"], &exported["session"]), (&4.into(), &"s".into()));
+    assert_eq!(exported["written"], fs::metadata(&file).unwrap().len());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let would = there.run(["import", "--dry-run", "--json", file.to_str().unwrap()]).ok().json();
+    assert!(!there.root().exists());
+    let imported = there.run(["import", "--json", file.to_str().unwrap()]).ok().json();
+    assert_eq!((&imported["added"], &imported["already_there"]), (&4.into(), &0.into()));
+    assert_eq!((&would["added"], &would["bytes"]), (&imported["added"], &imported["bytes"]));
+    assert_eq!(told(&there), told(&here));
+    assert_eq!(there.run(["verify"]).status, 0);
+    let events = |forebay: &Forebay| fs::read_to_string(forebay.root().join("s/events.jsonl")).unwrap();
+    let imported_events = events(&there);
+    assert!(events(&here).starts_with(&imported_events), "what was told since is not in the archive");
+
+    let before = listing(&there.root());
+    let again = there.run(["import", file.to_str().unwrap()]).ok().text();
+    assert_eq!(again, "session s: nothing is new, 4 already there\n");
+    assert_eq!(listing(&there.root()), before);
+}
+
+#[test]
+fn an_archive_goes_through_a_pipe() {
+    let (here, there) = (filled(), Forebay::new());
+    let piped = here.run(["export", "--out", "-"]);
+    assert_eq!(piped.status, 0, "{}", piped.err);
+    assert!(piped.err.starts_with("4 outputs of session s, "), "{}", piped.err);
+    assert_eq!(piped.out, fs::read(archive(&here)).unwrap());
+    let text = there.run_with_input(["import", "-"], &piped.out).ok().text();
+    assert!(text.starts_with("session s: 4 outputs, "), "{text}");
+    assert_eq!(told(&there), told(&here));
+    let names: Vec<_> = fs::read_dir(there.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["s"], "nothing is left of the pipe");
+    let error = there.run_with_input(["import", "-", "--max-bytes", "1000"], &piped.out).fails(1);
+    assert!(error.contains("more than the 1000 bytes"), "{error}");
+}
+
+#[test]
+fn a_file_is_replaced_only_by_force_and_no_half_file_stays() {
+    let forebay = filled();
+    let path = archive(&forebay);
+    let out = path.to_str().unwrap();
+    let good = fs::read(&path).unwrap();
+    fs::write(&path, b"mine").unwrap();
+    let error = forebay.run(["export", "--out", out]).fails(1);
+    assert!(error.contains("is there already") && error.contains("--force"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    let _ = forebay.run(["export", "--out", out, "--force"]).ok();
+    assert_eq!(fs::read(&path).unwrap(), good);
+
+    // One that fails in the middle.
+    fs::write(forebay.root().join("s/tool/short.txt"), b"few wordz").unwrap();
+    let error = forebay.run(["export", "--out", out, "--force"]).fails(3);
+    assert!(error.contains("s/short: its bytes are not those of its record"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), good);
+    let names: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["s.tar.zst"]);
+    for (args, code, said) in [
+        (&["export", "nobody", "--out", "x"][..], 1, "nothing is kept in session nobody"),
+        (&["export", "--out", "/dev/null", "--force"], 2, "is not a file"),
+        (&["export", "--out", "."], 2, "is not a file"),
+        (&["export", "--out", "nowhere/x"], 1, "cannot write nowhere/x"),
+        (&["export", "--out", "-", "--json"], 2, "both write to standard output"),
+        (&["export", "a/b", "--out", "x"], 2, "is not the name of a session"),
+    ] {
+        let error = forebay.run(args).fails(code);
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_archive_is_refused_and_nothing_is_written() {
+    let forebay = filled();
+    let good = fs::read(archive(&forebay)).unwrap();
+    let there = Forebay::new();
+    there.put("mine", b"mine", &[]);
+    let before = listing(&there.root());
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    for (bytes, said) in [
+        (&b""[..], "it is empty"),
+        (b"hello", "it is not a zstd file"),
+        (&good[..good.len() / 2], "half a file"),
+        (&flipped, "refused"),
+        (&[&good[..], b"x"].concat(), "something stands behind its end"),
+    ] {
+        let file = there.file("bad", bytes);
+        for error in [
+            there.run(["import", file.to_str().unwrap()]).fails(1),
+            there.run_with_input(["import", "-"], bytes).fails(1),
+        ] {
+            assert!(error.contains(said) && error.contains("nothing of it is kept"), "{error}");
+        }
+        assert_eq!(listing(&there.root()), before);
+    }
+    for (args, code, said) in [
+        (&["import", "nowhere"][..], 1, "cannot read nowhere"),
+        (&["import", "."], 2, "is a folder"),
+        (&["import", "bad", "--as", "../up"], 2, "is not the name of a session"),
+    ] {
+        let error = there.run(args).fails(code);
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+    assert_eq!(listing(&there.root()), before);
+}
+
+#[test]
+fn a_handle_with_other_bytes_stands_in_the_way_and_another_name_helps() {
+    let (here, there) = (filled(), Forebay::new());
+    let file = archive(&here);
+    there.put("short", b"other words", &[]);
+    let before = listing(&there.root());
+    let error = there.run(["import", file.to_str().unwrap()]).fails(1);
+    assert!(error.contains("s/short") && error.contains("hint: `--as NAME`"), "{error}");
+    assert_eq!(listing(&there.root()), before);
+    let text = there.run(["import", file.to_str().unwrap(), "--as", "theirs"]).ok().text();
+    assert!(text.starts_with("session theirs: 4 outputs, "), "{text}");
+    assert_eq!(there.run(["cat", "theirs/short"]).ok().out, b"few words");
+    assert_eq!(there.run(["verify", "--session", "theirs"]).status, 0);
+}
+
+#[test]
+fn an_import_that_is_stopped_leaves_nothing() {
+    let here = Forebay::new();
+    // Bytes that do not pack, so that there is time.
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..8_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .collect();
+    for id in ["a", "b", "c"] {
+        here.put(id, &[id.as_bytes(), &noise].concat(), &[]);
+    }
+    let file = archive(&here);
+    let there = Forebay::new();
+    let mut child = there.start(there.command(["import", file.to_str().unwrap()]).stdin(Stdio::null()));
+    eventually("something is written", || {
+        there.root().join("s/tool").exists() || child.try_wait().unwrap().is_some()
+    });
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    // It may have been done before the signal came.
+    if status.success() {
+        assert_eq!(there.ls().len(), 3);
+    } else {
+        assert_eq!(status.code(), Some(3));
+        assert_eq!(listing(&there.root()).len(), 0, "{:?}", listing(&there.root()).keys());
+    }
+}

@@ -1,0 +1,125 @@
+//! A session as one file, so that its handles work on another machine.
+//!
+//! ```text
+//! manifest.json               what follows: the session, how many outputs, how many bytes
+//! outputs/<id>/record.json    of each output, oldest first: its record
+//!             /bytes          its bytes, unless an output before it has the same
+//!             /lines          its line index, if it has one
+//!             /streams        which stream a stretch came by, if there were two
+//!             /view.json      the view that the model was given, if one was
+//! events.jsonl                what happened in the session, if anything did
+//! ```
+//!
+//! The entries stand in exactly this order in a tar file, which is one zstd frame with a checksum. What reads an archive
+//! knows at every place what may come next, and refuses all else. So nothing in it can name a path, and work and memory
+//! are bounded by what the reader allows. The same proofs are asked of what is written, so what was exported can be
+//! imported.
+
+mod export;
+mod import;
+mod proof;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use export::{Exported, export};
+pub use import::{Imported, Options, import};
+
+use crate::output::ReadAt;
+use crate::{Part, Session};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read};
+
+/// The version of the archive's form. A reader refuses a newer one than it knows.
+const VERSION: u32 = 1;
+
+/// How the manifest says what kind of file this is.
+const FORMAT: &str = "forebay-archive";
+
+const MANIFEST: &str = "manifest.json";
+const EVENTS: &str = "events.jsonl";
+
+/// No manifest is larger.
+const LARGEST_MANIFEST: u64 = 1024 * 1024;
+/// No record is larger. It holds the arguments of its call, and those may be a whole file.
+const LARGEST_RECORD: u64 = 16 * 1024 * 1024;
+/// No view is larger: four million tokens, which no model is shown at once.
+const LARGEST_VIEW: u64 = 16 * 1024 * 1024;
+/// No event is longer.
+const LONGEST_EVENT: u64 = 1024 * 1024;
+/// No archive has more outputs. What is remembered of each while it is read then takes no more memory than a list of them.
+const MOST_OUTPUTS: u64 = 1_000_000;
+
+/// What an archive says of itself before anything else.
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    version: u32,
+    session: Session,
+    /// How many outputs follow.
+    outputs: u64,
+    /// How many bytes all their entries `bytes` have.
+    bytes: u64,
+    /// How many bytes the events have.
+    events: u64,
+}
+
+/// The entry of an output's record.
+fn record_name(id: &str) -> String {
+    format!("outputs/{id}/record.json")
+}
+
+/// The entry of a part of an output.
+fn part_name(id: &str, part: Part) -> String {
+    let name = match part {
+        Part::Bytes => "bytes",
+        Part::Lines => "lines",
+        Part::Streams => "streams",
+        Part::View => "view.json",
+    };
+    format!("outputs/{id}/{name}")
+}
+
+/// The first bytes of a part, one after the other. That they are fewer than was said is an error.
+struct Beginning {
+    part: Box<dyn ReadAt>,
+    at: u64,
+    end: u64,
+}
+
+impl Beginning {
+    fn new(part: Box<dyn ReadAt>, length: u64) -> Beginning {
+        Beginning { part, at: 0, end: length }
+    }
+}
+
+impl Read for Beginning {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        if length == 0 {
+            return Ok(0);
+        }
+        match self.part.read_at(self.at, &mut buffer[..length])? {
+            0 => Err(io::Error::other(format!("it has {} bytes and should have {}", self.at, self.end))),
+            read => {
+                self.at += read as u64;
+                Ok(read)
+            }
+        }
+    }
+}
+
+/// Fills as much of `buffer` as there is.
+fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
