@@ -7,8 +7,8 @@ mod error;
 mod print;
 mod progress;
 mod settings;
-mod units;
 mod stop;
+mod units;
 
 use args::Cli;
 use clap::Parser;

@@ -791,7 +791,7 @@ impl Store for Failing {
     fn sessions(&self) -> Result<Vec<Session>> {
         self.0.sessions()
     }
-    fn weights(&self, session: &Session) -> Result<Vec<crate::store::Weight>> {
+    fn weights(&self, session: &Session) -> Result<Vec<crate::retention::Weight>> {
         self.0.weights(session)
     }
     fn delete(&self, handle: &Handle) -> Result<()> {
