@@ -305,6 +305,61 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_ended_badly_is_found_wherever_it_stands() {
+        let text = noise(0, 40)
+            + "fetching the index\nthe index has no such entry as x\nThe command \"make\" exited with 2.\n"
+            + &"# testing that an error is told\n".repeat(300)
+            + &noise(40, 400)
+            + "Done.\n";
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("no such entry as x\nThe command \"make\" exited with 2.\n"), "{shown}");
+    }
+
+    #[test]
+    fn which_troubles_there_are_is_answered_by_lines_from_all_over() {
+        let text = noise(0, 9)
+            + "error: the first is here\n"
+            + &noise(9, 500)
+            + "INFO - TEST-UNEXPECTED-FAIL | the second is here\n"
+            + &noise(500, 900);
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Which errors does the log report?", SMALL).text)
+                .unwrap();
+        assert!(shown.contains("first is here\n") && shown.contains("second is here\n"), "{shown}");
+    }
+
+    #[test]
+    fn in_a_program_what_belongs_together_is_found_and_its_own_errors_are_not_trouble() {
+        let other: String = (0..80)
+            .map(|n| format!("def other_{n}(value):\n    raise ValueError('error {n}')\n\n"))
+            .collect();
+        let text = format!(
+            "import os\n\n{other}def parse_header(line):\n    name, rest = line.split(':')\n    return name, rest.strip()\n\n{other}"
+        );
+        let shown = String::from_utf8(
+            answer(text.as_bytes(), "parse_header raises an error for a line that is empty", SMALL).text,
+        )
+        .unwrap();
+        assert!(
+            shown.contains("    name, rest = line.split(':')\n    return name, rest.strip()\n"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn of_a_list_the_file_that_answers_most_is_shown_before_tests() {
+        let line = |path: &str, n: u64| format!("{path}:{n}: merge(left, right)\n");
+        let text: String = (0..60)
+            .map(|n| line(&format!("src/part{n}.rs"), n) + &line("tests/merge.rs", n))
+            .chain((0..4).map(|n| line("src/zip.rs", n)))
+            .collect();
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Merge fails when left is empty", SMALL).text).unwrap();
+        let times = |what: &str| shown.matches(what).count();
+        assert!(times("src/zip.rs") == 4 && times("tests/") < times("src/part"), "{shown}");
+    }
+
+    #[test]
     fn rare_words_tell_more_than_common_ones_and_forms_of_a_word_are_one() {
         let text = noise(0, 300) + "the migrations were adapted for parties\n" + &noise(300, 600);
         let found = answer(
