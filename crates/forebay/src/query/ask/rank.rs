@@ -253,17 +253,17 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
             // A file that answers has many lines that do.
             let mut paths = Vec::with_capacity(best.len());
             let mut files: HashMap<Vec<u8>, f32> = HashMap::new();
-            for (unit, worth) in best.iter() {
+            for (unit, worth) in best.iter_mut() {
                 let mut path = output.read(unit.start..unit.start + u64::from(unit.length).min(160))?;
                 path.truncate(memchr::memchr(b':', &path).unwrap_or(path.len()));
-                *files.entry(path.clone()).or_default() += worth;
+                *worth *= if is_aside(&path) { ASIDE } else { 1.0 };
+                *files.entry(path.clone()).or_default() += *worth;
                 paths.push(path);
             }
             let best_line = best.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
             let best_file = files.values().copied().fold(f32::MIN_POSITIVE, f32::max);
             for ((_, worth), path) in best.iter_mut().zip(paths) {
                 *worth += BEST_FILE * best_line * files[&path] / best_file;
-                *worth *= if is_aside(&path) { ASIDE } else { 1.0 };
             }
         }
         Layout::Prose => {
