@@ -305,6 +305,75 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_ended_badly_is_found_wherever_it_stands() {
+        let text = noise(0, 40)
+            + "fetching the index\nthe index has no such entry as x\nThe command \"make\" exited with 2.\n"
+            + &"# testing that an error is told\n".repeat(300)
+            + &noise(40, 400)
+            + "Done.\n";
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("no such entry as x\nThe command \"make\" exited with 2.\n"), "{shown}");
+    }
+
+    #[test]
+    fn which_troubles_there_are_is_answered_by_lines_from_all_over() {
+        let lesser =
+            ["mismatch", "refused", "conflict", "invalid", "violation", "rejected", "corrupt", "overflow"];
+        let lesser: String =
+            lesser.iter().map(|what| format!("the part of the work that was done here: {what}\n")).collect();
+        let text = noise(0, 9)
+            + "error: the first is here\n"
+            + &noise(9, 500)
+            + "INFO - TEST-UNEXPECTED-FAIL | the second is here\n"
+            + &noise(500, 900)
+            + &lesser;
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Which errors does the log report?", SMALL).text)
+                .unwrap();
+        assert!(shown.contains("first is here\n") && shown.contains("second is here\n"), "{shown}");
+    }
+
+    #[test]
+    fn in_a_program_what_stands_near_each_other_counts_together() {
+        let function = |name: &str, first: &str, second: &str| {
+            let rest = "    value += 1\n".repeat(4);
+            format!(
+                "def {name}(value):\n    {first} = value\n{rest}    {second} = value\n{rest}{rest}{rest}\n"
+            )
+        };
+        let others = |from: u64, to: u64| -> String {
+            let names =
+                ["header", "folding"].map(|first| move |n| function(&format!("other{n}"), first, "value"));
+            (from..to).flat_map(|n| names.iter().map(move |name| name(n))).collect()
+        };
+        let text = format!(
+            "import os\n\n{}{}{}",
+            others(0, 9),
+            function("meant", "header", "folding"),
+            others(9, 18)
+        );
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
+        assert!(shown.contains("[364–") && shown.contains("[369–"), "{shown}");
+    }
+
+    #[test]
+    fn of_a_list_the_file_that_answers_most_is_shown_before_others_and_tests_after_them() {
+        let line = |path: &str, n: u64| format!("{path}:{n}: merge(left, right)\n");
+        let part = |n: u64| line(&format!("src/part{n}.rs"), n);
+        let text: String = (0..20)
+            .map(part)
+            .chain((0..3).map(|n| line("tests/a.rs", n)))
+            .chain((20..40).map(part))
+            .chain((0..4).map(|n| line("src/zipping/of_all_parts.rs", n)))
+            .collect();
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Merge fails when left is empty", SMALL).text).unwrap();
+        let times = |what: &str| shown.matches(what).count();
+        assert!(times("src/zipping") == 4 && times("src/part") > 0 && times("tests/") == 0, "{shown}");
+    }
+
+    #[test]
     fn rare_words_tell_more_than_common_ones_and_forms_of_a_word_are_one() {
         let text = noise(0, 300) + "the migrations were adapted for parties\n" + &noise(300, 600);
         let found = answer(

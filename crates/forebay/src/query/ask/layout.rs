@@ -11,6 +11,8 @@ pub(super) enum Layout {
     Prose,
     /// They are changes.
     Diff,
+    /// They are a program.
+    Source,
     /// They form blocks.
     Blocks,
 }
@@ -33,9 +35,22 @@ impl Layout {
             () if starts(b"diff --git ") && starts(b"@@ -") => Layout::Diff,
             () if lone * 10 >= lines.len() * 8 => Layout::Lone,
             () if length > lines.len() * 150 => Layout::Prose,
+            () if is_source(&sample) => Layout::Source,
             () => Layout::Blocks,
         })
     }
+}
+
+/// How lines begin by which a program says what it needs.
+const NEEDING: &[&str] = &["import ", "from ", "use ", "using ", "#include", "package ", "require"];
+
+/// Whether a text is a program: it says what it needs, and then defines something again and again. A run that shows
+/// parts of programs does not begin so.
+fn is_source(sample: &[u8]) -> bool {
+    let lines = || sample.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let needs = |line: &[u8]| NEEDING.iter().any(|word| line.starts_with(word.as_bytes()));
+    let begins = lines().take_while(|line| !defines(line)).any(needs);
+    begins && lines().filter(|line| defines(line)).count() * 50 >= lines().count()
 }
 
 /// Whether a line is a path, or a path with a number and what was found there.
@@ -55,6 +70,11 @@ fn is_lone(line: &[u8]) -> bool {
 /// How far a line is set in.
 pub(super) fn depth(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// Whether a line is a call in a stack trace.
+pub(super) fn is_call(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"at ")
 }
 
 /// How lines begin that define something the lines below belong to.
@@ -105,4 +125,17 @@ pub(super) fn diff_files(output: &Output) -> Result<Vec<(u64, bool)>> {
         }
     })?;
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_says_what_it_needs_before_it_defines() {
+        let program = "// Reads.\nuse std::fs;\n\npub fn read() {\n    fs::read()\n}\n";
+        let run = "collected 2 items\n\n    def test_pass():\n>       assert fails()\nimport os\nE  error\n";
+        assert!(is_source(program.as_bytes()));
+        assert!(!is_source(run.as_bytes()) && !is_source(b"import os\nprint()\n"));
+    }
 }

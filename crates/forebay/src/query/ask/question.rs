@@ -5,6 +5,9 @@ use std::collections::HashSet;
 /// No question has more terms that count: a mask of them fits a machine word.
 const MOST: usize = 60;
 
+/// What a word of trouble tells where it is a word like others: questions have it of themselves.
+const TROUBLED_WORD: f32 = 0.5;
+
 /// What a question is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
@@ -40,6 +43,10 @@ pub(super) struct Question {
     pub(super) when: bool,
     /// Whether it speaks of trouble: then lines that do so too are worth more.
     pub(super) trouble: bool,
+    /// The words in which it does.
+    troubled: Vec<Term>,
+    /// Whether it asks which there are, and not for the cause of one.
+    pub(super) which: bool,
 }
 
 impl Question {
@@ -51,8 +58,11 @@ impl Question {
             aim: Aim::Words,
             when: false,
             trouble: false,
+            troubled: Vec::new(),
+            which: false,
         };
         let mut seen = HashSet::new();
+        let mut troubled_by = Vec::new();
         let mut add = |term: Term| {
             if seen.insert(term.text.clone()) {
                 question.terms.push(term);
@@ -78,6 +88,10 @@ impl Question {
                 let lower = word.to_lowercase();
                 let troubled = !name && !bare && TROUBLED.contains(&stem(&lower).as_str());
                 asks_why |= troubled;
+                if troubled {
+                    let (text, form) = (stem(&lower), lower.clone());
+                    troubled_by.push(Term { text, form, word: true, weight: TROUBLED_WORD });
+                }
                 let counts = lower.chars().count() > 1 || lower.bytes().all(|byte| byte.is_ascii_digit());
                 // The numbers in a name, such as a version, are nothing without it.
                 let number = name && lower.len() < 4 && lower.bytes().all(|byte| byte.is_ascii_digit());
@@ -91,12 +105,14 @@ impl Question {
             }
         }
         question.terms.truncate(MOST);
+        question.troubled = troubled_by;
         let lower = text.to_lowercase();
-        let about = lower.split(|c: char| !c.is_alphanumeric()).any(|word| WHOLE.contains(&word));
+        let has =
+            |words: &[&str]| lower.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word));
         question.aim = match () {
             () if asks_why && words == 0 => Aim::Trouble,
             () if words == 0 && question.quoted.is_empty() => {
-                if about {
+                if has(WHOLE) {
                     Aim::Gist
                 } else {
                     Aim::Trouble
@@ -107,9 +123,22 @@ impl Question {
         if question.aim == Aim::Trouble {
             question.terms.clear();
         }
-        question.when =
-            lower.split(|c: char| !c.is_alphanumeric()).any(|word| matches!(word, "when" | "date" | "time"));
+        question.when = has(&["when", "date", "time"]);
+        question.which = has(&["which", "list", "all"]);
         question.trouble = asks_why || question.aim == Aim::Trouble;
+        question
+    }
+
+    /// The question as it is put to a program or a list: nothing goes wrong where they speak of errors, and so its words
+    /// of trouble are words like others.
+    pub(super) fn of_words(&self) -> Question {
+        let mut question = Question { trouble: false, ..self.clone() };
+        for term in &self.troubled {
+            if question.terms.iter().all(|known| known.text != term.text) {
+                question.terms.push(term.clone());
+            }
+        }
+        question.terms.truncate(MOST);
         question
     }
 }

@@ -3,12 +3,12 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
-use super::layout::{Layout, defines, depth, diff_files, is_aside};
+use super::layout::{Layout, defines, depth, diff_files, is_aside, is_call};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
 use super::{Unit, visible};
 use crate::{Error, Output, Result};
-use std::{collections::HashMap, hash::Hasher, ops::Range};
+use std::{cmp::Ordering, collections::HashMap, hash::Hasher, ops::Range};
 
 /// So many of the best units are looked at closely.
 const BEST: usize = 600;
@@ -16,9 +16,12 @@ const BEST: usize = 600;
 /// So many bytes around a good unit may be worth showing.
 const REACH: u64 = 6_400;
 
-/// Terms in units this near count for a unit too, at this share.
-const NEAR: u64 = 2;
-const SHARED: f32 = 0.2;
+/// So many times as many are weighed by where they stand.
+const WEIGHED: usize = 16;
+
+/// Terms in units this near count for a unit too, at this share; in programs, a statement has many lines.
+const NEAR: (u64, f32) = (2, 0.2);
+const NEAR_IN_CODE: (u64, f32) = (8, 0.3);
 
 /// A term that a unit has more than once counts so much more.
 const TWICE: f32 = 0.3;
@@ -31,9 +34,9 @@ const LENGTH: f32 = 0.72;
 const LEAST: f32 = 0.3;
 
 /// What trouble counts at the beginning of an output, how it grows to the end, and what the end itself counts.
-const EARLY: f32 = 0.51;
+const EARLY: f32 = 0.4;
 const GROWS: f32 = 0.65;
-const END: f32 = 1.34;
+const END: f32 = 1.25;
 
 /// Words of trouble that an output has often tell less.
 const RARE: f32 = 1.1;
@@ -68,14 +71,24 @@ struct Fading {
 const DEEPER: usize = 24;
 const TOO_DEEP: f32 = 0.9;
 
+/// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
+const CALLS: usize = 10;
+const TOO_FAR: f32 = 0.6;
+
 impl Fading {
     fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
         match question.aim {
+            // A list of troubles is one of lines.
+            Aim::Trouble if question.which => Fading { back: 0.2, on: 0.5, blank: 0.5, deeper: 0.9 },
             // The cause stands before what tells of the end.
             Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
             Aim::Trouble => Fading { back: 0.49, on: 0.7, blank: 0.68, deeper: 0.994 },
             _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
             _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
+            _ if layout == Layout::Source => Fading { back: 0.4, on: 0.9, blank: 0.9, deeper: 0.97 },
+            _ if layout == Layout::Diff => {
+                Fading { back: 0.4, on: 0.83, blank: 0.9, deeper: if defined { 0.9 } else { 0.83 } }
+            }
             _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.7, blank: 0.9, deeper: 0.7 },
             _ => Fading { back: 0.4, on: 0.78, blank: 0.9, deeper: if defined { 0.9 } else { 0.78 } },
         }
@@ -84,8 +97,10 @@ impl Fading {
 
 /// In a diff, a change counts more than what is around it; tests and documents count less unless they are asked for.
 const CHANGED: f32 = 1.2;
-const ASIDE: f32 = 0.53;
-const ASIDE_LONE: f32 = 0.72;
+const ASIDE: f32 = 0.45;
+
+/// What a line counts for standing with the best file of a list, beside the best line.
+const BEST_FILE: f32 = 0.5;
 
 /// The beginning of a document, and how much more it counts.
 const OPENING: u64 = 3_000;
@@ -96,24 +111,43 @@ const GIST: u64 = 16 * 1024;
 
 /// The units that are worth showing, the best first.
 pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> {
+    let layout = Layout::of(output)?;
+    let is_run = matches!(layout, Layout::Blocks | Layout::Prose);
+    let question = match question.aim == Aim::Words && question.trouble && !is_run {
+        true => &question.of_words(),
+        false => question,
+    };
     let Some(scanner) = Scanner::new(&question.terms, question.trouble) else {
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let mut scanned = scanner.scan(output)?;
-    if question.aim == Aim::Trouble && !output.is_empty() {
+    if question.aim == Aim::Trouble && !question.which && !output.is_empty() {
         // How it ended stands at the end.
         let start = output.line_start_near(output.len() - 1, LONG as u64)?;
         scanned.seen.retain(|seen| seen.start != start);
         scanned.seen.push(Seen::end(scanned.units - 1, start..output.len(), END));
     }
-    let mut best = scored(&scanned, question, output.len());
-    let layout = Layout::of(output)?;
+    let mut best = scored(&scanned, question, output.len(), layout);
+    keep_best(&mut best, BEST * WEIGHED);
     weigh(output, layout, question, &mut best)?;
-    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.start.cmp(&b.0.start)));
-    best.truncate(BEST);
+    keep_best(&mut best, BEST);
+    best.sort_unstable_by(better);
     let mut units = around(output, &best, question, layout)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok(units)
+}
+
+/// The order of units by their worth, the best first.
+fn better(one: &(Seen, f32), other: &(Seen, f32)) -> Ordering {
+    other.1.total_cmp(&one.1).then(one.0.start.cmp(&other.0.start))
+}
+
+/// Keeps so many of the best, in no order.
+fn keep_best(units: &mut Vec<(Seen, f32)>, count: usize) {
+    if units.len() > count {
+        units.select_nth_unstable_by(count, better);
+        units.truncate(count);
+    }
 }
 
 /// The beginning of a text, where it says what it is about.
@@ -138,7 +172,7 @@ pub(super) fn told(scanned: &Scanned, question: &Question) -> impl Fn(u64) -> f3
 }
 
 /// What each unit that was seen is worth by itself and by its neighbours.
-fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32)> {
+fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -> Vec<(Seen, f32)> {
     let told = told(scanned, question);
     let seen = &scanned.seen;
     let average = (length as f32 / scanned.units.max(1) as f32).max(20.0);
@@ -146,29 +180,32 @@ fn scored(scanned: &Scanned, question: &Question, length: u64) -> Vec<(Seen, f32
     let mut said: HashMap<u32, u64> = HashMap::new();
     seen.iter().filter(|unit| unit.trouble > 0.0).for_each(|unit| *said.entry(unit.said).or_default() += 1);
     let all = scanned.units as f32;
-    let rarity = |unit: &Seen| {
-        let times = said.get(&unit.said).copied().unwrap_or(1) as f32;
-        ((1.0 + all / times).ln() / (1.0 + all).ln()).powf(RARE)
-    };
+    let rarity = |times: u64| ((1.0 + all / times as f32).ln() / (1.0 + all).ln()).powf(RARE);
+    let said: HashMap<u32, f32> = said.into_iter().map(|(what, times)| (what, rarity(times))).collect();
+    let rarity = |unit: &Seen| said.get(&unit.said).copied().unwrap_or(1.0);
     // Where all trouble is common, the rarest of it counts in full.
     let rarest = seen.iter().filter(|unit| unit.trouble > 1.0 && !unit.ends).map(rarity).fold(0.0, f32::max);
     let rarest = if rarest > 0.0 { rarest } else { 1.0 };
+    let is_code = matches!(layout, Layout::Source | Layout::Diff);
+    let (reach, shared) = if is_code { NEAR_IN_CODE } else { NEAR };
     let mut run = 0;
     let mut scored = Vec::with_capacity(seen.len());
     for (at, unit) in seen.iter().enumerate() {
-        let near = |other: &&Seen| other.index.abs_diff(unit.index) <= NEAR;
+        let near = |other: &&Seen| other.index.abs_diff(unit.index) <= reach;
         let before = seen[..at].iter().rev().take_while(near);
         let after = seen[at + 1..].iter().take_while(near);
         let together = before.chain(after).fold(unit.terms, |terms, other| terms | other.terms);
         let own = EXACT * told(unit.exact) + (1.0 - EXACT) * told(unit.terms);
         let dense = 2.2 / (1.0 + 1.2 * (1.0 - LENGTH + LENGTH * unit.length as f32 / average));
         let mut worth = (own + TWICE * told(unit.twice)) * dense.max(LEAST)
-            + SHARED * (told(together) - told(unit.terms));
+            + shared * (told(together) - told(unit.terms));
         let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
+            // What ended badly did so wherever it stands, and a list has all.
+            let anywhere = unit.ends || question.aim == Aim::Trouble && question.which;
+            let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
-            let late = unit.start as f32 / length.max(1) as f32;
             let spoken = unit.trouble * (rarity(unit) / rarest).min(1.0) * FOLLOWER.powi(run.min(FOLLOWERS));
             worth += spoken * beside * (EARLY + late.powf(GROWS));
         }
@@ -213,9 +250,20 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
             }
         }
         Layout::Lone => {
-            for (unit, worth) in best {
-                let line = output.read(unit.start..unit.start + u64::from(unit.length).min(160))?;
-                *worth *= if is_aside(&line) { ASIDE_LONE } else { 1.0 };
+            // A file that answers has many lines that do.
+            let mut paths = Vec::with_capacity(best.len());
+            let mut files: HashMap<Vec<u8>, f32> = HashMap::new();
+            for (unit, worth) in best.iter_mut() {
+                let mut path = output.read(unit.start..unit.start + u64::from(unit.length).min(160))?;
+                path.truncate(memchr::memchr(b':', &path).unwrap_or(path.len()));
+                *worth *= if is_aside(&path) { ASIDE } else { 1.0 };
+                *files.entry(path.clone()).or_default() += *worth;
+                paths.push(path);
+            }
+            let best_line = best.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
+            let best_file = files.values().copied().fold(f32::MIN_POSITIVE, f32::max);
+            for ((_, worth), path) in best.iter_mut().zip(paths) {
+                *worth += BEST_FILE * best_line * files[&path] / best_file;
             }
         }
         Layout::Prose => {
@@ -223,7 +271,7 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
             let opening = best.iter_mut().filter(|(unit, _)| unit.start < OPENING.min(output.len() / 20));
             opening.for_each(|(_, worth)| *worth *= OPENS);
         }
-        Layout::Blocks => {}
+        Layout::Source | Layout::Blocks => {}
     }
     Ok(())
 }
@@ -279,6 +327,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             left *= match () {
                 () if line.trim_ascii().is_empty() => fading.blank,
                 () if depth(line) <= deep => fading.on,
+                () if question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
                 () => fading.deeper,
             };

@@ -220,9 +220,9 @@ impl<'a> Scanner<'a> {
             bits(open.terms).for_each(|term| having[term] += 1);
             if open.terms & !common != 0 || open.trouble != 0.0 {
                 let start = base + unit.start as u64;
-                let trouble = match open.trouble > 0.0 && !open.ends {
-                    true => open.trouble * trouble::standing(&block[unit.clone()]),
-                    false => open.trouble,
+                let trouble = match open.trouble > 0.0 {
+                    true => open.trouble * trouble::standing(&block[unit.clone()], open.ends),
+                    false => 0.0,
                 };
                 let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
                 scanned.seen.push(Seen { index, start, length, first, trouble, ..*open });

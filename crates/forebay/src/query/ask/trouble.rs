@@ -1,6 +1,7 @@
 //! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
 
-use std::ops::Range;
+use memchr::memmem::Finder;
+use std::{ops::Range, sync::LazyLock};
 
 /// A word that speaks of trouble.
 pub(super) struct Word {
@@ -35,6 +36,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("traceback", 2.2),
     starts("caused by", 2.0),
     starts("abort", 1.6),
+    starts("not ok", 1.8),
     starts("assert", 1.8),
     starts("undefined", 1.6),
     starts("unresolved", 1.6),
@@ -78,6 +80,7 @@ pub(super) const WORDS: &[Word] = &[
     ends("rake aborted", 1.8),
     ends("make: ***", 2.0),
     ends("failures:", 1.2),
+    ends("]: *** [", 2.0),
 ];
 
 /// Whether a word that was found in a block speaks of trouble there, and how much.
@@ -113,9 +116,12 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
     if harmless || zero {
         return 0.0;
     }
-    // Part of a path, a flag or a longer name: it names something, and says nothing of it.
-    let joined = |byte: Option<u8>| byte.is_some_and(|byte| matches!(byte, b'-' | b'_' | b'/' | b'.'));
+    // Part of a path, a flag or a longer name: it names something, and says nothing of it. But `TEST-UNEXPECTED-FAIL` says it.
     let after = block.get(end).copied();
+    let shouts = block[found.start..end].iter().all(u8::is_ascii_uppercase);
+    let joined = |byte: Option<u8>| {
+        byte.is_some_and(|byte| matches!(byte, b'_' | b'/' | b'.') || byte == b'-' && !shouts)
+    };
     let names = joined(before)
         || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric());
     // Part of the name of a function: `whenItFailsThenRetry` says nothing, `AssertionError` does.
@@ -127,8 +133,7 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         block[from..to].windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
     let named = humps(found.start, end) || start < found.start && block[start].is_ascii_lowercase();
-    let loud = block[found.start..end].iter().all(u8::is_ascii_uppercase)
-        && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
+    let loud = shouts && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
     word.weight
         * if names || named {
             0.35
@@ -153,26 +158,85 @@ pub(super) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u
         .fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// How much what a line says counts, by what else it is: a command that is echoed has not failed yet, and what is
-/// told for information is rarely the cause.
-pub(super) fn standing(line: &[u8]) -> f32 {
+/// How much what a line says counts, by what else it is: what passed has not failed, a command that is echoed has not
+/// failed yet, and what is told for information is rarely the cause, unless it tells of the end.
+pub(super) fn standing(line: &[u8], ends: bool) -> f32 {
+    let line = last_written(line);
     let start = &line[..line.len().min(120)];
     let plain = visible_start(start);
-    if plain.starts_with(b"$ ") || plain.starts_with(b"+ ") || plain.starts_with(b"export ") {
-        return 0.25;
-    }
-    let end = line.trim_ascii_end();
-    if [&b"SKIPPED"[..], b"PASSED", b" ok", b" OK", b"skipped"].iter().any(|passed| end.ends_with(passed)) {
+    let said = message(plain);
+    if passed(said, visible_end(line)) {
         return 0.1;
     }
-    let has = |what: &[u8]| memchr::memmem::find(start, what).is_some();
-    if has(b"DEBUG") || has(b"debug:") || has(b"TRACE") {
+    if ends {
+        return 1.0;
+    }
+    let is_command = [&b"$ "[..], b"+ ", b"export "].iter().any(|sign| plain.starts_with(sign));
+    if is_command || said.starts_with(b"echo ") {
+        return 0.25;
+    }
+    let has = |levels: &[Finder]| levels.iter().any(|level| level.find(start).is_some());
+    if has(&*DETAILS) {
         return 0.4;
     }
-    if has(b" INFO ") || has(b"[INFO]") || has(b" info ") {
-        return 0.6;
+    if has(&*INFORMS) { 0.6 } else { 1.0 }
+}
+
+/// The levels of details, and of what is told for information.
+static DETAILS: LazyLock<[Finder; 3]> = LazyLock::new(|| ["DEBUG", "debug:", "TRACE"].map(Finder::new));
+static INFORMS: LazyLock<[Finder; 3]> = LazyLock::new(|| [" INFO ", "[INFO]", " info "].map(Finder::new));
+
+/// How lines begin that tell of a test that passed, was not run, or failed as it should.
+const BEGINS_PASSED: &[&str] =
+    &["ok", "PASS", "PASSED", "--- PASS", "✓", "✔", "√", "SKIP", "--- SKIP", "XFAIL"];
+
+/// How they end.
+const ENDS_PASSED: &[&str] = &["ok", "OK", "PASSED", "SKIPPED", "skipped"];
+
+/// Whether a line tells of a test that passed. Tests are named after the troubles that they look for.
+fn passed(start: &[u8], end: &[u8]) -> bool {
+    let begins = |word: &&str| {
+        let rest = start.strip_prefix(word.as_bytes());
+        rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
+    };
+    let ends = |word: &&str| {
+        let rest = end.strip_suffix(word.as_bytes());
+        rest.is_some_and(|rest| {
+            !rest.is_empty()
+                && super::scan::before(end, rest.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric())
+        })
+    };
+    BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends)
+}
+
+/// What carriage returns left of a line.
+fn last_written(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_end();
+    memchr::memrchr(b'\r', line).map_or(line, |at| &line[at + 1..])
+}
+
+/// What a line says behind the time at which it was said.
+fn message(line: &[u8]) -> &[u8] {
+    let is_time = |byte: &u8| byte.is_ascii_digit() || b":-.TZ+ []".contains(byte);
+    let (time, rest) = line.split_at(line.iter().position(|byte| !is_time(byte)).unwrap_or(line.len()));
+    let digits = time.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits >= 6 { rest } else { line.trim_ascii_start() }
+}
+
+/// A line up to its last character that a terminal would show.
+fn visible_end(line: &[u8]) -> &[u8] {
+    let mut rest = line.trim_ascii_end();
+    while let Some(at) = memchr::memrchr(0x1b, rest) {
+        let code = rest[at + 1..].strip_prefix(b"[").and_then(<[u8]>::split_last);
+        let is_code = |(letter, digits): (&u8, &[u8])| {
+            letter.is_ascii_alphabetic() && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        };
+        if !code.is_some_and(is_code) {
+            break;
+        }
+        rest = rest[..at].trim_ascii_end();
     }
-    1.0
+    rest
 }
 
 /// A line from its first character on that a terminal would show.
@@ -189,4 +253,26 @@ fn last_word(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.trim_ascii_end();
     let start = bytes.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
     &bytes[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passed_has_not_failed_whatever_it_is_called() {
+        for line in [
+            "ok 86 http-client - errors are bubbled",
+            "2026-05-06T13:40:40.1411783Z   ✓ does not cache errors (16 ms)",
+            "    --- PASS: TestError/exit_code (0.00s)",
+            "TEST 9/10 [running]   \rSKIP Bug #1 (causes Segmentation fault) [x.phpt] reason: online",
+            "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
+            "test_error ... ok\n",
+        ] {
+            assert_eq!(standing(line.as_bytes(), true), 0.1, "{line:?}");
+        }
+        for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
+            assert_eq!(standing(line.as_bytes(), false), 1.0, "{line:?}");
+        }
+    }
 }
