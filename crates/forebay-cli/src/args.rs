@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, completions, grep, head, hold, json, ls, outline, put, read, run, search, settings, show,
-    tail, tools, verify,
+    ask, call, cat, completions, events, grep, head, hold, json, ls, outline, put, read, run, search,
+    settings, show, stats, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -145,6 +145,10 @@ pub(crate) enum Command {
     Ls(ls::Args),
     /// Show what is known of an output, and what the model was given of it
     Show(show::Args),
+    /// See what happened in a session: calls, outputs, views, answers
+    Events(events::Args),
+    /// See what was saved, all costs deducted
+    Stats(stats::Args),
     /// Prove outputs against their records, and views against their outputs
     Verify(verify::Args),
     /// Show every setting with its value and where it came from

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod cat;
 pub(crate) mod completions;
+pub(crate) mod events;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
@@ -16,6 +17,7 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod verify;
@@ -83,6 +85,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
+        Command::Events(args) => events::run(&args, &context),
+        Command::Stats(args) => stats::run(&args, &context),
         Command::Verify(args) => verify::run(&args, &context),
         Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
     }

@@ -7,6 +7,7 @@ mod error;
 mod print;
 mod progress;
 mod settings;
+mod since;
 
 use args::Cli;
 use clap::Parser;

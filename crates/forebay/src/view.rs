@@ -15,8 +15,7 @@ mod units;
 mod verify;
 
 pub use materialize::ContextRef;
-pub(crate) use print::count;
-pub use print::grouped;
+pub use print::{count, grouped};
 pub use verify::{Fault, verify};
 pub(crate) use verify::{verify_record, verify_text};
 

@@ -95,7 +95,7 @@ fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) 
     Ok(())
 }
 
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: write 90, 90s, 5m or 1h");
     let (number, factor) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),
