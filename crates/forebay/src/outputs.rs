@@ -307,6 +307,8 @@ impl<'a> Outputs<'a> {
     fn answered(&self, handle: &Handle) -> Vec<Answered> {
         let end = self.store.log_end(&self.session, REMEMBERED).unwrap_or_default();
         end.split(|&byte| byte == b'\n')
+            // Most lines are of other outputs: only those that may be of this one are parsed.
+            .filter(|line| memchr::memmem::find(line, handle.id().as_bytes()).is_some())
             .filter(|line| memchr::memmem::find(line, b"query-answered").is_some())
             .filter_map(|line| match Event::parse(line)?.what {
                 What::QueryAnswered(answered) => Some(answered),
