@@ -3,10 +3,11 @@
 
   bench/bench.py            everything but 10 GiB (about ten minutes)
   bench/bench.py --large    with 10 GiB (needs 25 GB of disk)
+  bench/bench.py --only load    many processes at once (two minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
-import argparse, json, os, random, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, multiprocessing, os, random, shutil, statistics, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(HERE)
@@ -45,11 +46,38 @@ def pair(ours, peer, rounds, before=lambda: None):
     return statistics.median(a), statistics.median(b)
 
 
+def loop(argv, fresh, number, seconds, start, env, took):
+    """Runs a command again and again from when all are ready; sends the seconds of each run. `fresh` makes what it works on, off the clock."""
+    times = []
+    start.wait()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        fresh(number, len(times))
+        started = time.perf_counter()
+        subprocess.run(argv(number, len(times)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, check=True)
+        times.append(time.perf_counter() - started)
+    took.put(times)
+
+
+def at_once(processes, argv, fresh, seconds, env):
+    """Runs a command in a loop of so many processes; all times of single runs, sorted, and runs per second."""
+    context = multiprocessing.get_context('fork')
+    start, took = context.Event(), context.Queue()
+    workers = [context.Process(target=loop, args=(argv, fresh, number, seconds, start, env, took)) for number in range(processes)]
+    for worker in workers: worker.start()
+    time.sleep(0.5)
+    began = time.perf_counter(); start.set()
+    times = sorted(sum((took.get() for _ in workers), []))
+    over = time.perf_counter() - began
+    for worker in workers: worker.join()
+    return times, len(times) / over
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries'], help='only the rows of json, ask and outline')
+    parser.add_argument('--only', choices=['queries', 'load'], help='only the rows of json, ask and outline, or those of many processes at once')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -117,9 +145,45 @@ def main():
         handle = put(half, '--args', '{"file_path": "half.py"}')
         row('`outline` of a log of 50 MB that is called `.py`; `cat`', ['outline', handle], lambda: run(['cat', half]), args.rounds, 'bounded')
 
+    def load():
+        """Many processes at once in one session: outputs of 20 kB, all different, put and read."""
+        one = os.path.join(work, 'load.log'); log(one, 20_000)
+        text = open(one, 'rb').read()
+        files, copies = os.path.join(work, 'files'), os.path.join(work, 'copies')
+        os.makedirs(files); os.makedirs(copies)
+        source = lambda number: os.path.join(files, f'{number}.log')
+
+        def fresh(number, count):
+            with open(source(number), 'wb') as f: f.write(f'{number} {count} {time.perf_counter_ns()}\n'.encode() + text)
+
+        handles = []
+        for number in range(64):
+            fresh(number, 0); handles.append(put(source(number), '--session', 'read'))
+        print('| what, processes | forebay: a second | p50 | p99 | peer: a second | p50 | p99 | p50 to p50 |\n|---|---|---|---|---|---|---|---|', flush=True)
+        tasks = (
+            ('`put` of 20 kB; `cp && sync -d`', fresh, lambda processes: lambda number, count: [forebay, 'put', '--session', f'put-{processes}', source(number)],
+             lambda number, count: ['sh', '-c', 'cp "$0" "$1" && sync -d "$1"', source(number), os.path.join(copies, f'{number}-{count}')]),
+            ('`read --lines 50:90` of 20 kB; `cat`', lambda number, count: None, lambda processes: lambda number, count: [forebay, 'read', '--session', 'read', handles[number], '--lines', '50:90'],
+             lambda number, count: ['cat', source(number)]),
+        )
+        for what, make, ours, peer in tasks:
+            for processes in (1, 8, 64):
+                a, b, rates = [], [], [[], []]
+                # In turns, so that a machine that slows down slows both.
+                for _ in range(3):
+                    times, rate = at_once(processes, peer, make, 2, env); b += times; rates[1].append(rate)
+                    times, rate = at_once(processes, ours(processes), make, 2, env); a += times; rates[0].append(rate)
+                    shutil.rmtree(copies); os.makedirs(copies); os.sync()
+                a.sort(); b.sort()
+                at = lambda times, share: times[min(len(times) - 1, int(len(times) * share))] * 1000
+                cells = [f'{statistics.median(rates[0]):.0f}', f'{at(a, .5):.1f} ms', f'{at(a, .99):.1f} ms', f'{statistics.median(rates[1]):.0f}', f'{at(b, .5):.1f} ms', f'{at(b, .99):.1f} ms',
+                         f'{at(a, .5) / at(b, .5):.2f} ×']
+                print(f'| {what}; {processes} | ' + ' | '.join(cells) + ' |', flush=True)
+
     try:
+        if args.only == 'load': return load()
         print('| what; against | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
-        if args.only: return queries()
+        if args.only == 'queries': return queries()
         big = os.path.join(work, 'big.log'); log(big, 1 << 30)
         row('`put` of 1 GiB; `cat > file`', ['put', big], lambda: to_file('cat', big), args.rounds, '≤ 2.0 ×, < 64 MiB', clean)
         if args.large:

@@ -1,8 +1,7 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, export, extract, grep, head, hold, import, json, ls, outline, put,
-    read, room, run, search, session, settings, show, tail, tools, verify,
+    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -152,6 +151,10 @@ pub(crate) enum Command {
     Ls(ls::Args),
     /// Show what is known of an output, and what the model was given of it
     Show(show::Args),
+    /// See what happened in a session: calls, outputs, views, answers
+    Events(events::Args),
+    /// See what was saved, all costs deducted
+    Stats(stats::Args),
     /// Prove outputs against their records, and views against their outputs
     Verify(verify::Args),
     /// Run an agent in a session of its own, which ends when the agent does

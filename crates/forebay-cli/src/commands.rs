@@ -7,6 +7,7 @@ pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod extract;
+pub(crate) mod events;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
@@ -22,6 +23,7 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod verify;
@@ -104,6 +106,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
+        Command::Events(args) => events::run(&args, &context),
+        Command::Stats(args) => stats::run(&args, &context),
         Command::Verify(args) => verify::run(&args, &context),
         Command::Session(args) => session::run(&args, &context),
         Command::Clean(args) => clean::run(&args, &context),

@@ -9,6 +9,7 @@ mod progress;
 mod settings;
 mod stop;
 mod units;
+mod since;
 
 use args::Cli;
 use clap::Parser;

@@ -5,7 +5,10 @@
 use crate::{Error, Exit, Kind, Reason, Record, Result, Session, Size, State, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::io::{BufRead, BufReader, Read};
+use std::{
+    io::{BufRead, BufReader, Read},
+    ops::ControlFlow,
+};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,12 +106,26 @@ pub struct Replied {
     pub tokens: u64,
     /// How many tokens it would have been given without us: the output, or what its host shows of one so large.
     pub baseline: u64,
+    /// How far the output had come, if it went on growing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<SoFar>,
+}
+
+/// How far an output had come when the model was given something for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SoFar {
+    /// How large it was.
+    pub size: Size,
+    /// How its command had ended; something that the command started has the output still open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
 }
 
 /// An answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
-    /// The output's id.
+    /// The output's id; empty if all outputs of the session were asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// The name of the query.
     pub query: String,
@@ -168,6 +185,28 @@ pub struct Swept {
     pub why: String,
 }
 
+impl Answered {
+    /// An answer in plain text, about an output or, with no id, about all of them.
+    pub fn text(
+        id: &str,
+        query: &str,
+        arguments: Map<String, Value>,
+        budget: crate::Budget,
+        text: &str,
+    ) -> Answered {
+        Answered {
+            id: id.to_owned(),
+            query: query.to_owned(),
+            arguments,
+            length: 0,
+            shown: Vec::new(),
+            budget: budget.tokens,
+            bytes: text.len() as u64,
+            tokens: crate::tokens::count(text),
+        }
+    }
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -203,9 +242,41 @@ impl What {
         }
     }
 
-    /// The output it is about.
+    /// The names of all kinds, as an event says its own.
+    pub const KINDS: [&str; 10] = [
+        "call-started",
+        "output-stored",
+        "output-cut-short",
+        "output-passed",
+        "view-given",
+        "query-answered",
+        "extraction-done",
+        "fell-back",
+        "swept",
+        "room-reported",
+    ];
+
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        let [started, stored, cut_short, passed, view, answered, extracted, fell_back, swept, room] =
+            What::KINDS;
+        match self {
+            What::CallStarted(_) => started,
+            What::OutputStored(_) => stored,
+            What::OutputCutShort(_) => cut_short,
+            What::OutputPassed(_) => passed,
+            What::ViewGiven(_) => view,
+            What::QueryAnswered(_) => answered,
+            What::ExtractionDone(_) => extracted,
+            What::FellBack(_) => fell_back,
+            What::Swept(_) => swept,
+            What::RoomReported { .. } => room,
+        }
+    }
+
+    /// The output it is about, if it is about one.
     pub fn id(&self) -> Option<&str> {
-        Some(match self {
+        let id = match self {
             What::CallStarted(started) => &started.id,
             What::OutputStored(stored) | What::OutputCutShort(stored) => &stored.id,
             What::OutputPassed(replied) | What::ViewGiven(replied) => &replied.id,
@@ -214,11 +285,17 @@ impl What {
             What::FellBack(fell_back) => &fell_back.id,
             What::Swept(swept) => &swept.id,
             What::RoomReported { .. } => return None,
-        })
+        };
+        Some(id.as_str()).filter(|id| !id.is_empty())
     }
 }
 
 impl Event {
+    /// The event that a line is, if it is one.
+    pub fn parse(line: &[u8]) -> Option<Event> {
+        serde_json::from_slice(line).ok()
+    }
+
     /// Adds it to the events of a session. What happened is worth more than the note of it: a store that cannot be
     /// written to can still be read, so a note that fails is let go.
     pub(crate) fn log(self, store: &dyn Store, session: &Session) {
@@ -229,16 +306,37 @@ impl Event {
 impl dyn Store + '_ {
     /// Hands the events of a session to `take`, oldest first. Lines that are no events are passed over.
     pub fn for_each_event(&self, session: &Session, mut take: impl FnMut(Event)) -> Result<()> {
-        let cannot = || Error::store(format!("read the events of {session}"));
-        let mut lines = BufReader::with_capacity(1 << 16, From(self.open_log(session)?, 0));
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).map_err(cannot())? > 0 {
-            if let Ok(event) = serde_json::from_slice(&line) {
+        self.for_each_event_line(session, 0, |line| {
+            if let Some(event) = Event::parse(line) {
                 take(event);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
+    /// Hands the lines of a session's events to `take`, from the byte `from` on and with their newlines, as long as it
+    /// wants them; returns where the next one begins. A last line that is not whole yet is left for the next time.
+    pub fn for_each_event_line(
+        &self,
+        session: &Session,
+        from: u64,
+        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let cannot = || Error::store(format!("read the events of {session}"));
+        let log = self.open_log(session)?;
+        // A log that is shorter than what was read of it is another one.
+        let mut at = if log.size().map_err(cannot())? < from { 0 } else { from };
+        let mut lines = BufReader::with_capacity(1 << 16, From(log, at));
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).map_err(cannot())? > 0 && line.ends_with(b"\n") {
+            at += line.len() as u64;
+            if take(&line).is_break() {
+                break;
             }
             line.clear();
         }
-        Ok(())
+        Ok(at)
     }
 }
 
@@ -264,5 +362,76 @@ mod tests {
         let line = r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"1970-01-01T00:00:00Z"}"#;
         assert_eq!(serde_json::to_string(&event).unwrap(), line);
         assert_eq!(serde_json::from_str::<Event>(line).unwrap(), event);
+    }
+
+    /// A line of each kind.
+    const LINES: [&str; 10] = [
+        r#"{"event":"call-started","id":"a","call":"c","tool":"t","server":"s","argument_characters":3,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"output-stored","id":"a","size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"text","hash":"h","exit":{"code":1},"same_as":"b","at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"output-cut-short","id":"a","size":{"bytes":9,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"binary","hash":"h","exit":{"signal":9},"lost":2,"why":"full","at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"output-passed","id":"a","characters":1,"bytes":2,"tokens":3,"baseline":4,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"view-given","id":"a","reason":"size_cap","characters":1,"bytes":2,"tokens":3,"baseline":4,"so_far":{"size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":false},"exit":{"code":0}},"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"query-answered","id":"a","query":"grep","arguments":{"pattern":"x"},"length":5,"shown":[[0,5]],"budget":64,"bytes":5,"tokens":2,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"extraction-done","id":"a","strategy":"read-grep","model":"p/m","tokens_in":1,"tokens_out":2,"tokens":3,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"fell-back","id":"a","from":"digest","to":"smaller view","why":"full","at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"room-reported","used":7,"at":"2026-11-16T01:02:03Z"}"#,
+    ];
+
+    #[test]
+    fn a_line_of_each_kind_is_read_in_any_order_and_written_back_the_same() {
+        for (line, kind) in LINES.iter().zip(What::KINDS) {
+            let event = Event::parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((event.what.kind(), serde_json::to_string(&event).unwrap().as_str()), (kind, *line));
+            // In another order, and with fields that this version does not know.
+            let mut fields: Map<String, Value> = serde_json::from_str(line).unwrap();
+            let name = fields.shift_remove("event").unwrap();
+            fields.insert("event".into(), name);
+            fields.insert("newer".into(), Value::Null);
+            let text = serde_json::to_string(&fields).unwrap();
+            assert_eq!(Event::parse(text.as_bytes()), Some(event), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_event_is_passed_over() {
+        for line in [
+            "",
+            "{",
+            "null",
+            "{}",
+            "\0\0\0",
+            r#"{"event":"#,
+            r#"{"event":"swept"#,
+            r#"{"event":"swept","id":"a"}"#,
+            r#"{"event":"unheard-of","id":"a","at":"2026-11-16T01:02:03Z"}"#,
+            r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"yesterday"}"#,
+            r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}{"#,
+        ] {
+            assert_eq!(Event::parse(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_are_handed_on_from_where_one_stopped_and_only_when_they_are_whole() {
+        let store = crate::MemoryStore::default();
+        let (store, session) = (&store as &dyn Store, Session::safe("s"));
+        let lines = |from| {
+            let mut lines = Vec::new();
+            let next = store.for_each_event_line(&session, from, |line| {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+                ControlFlow::Continue(())
+            });
+            (lines.concat(), next.unwrap())
+        };
+        assert_eq!(lines(0), (String::new(), 0), "a session that is not there has none");
+        store.log(&session, b"one").unwrap();
+        store.log(&session, b"two").unwrap();
+        assert_eq!(lines(0), ("one\ntwo\n".into(), 8));
+        assert_eq!(lines(4), ("two\n".into(), 8));
+        assert_eq!(lines(8), (String::new(), 8));
+        assert_eq!(lines(99), ("one\ntwo\n".into(), 8), "a shorter log is another one");
+        let stopped = store.for_each_event_line(&session, 0, |_| ControlFlow::Break(()));
+        assert_eq!(stopped.unwrap(), 4);
     }
 }

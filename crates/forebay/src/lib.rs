@@ -23,6 +23,7 @@
 //!
 //! It is synchronous, and touches no terminal, network, clock or environment; only [`store`] touches a disk.
 
+pub mod accounting;
 pub mod archive;
 mod call;
 mod error;
@@ -40,6 +41,7 @@ pub mod retention;
 mod room;
 pub mod settings;
 pub mod size;
+pub mod stats;
 pub mod store;
 mod surface;
 pub mod tokens;
@@ -47,6 +49,7 @@ pub mod tools;
 pub mod view;
 pub mod wire;
 
+pub use accounting::{Accounting, Ledger, Notice};
 pub use call::Call;
 pub use error::{Error, Result};
 pub use event::{Event, What};
@@ -62,6 +65,7 @@ pub use record::{Exit, Lost, Record, State, Streams};
 pub use room::{InUse, Room, Window, replies};
 pub use settings::{Preset, Settings};
 pub use size::Size;
+pub use stats::{Stats, Tally};
 pub use store::{
     End, Part, Sink, Store, Stream, Writer, disk::DiskStore, disk::RunFolder, memory::MemoryStore,
 };

@@ -4,7 +4,8 @@
 //! outputs of other sessions do not exist. It lets in what there is room for. It also remembers what was asked, so that
 //! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
-use crate::event::{Answered, Extracted, FellBack, Replied};
+use crate::accounting::Notice;
+use crate::event::{Answered, Extracted, FellBack, Replied, SoFar};
 use crate::extract::{Extract, Mode, extract};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::grouped;
@@ -12,6 +13,7 @@ use crate::{
     Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Query, Record, Reply,
     Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
 };
+use serde_json::Map;
 use std::ops::Range;
 
 /// So much of the end of a session's events is looked at for what was asked before.
@@ -57,6 +59,10 @@ impl<'a> Outputs<'a> {
         let mut room = self.room()?;
         let mut attempt = 1;
         let replies = loop {
+            if attempt == ATTEMPTS {
+                // What is forced must be as small as it can be: others may have taken what was left a moment ago.
+                room = room.left().map_or(room, |_| Room::NotReserved(0));
+            }
             let replies = crate::replies(outputs, settings, room)?;
             let cost = replies.iter().map(|reply| reply.tokens).sum();
             // The smallest views are given even where they do not fit: an answer must be.
@@ -125,6 +131,7 @@ impl<'a> Outputs<'a> {
             bytes,
             tokens: reply.tokens,
             baseline: baseline.map_or(settings.host.shown_tokens, |(tokens, _)| tokens),
+            so_far: output.is_growing().then_some(SoFar { size: record.size, exit: record.exit }),
         };
         let Some(folded) = &reply.folded else {
             self.log(What::OutputPassed(replied));
@@ -142,6 +149,9 @@ impl<'a> Outputs<'a> {
                 serde_json::to_vec(&given).map(|json| self.store.attach(&record.handle, Part::View, &json));
         }
         self.log(What::ViewGiven(replied));
+        if let Some(notice) = Notice::of(record, folded.reason) {
+            notice.emit();
+        }
         if let Some(why) = &folded.shrunk {
             let from = settings.preset.to_string();
             self.log(What::FellBack(FellBack { id, from, to: "smaller view".to_owned(), why: why.clone() }));
@@ -196,6 +206,7 @@ impl<'a> Outputs<'a> {
 
     /// The outputs as text, newest first, as many as fit.
     pub fn listing(&self, budget: Budget) -> Result<String> {
+        let budget = self.within_room(budget)?;
         let records = self.list()?;
         let lines: Vec<String> = records.iter().rev().map(line).collect();
         let print = |count: usize| {
@@ -207,12 +218,28 @@ impl<'a> Outputs<'a> {
             };
             head + &lines[..count].concat()
         };
-        Ok(print(fitted(lines.len(), budget, |count| print(count).into_bytes())))
+        let text = print(fitted(lines.len(), budget, |count| print(count).into_bytes()));
+        self.told(Answered::text("", "list", Map::new(), budget, &text))?;
+        Ok(text)
+    }
+
+    /// A read must not overflow the context either; the least that can be read is given all the same.
+    pub(crate) fn within_room(&self, budget: Budget) -> Result<Budget> {
+        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
+        Ok(Budget { tokens: budget.tokens.min(left), ..budget })
+    }
+
+    /// Remembers what a reader was told that did not come from [`answer`](Outputs::answer): it takes room, and counts
+    /// among what was retrieved.
+    pub fn told(&self, answered: Answered) -> Result<()> {
+        self.take_room(answered.tokens, true)?;
+        self.log(What::QueryAnswered(answered));
+        Ok(())
     }
 
     /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
-        let budget = self.bounded(budget)?;
+        let budget = self.within_room(budget)?;
         let handle = self.find(text)?;
         let output = self.store.open(&handle)?.on(surface);
         let call = tools::call_of(&handle, query);
@@ -249,8 +276,7 @@ impl<'a> Outputs<'a> {
             answer = noted(&output, query, budget, answer, &format!("[{note}{on}]\n"));
         }
         let tokens = tokens::count_bytes(&answer.text);
-        self.take_room(tokens, true)?;
-        self.log(What::QueryAnswered(Answered {
+        self.told(Answered {
             id: handle.id().to_owned(),
             query: call.name.to_owned(),
             arguments: call.arguments,
@@ -263,7 +289,7 @@ impl<'a> Outputs<'a> {
             budget: budget.tokens,
             bytes: answer.text.len() as u64,
             tokens,
-        }));
+        })?;
         Ok(answer)
     }
 
@@ -277,7 +303,7 @@ impl<'a> Outputs<'a> {
         surface: &Surface,
     ) -> Result<Extract> {
         let output = self.open(text)?.on(surface);
-        let answer = extract(&output, instructions, mode, self.bounded(budget)?)?;
+        let answer = extract(&output, instructions, mode, self.within_room(budget)?)?;
         let id = output.record().handle.id().to_owned();
         let tokens = tokens::count(&answer.text);
         self.take_room(tokens, true)?;
@@ -296,26 +322,26 @@ impl<'a> Outputs<'a> {
         Ok(answer)
     }
 
-    /// A budget that does not overflow the context; the least that can be read is given all the same.
-    fn bounded(&self, budget: Budget) -> Result<Budget> {
-        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
-        Ok(Budget { tokens: budget.tokens.min(left), ..budget })
-    }
-
     /// The lines with all of `words` in any output, newest output first.
     pub fn search(&self, words: &str, budget: Budget, surface: &Surface) -> Result<Searched> {
+        let budget = self.within_room(budget)?;
         let records = self.list()?;
         let newest_first =
             records.iter().rev().map(|record| Ok(self.store.open(&record.handle)?.on(surface)));
-        search(newest_first, words, budget)
+        let searched = search(newest_first, words, budget)?;
+        let arguments = Map::from_iter([("words".to_owned(), words.into())]);
+        self.told(Answered::text("", "search", arguments, budget, &searched.text))?;
+        Ok(searched)
     }
 
     /// What was answered about an output before, as far as it is remembered.
     fn answered(&self, handle: &Handle) -> Vec<Answered> {
         let end = self.store.log_end(&self.session, REMEMBERED).unwrap_or_default();
         end.split(|&byte| byte == b'\n')
+            // Most lines are of other outputs: only those that may be of this one are parsed.
+            .filter(|line| memchr::memmem::find(line, handle.id().as_bytes()).is_some())
             .filter(|line| memchr::memmem::find(line, b"query-answered").is_some())
-            .filter_map(|line| match serde_json::from_slice::<Event>(line).ok()?.what {
+            .filter_map(|line| match Event::parse(line)?.what {
                 What::QueryAnswered(answered) => Some(answered),
                 _ => None,
             })

@@ -30,6 +30,7 @@ mod tool_output;
 
 pub(crate) use own::call_of;
 
+use crate::event::Answered;
 use crate::wire::{Tool, ToolCall, ToolResult};
 use crate::{Error, Outputs, Result, Settings, Surface};
 use arguments::Arguments;
@@ -66,7 +67,13 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
             return tool_output::answer(outputs, given, budget, &surface).map_err(Error::BadQuery);
         }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
-            return context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget);
+            let budget = outputs.within_room(budget)?;
+            let text = context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget)?;
+            let asked = given.get("id").and_then(|id| outputs.find(id.as_str()?).ok());
+            let id = asked.as_ref().map_or("", |handle| handle.id());
+            let query = format!("context.{}", tool.name);
+            outputs.told(Answered::text(id, &query, given.clone(), budget, &text))?;
+            return Ok(text);
         }
         if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {
             return own::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface);

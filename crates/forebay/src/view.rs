@@ -16,8 +16,7 @@ mod verify;
 
 pub(crate) use digest::top_and_bottom;
 pub use materialize::ContextRef;
-pub(crate) use print::count;
-pub use print::grouped;
+pub use print::{count, grouped};
 pub use verify::{Fault, verify};
 pub(crate) use verify::{verify_record, verify_text};
 

@@ -4,7 +4,9 @@ use super::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print;
 use crate::units;
+use forebay::event::Answered;
 use forebay::{Budget, Handle, Query, tokens};
+use serde_json::Map;
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
@@ -59,7 +61,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let handle = output.record().handle.clone();
     let spent =
         Budget { tokens: tokens::count_bytes(&excerpt.text), bytes: excerpt.text.len() as u64, lines: None };
-    let left = match io::stdout().is_terminal() {
+    let before = match io::stdout().is_terminal() {
         true => Budget { tokens: u64::MAX, bytes: u64::MAX, lines: None },
         false => Budget {
             tokens: budget.tokens.saturating_sub(spent.tokens),
@@ -68,8 +70,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         },
     };
     let until = args.wait.and_then(|wait| Instant::now().checked_add(wait));
-    let last = follow(context, &handle, (output.len(), open_line), left, until)?;
-    print::out(last.as_bytes())?;
+    let mut left = before;
+    let last = follow(context, &handle, (output.len(), open_line), &mut left, until);
+    // What was read this way was read as well.
+    context.outputs(&args.handle)?.told(Answered {
+        id: handle.id().to_owned(),
+        query: "tail".to_owned(),
+        arguments: Map::from_iter([
+            ("follow".to_owned(), true.into()),
+            ("lines".to_owned(), args.lines.into()),
+        ]),
+        length: output.len(),
+        shown: Vec::new(),
+        budget: whole.tokens,
+        bytes: spent.bytes + (before.bytes - left.bytes),
+        tokens: spent.tokens + (before.tokens - left.tokens),
+    })?;
+    print::out(last?.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }
 
@@ -81,7 +98,7 @@ fn follow(
     context: &Context,
     handle: &Handle,
     (mut at, mut open_line): (u64, bool),
-    mut left: Budget,
+    left: &mut Budget,
     until: Option<Instant>,
 ) -> Result<String, CliError> {
     loop {
@@ -93,7 +110,8 @@ fn follow(
                 let next = context.surface.call(handle, &Query::Bytes(vec![at..output.len()]));
                 return Ok(format!("\n[the budget is used up; next: {next}]\n"));
             }
-            left = Budget { tokens: left.tokens - cost, bytes: left.bytes - block.len() as u64, lines: None };
+            *left =
+                Budget { tokens: left.tokens - cost, bytes: left.bytes - block.len() as u64, lines: None };
             if !print::is_read(&block)? {
                 return Ok(String::new());
             }

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod archive;
+mod events;
 mod excerpts;
 mod failures;
 mod forebay;
+mod many;
 mod presets;
 mod queries;
 mod real_outputs;

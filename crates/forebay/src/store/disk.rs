@@ -124,10 +124,9 @@ impl DiskStore {
             return Ok(record);
         }
         // Somebody took the file away.
-        let Some(path) = files.data() else {
+        let Some((path, file)) = files.open_data()? else {
             return Err(Error::NotFound { wanted: record.handle.to_string() });
         };
-        let file = File::open(&path).map_err(Error::store(format!("read {}", path.display())))?;
         // Readers lock what has its last name, and a writer may die before it has written that it is whole.
         let alive = file.try_lock().is_err() && (is_part(&path) || file.try_lock_shared().is_err());
         match alive {
@@ -235,27 +234,24 @@ impl Store for DiskStore {
 
     fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
         let files = self.files(handle)?;
-        // Between the look and the opening, a writer may end and rename its part: then look again.
-        for _ in 0..3 {
-            let path = match part {
-                Part::Bytes => files.data(),
-                _ => Some(files.part(part)).filter(|path| path.exists()),
-            };
-            let Some(path) = path else { break };
-            match File::open(&path) {
-                Ok(file) => {
-                    if part == Part::Bytes && !is_part(&path) {
-                        // Says that the output is in use. On a part, a lock would say that its writer lives. Where none
-                        // can be had, the open file can be read all the same.
-                        let _ = file.try_lock_shared();
-                    }
-                    return Ok(Box::new(file));
+        let opened = match part {
+            Part::Bytes => files.open_data()?.map(|(path, file)| {
+                if !is_part(&path) {
+                    // Says that the output is in use. On a part, a lock would say that its writer lives. Where none
+                    // can be had, the open file can be read all the same.
+                    let _ = file.try_lock_shared();
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::store(format!("read {}", path.display()))(error)),
+                file
+            }),
+            _ => {
+                let path = files.part(part);
+                opened(&path).map_err(Error::store(format!("read {}", path.display())))?
             }
-        }
-        Ok(Box::new(Vec::new()))
+        };
+        Ok(match opened {
+            Some(file) => Box::new(file),
+            None => Box::new(Vec::new()),
+        })
     }
 
     fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
@@ -438,9 +434,15 @@ impl Files {
         })
     }
 
+    /// The names that the file of the bytes can have, twice: a writer that ends renames its part, and the new name may
+    /// have been looked for just before that. No file is renamed a second time.
+    fn data_names(&self) -> impl Iterator<Item = PathBuf> {
+        DATA.iter().chain(&DATA).map(|ending| self.named(ending))
+    }
+
     /// The file that holds the bytes now.
     fn data(&self) -> Option<PathBuf> {
-        DATA.iter().map(|ending| self.named(ending)).find(|path| path.exists())
+        self.data_names().find(|path| path.exists())
     }
 
     /// Removes all of them. The record goes first: an output that is not listed is not asked for.
@@ -458,6 +460,17 @@ impl Files {
             }
         }
         Ok(())
+    }
+
+    /// The file that holds the bytes now, opened.
+    fn open_data(&self) -> Result<Option<(PathBuf, File)>> {
+        for path in self.data_names() {
+            let file = opened(&path).map_err(Error::store(format!("read {}", path.display())))?;
+            if let Some(file) = file {
+                return Ok(Some((path, file)));
+            }
+        }
+        Ok(None)
     }
 
     /// The name of the bytes of an output that has ended.
@@ -577,6 +590,15 @@ fn measured(file: &mut File) -> io::Result<(Measure, Vec<u8>)> {
         }
         measure.update(&block[..read]);
         index.extend(measure.take_index());
+    }
+}
+
+/// Opens a file for reading; `None` if there is none.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -731,5 +753,29 @@ mod tests {
         fs::write(&meta, newer).unwrap();
         let error = Store::record(&store, &record.handle).unwrap_err().to_string();
         assert!(error.contains("version 2 is newer"), "{error}");
+    }
+
+    #[test]
+    fn an_output_is_there_at_every_moment_also_while_its_writer_ends_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        for round in 0..200 {
+            let mut writer = (&store as &dyn Store).begin(&call(&format!("a{round}")));
+            writer.write(Stream::Stdout, b"text");
+            let handle = writer.handle().unwrap().clone();
+            ended.store(false, Ordering::Relaxed);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !ended.load(Ordering::Relaxed) {
+                        let output = (&store as &dyn Store).open(&handle);
+                        let read = output.and_then(|output| output.read(0..4)).unwrap();
+                        assert_eq!(read, b"text");
+                    }
+                });
+                writer.finish(End::default());
+                ended.store(true, Ordering::Relaxed);
+            });
+        }
     }
 }

@@ -155,7 +155,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// `1 line`, `2 lines`, `3 matches`.
-pub(crate) fn count(noun: &str, number: u64) -> String {
+pub fn count(noun: &str, number: u64) -> String {
     let ending = match number {
         1 => "",
         _ if noun.ends_with("ch") => "es",

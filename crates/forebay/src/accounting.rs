@@ -1,0 +1,494 @@
+//! What a host writes into its books about a call: an accounting entry a reply, and a log line a stored output.
+//!
+//! Both are told from the events of one output, joined: its call, how it ended, what the model was given. The log line
+//! is also emitted by `tracing` when a view is given, so that a host can send it where its other logs go.
+
+use crate::event::{SoFar, Started, Stored};
+use crate::{Event, Exit, Handle, Reason, Record, Session, Size, Timestamp, What, printable};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+/// What one reply comes to, as accounts of tools hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Accounting {
+    /// What the entry is of.
+    #[serde(rename = "type")]
+    pub kind: EntryKind,
+    /// When the tool was called, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// Whether the call did what it should.
+    pub status: Status,
+    /// Milliseconds from the call to the end of its output.
+    pub latency: u64,
+    /// The tool's server, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<String>,
+    /// The tool.
+    pub command: String,
+    /// How many characters the call's arguments have.
+    pub characters_in: u64,
+    /// How many characters the model was given: the output's, or the view's if it got one.
+    pub characters_out: u64,
+    /// What became of an output that was not given as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// What an entry is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A call of a tool.
+    Tool,
+}
+
+/// Whether a call did what it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Its output is whole, and its command, if it had one, ended with 0.
+    Ok,
+    /// Its output was cut short, or its command ended otherwise.
+    Failed,
+}
+
+/// What became of an output that was replaced by a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// The name under which it is kept.
+    pub tool_output_handle: Handle,
+    /// Why it was replaced.
+    pub tool_output_reason: Reason,
+    /// That it was.
+    pub truncated: bool,
+}
+
+/// That an output is stored, and the model has a view in its place: what the log says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The tool's own name.
+    pub tool_name: String,
+    /// Its name with where it is from: `mcp:filesystem/read_file`.
+    pub tool: String,
+    /// Where it is from: the server, or the agent itself.
+    pub tool_namespace: String,
+    /// Who provides it: `mcp:filesystem`, or the agent itself.
+    pub provider: String,
+    /// What sort of tool it is: `mcp` if it has a server, else `agent`.
+    pub tool_kind: &'static str,
+    /// The name under which the output is kept.
+    pub handle: Handle,
+    /// Why it was replaced.
+    pub reason: Reason,
+    /// How large it is.
+    pub size: Size,
+}
+
+impl Notice {
+    /// What is said of an output that was replaced; nothing, if nothing of it could be kept.
+    pub(crate) fn of(record: &Record, reason: Reason) -> Option<Notice> {
+        let call = &record.call;
+        let kept = record.lost.is_none() || record.kept() > 0;
+        kept.then(|| {
+            Notice::new(record.handle.clone(), &call.tool, call.server.as_deref(), reason, record.size)
+        })
+    }
+
+    fn new(handle: Handle, tool: &str, server: Option<&str>, reason: Reason, size: Size) -> Notice {
+        // A name may hold anything, and a log has a line for each.
+        let line = |text: &str| printable(text).replace('\n', " ");
+        let tool_name = line(tool);
+        let (tool, tool_namespace, provider, tool_kind) = match server.map(line) {
+            Some(server) => {
+                let provider = format!("mcp:{server}");
+                (format!("{provider}/{tool_name}"), server, provider, "mcp")
+            }
+            None => (tool_name.clone(), "agent".to_owned(), "agent".to_owned(), "agent"),
+        };
+        Notice { tool_name, tool, tool_namespace, provider, tool_kind, handle, reason, size }
+    }
+
+    /// The sentence of the log line.
+    pub fn message(&self) -> String {
+        format!("Tool '{}' output stored for tool_output ({}).", self.tool_name, self.reason)
+    }
+
+    /// Hands it to whoever listens to `tracing`.
+    pub(crate) fn emit(&self) {
+        tracing::warn!(
+            tool = self.tool,
+            tool_namespace = self.tool_namespace,
+            provider = self.provider,
+            tool_kind = self.tool_kind,
+            handle = %self.handle,
+            reason = %self.reason,
+            bytes = self.size.bytes,
+            lines = self.size.lines,
+            tokens = self.size.tokens,
+            tool_output = true,
+            "{}",
+            self.message()
+        );
+    }
+}
+
+/// The log line: the sentence, and the fields as `key=value`.
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[WRN] {}", self.message())?;
+        let Notice { tool, tool_namespace, provider, tool_kind, handle, reason, size, .. } = self;
+        for (key, value) in [("tool", tool), ("tool_namespace", tool_namespace), ("provider", provider)] {
+            write!(f, " {key}={}", Value(value))?;
+        }
+        let Size { bytes, lines, tokens, .. } = size;
+        write!(
+            f,
+            " tool_kind={tool_kind} handle={handle} reason={reason} bytes={bytes} lines={lines} tokens={tokens} \
+             tool_output=true"
+        )
+    }
+}
+
+/// A value of a field: in quotes where it would not be seen where it ends.
+struct Value<'a>(&'a str);
+
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.is_empty() && !self.0.contains([' ', '"', '=', '\\']) {
+            return f.write_str(self.0);
+        }
+        f.write_char('"')?;
+        for character in self.0.chars() {
+            if matches!(character, '"' | '\\') {
+                f.write_char('\\')?;
+            }
+            f.write_char(character)?;
+        }
+        f.write_char('"')
+    }
+}
+
+/// What a reply comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The accounting entry.
+    pub accounting: Accounting,
+    /// What the log says, if the output was replaced by a view.
+    pub notice: Option<Notice>,
+}
+
+/// Joins the events of a session, output by output.
+///
+/// ```
+/// use forebay::{Call, Ledger, MemoryStore, Outputs, Session, Settings, Store, Timestamp, keep};
+///
+/// let (store, session) = (MemoryStore::default(), Session::safe("demo"));
+/// let outputs = Outputs::new(&store, session.clone(), Timestamp::now);
+/// let call = Call::new(session.clone(), "call-1", "read_file", Timestamp::UNIX_EPOCH);
+/// outputs.reply(&keep(&store, &call, &mut "small".as_bytes(), Timestamp::now)?, &Settings::default())?;
+///
+/// let mut ledger = Ledger::new(session.clone());
+/// let mut characters = 0;
+/// (&store as &dyn Store).for_each_event(&session, |event| {
+///     characters += ledger.take(&event).map_or(0, |entry| entry.accounting.characters_out);
+/// })?;
+/// assert_eq!(characters, 5);
+/// # Ok::<(), forebay::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Ledger {
+    session: Session,
+    calls: HashMap<String, Open>,
+}
+
+/// What is known of a call so far.
+#[derive(Debug)]
+struct Open {
+    at: Timestamp,
+    tool: String,
+    server: Option<String>,
+    characters_in: u64,
+    ended: Option<(Timestamp, End)>,
+}
+
+/// How an output ended, or how far it had come.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    size: Size,
+    failed: bool,
+    kept: bool,
+}
+
+impl Ledger {
+    /// Nothing is known yet.
+    pub fn new(session: Session) -> Ledger {
+        Ledger { session, calls: HashMap::new() }
+    }
+
+    /// Takes the next event; if it is a reply, returns what that comes to. A reply to a call of which no event is left
+    /// comes to nothing.
+    pub fn take(&mut self, event: &Event) -> Option<Entry> {
+        let (replied, replaced) = match &event.what {
+            What::CallStarted(started) => {
+                self.calls.insert(started.id.clone(), Open::new(started, event.at));
+                return None;
+            }
+            What::OutputStored(stored) | What::OutputCutShort(stored) => {
+                let whole = matches!(event.what, What::OutputStored(_));
+                if let Some(open) = self.calls.get_mut(&stored.id) {
+                    open.ended = Some((event.at, End::of(stored, whole)));
+                }
+                return None;
+            }
+            What::OutputPassed(replied) => (replied, None),
+            What::ViewGiven(replied) => (replied, replied.reason),
+            _ => return None,
+        };
+        let open = self.calls.get(&replied.id)?;
+        // What still grows has not ended, but its call has: now.
+        let so_far = || replied.so_far.as_ref().map(|so_far| (event.at, End::so_far(so_far)));
+        let (ended, end) = so_far().or(open.ended)?;
+        let handle = Handle::new(self.session.clone(), &replied.id).ok()?;
+        let stored = replaced.filter(|_| end.kept);
+        Some(Entry {
+            accounting: Accounting {
+                kind: EntryKind::Tool,
+                timestamp: open.at.as_millisecond(),
+                status: if end.failed { Status::Failed } else { Status::Ok },
+                latency: u64::try_from(ended.as_millisecond() - open.at.as_millisecond()).unwrap_or(0),
+                mcp_server: open.server.clone(),
+                command: open.tool.clone(),
+                characters_in: open.characters_in,
+                characters_out: replied.characters,
+                details: stored.map(|reason| Details {
+                    tool_output_handle: handle.clone(),
+                    tool_output_reason: reason,
+                    truncated: true,
+                }),
+            },
+            notice: stored
+                .map(|reason| Notice::new(handle, &open.tool, open.server.as_deref(), reason, end.size)),
+        })
+    }
+}
+
+impl Open {
+    fn new(started: &Started, at: Timestamp) -> Open {
+        Open {
+            at,
+            tool: started.tool.clone(),
+            server: started.server.clone(),
+            characters_in: started.argument_characters,
+            ended: None,
+        }
+    }
+}
+
+impl End {
+    fn of(stored: &Stored, whole: bool) -> End {
+        End {
+            size: stored.size,
+            failed: !whole || exited_badly(stored.exit),
+            kept: stored.lost == 0 || stored.lost < stored.size.bytes,
+        }
+    }
+
+    fn so_far(so_far: &SoFar) -> End {
+        End { size: so_far.size, failed: exited_badly(so_far.exit), kept: true }
+    }
+}
+
+fn exited_badly(exit: Option<Exit>) -> bool {
+    exit.is_some_and(|exit| exit.status() != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, Clock, MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
+    use expect_test::expect;
+    use std::sync::{Arc, Mutex};
+
+    const NOW: Clock = || Timestamp::UNIX_EPOCH + std::time::Duration::from_millis(1_737_012_800_150);
+
+    fn settings() -> Settings {
+        let mut settings = Settings { preset: crate::Preset::Handle, ..Settings::default() };
+        settings.handle.max_bytes = 100;
+        settings
+    }
+
+    /// Replies to a call as a host does.
+    fn reply(store: &dyn Store, call: &Call, text: &str, end: store::End) -> crate::Reply {
+        let mut writer = store.begin(call);
+        writer.write(Stream::Stdout, text.as_bytes());
+        let output = writer.finish(end);
+        Outputs::new(store, call.session.clone(), NOW).reply(&output, &settings()).unwrap()
+    }
+
+    fn call(id: &str) -> Call {
+        let at = Timestamp::from_millisecond(1_737_012_800_000).unwrap();
+        let call = Call::new(Session::safe("session-abc"), id, "read_file", at);
+        Call { server: Some("filesystem".into()), args: Some("{\"path\": \"ä\"}".into()), ..call }
+    }
+
+    fn end() -> store::End {
+        store::End { at: Some(NOW()), ..store::End::default() }
+    }
+
+    fn entries(store: &dyn Store) -> Vec<Entry> {
+        let session = Session::safe("session-abc");
+        let mut ledger = Ledger::new(session.clone());
+        let mut entries = Vec::new();
+        store.for_each_event(&session, |event| entries.extend(ledger.take(&event))).unwrap();
+        entries
+    }
+
+    #[test]
+    fn an_entry_and_a_log_line_have_the_documented_form() {
+        let store = MemoryStore::default();
+        reply(&store, &call("small"), "small\n", end());
+        let stored = reply(&store, &call("file-xyz"), &"many words\n".repeat(40), end());
+        let own = Call { server: None, tool: "run \"it\"\n".into(), args: None, ..call("own") };
+        reply(&store, &own, &"a\n".repeat(60), end());
+        let entries = entries(&store);
+        let text: String = entries
+            .iter()
+            .map(|entry| {
+                let notice = entry.notice.as_ref().map_or(String::new(), |notice| format!("{notice}\n"));
+                format!("{}\n{notice}", serde_json::to_string(&entry.accounting).unwrap())
+            })
+            .collect();
+        expect![[r#"
+            {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"mcpServer":"filesystem","command":"read_file","charactersIn":13,"charactersOut":6}
+            {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"mcpServer":"filesystem","command":"read_file","charactersIn":13,"charactersOut":285,"details":{"tool_output_handle":"session-abc/file-xyz","tool_output_reason":"size_cap","truncated":true}}
+            [WRN] Tool 'read_file' output stored for tool_output (size_cap). tool=mcp:filesystem/read_file tool_namespace=filesystem provider=mcp:filesystem tool_kind=mcp handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=440 tool_output=true
+            {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"command":"run \"it\"\n","charactersIn":0,"charactersOut":280,"details":{"tool_output_handle":"session-abc/own","tool_output_reason":"size_cap","truncated":true}}
+            [WRN] Tool 'run "it" ' output stored for tool_output (size_cap). tool="run \"it\" " tool_namespace=agent provider=agent tool_kind=agent handle=session-abc/own reason=size_cap bytes=120 lines=60 tokens=120 tool_output=true
+        "#]]
+        .assert_eq(&text);
+        let out = entries[1].accounting.characters_out;
+        assert_eq!(out, crate::size::characters(&stored.folded.unwrap().text), "the length of the message");
+        assert_eq!(
+            serde_json::from_value::<Accounting>(serde_json::json!(entries[1].accounting)).unwrap(),
+            entries[1].accounting
+        );
+    }
+
+    #[test]
+    fn a_call_has_failed_if_its_output_was_cut_short_or_its_command_ended_badly() {
+        let cut = || Some("the command was ended after 1 s".to_owned());
+        let table = [
+            (None, None, Status::Ok),
+            (Some(Exit::Code(0)), None, Status::Ok),
+            (Some(Exit::Code(2)), None, Status::Failed),
+            (Some(Exit::Signal(9)), None, Status::Failed),
+            (None, cut(), Status::Failed),
+            (Some(Exit::Code(0)), cut(), Status::Failed),
+        ];
+        for (exit, cut_short, status) in table {
+            let store = MemoryStore::default();
+            reply(&store, &call("a"), "text", store::End { exit, cut_short: cut_short.clone(), at: None });
+            let entries = entries(&store);
+            assert_eq!(entries.len(), 1);
+            assert_eq!(entries[0].accounting.status, status, "{exit:?} {cut_short:?}");
+            assert_eq!(entries[0].accounting.latency, 0, "an end that nobody told is that of the call");
+        }
+    }
+
+    #[test]
+    fn what_still_grows_is_told_as_far_as_it_had_come_and_what_is_not_known_is_not_told() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let replied = |so_far| {
+            What::ViewGiven(crate::event::Replied {
+                id: "a".into(),
+                reason: Some(Reason::SizeCap),
+                characters: 5,
+                bytes: 5,
+                tokens: 2,
+                baseline: 9,
+                so_far,
+            })
+        };
+        let started = What::started(&Record::begin(call("a").handle(1).unwrap(), call("a")));
+        let size = Size { bytes: 700, lines: 7, tokens: 70, ..Size::default() };
+        let growing = replied(Some(SoFar { size, exit: Some(Exit::Code(3)) }));
+        let mut ledger = Ledger::new(Session::safe("session-abc"));
+        let mut take = |what, second| ledger.take(&Event { what, at: at(second) });
+        assert_eq!(take(growing.clone(), 1), None, "no call is known");
+        assert_eq!(take(started, 1_737_012_800), None);
+        assert_eq!(take(replied(None), 1_737_012_801), None, "how it ended is not known");
+        let entry = take(growing, 1_737_012_802).unwrap();
+        assert_eq!((entry.accounting.latency, entry.accounting.status), (2_000, Status::Failed));
+        assert_eq!(entry.notice.unwrap().size, size);
+    }
+
+    #[test]
+    fn of_an_output_that_could_not_be_kept_nothing_says_that_it_is_stored() {
+        let mut record = Record::begin(call("a").handle(1).unwrap(), call("a"));
+        record.size.bytes = 9;
+        record.state = State::CutShort("full".into());
+        for (lost, said) in [(0, true), (5, true), (9, false)] {
+            record.lost = (lost > 0).then(|| crate::Lost { bytes: lost, why: "full".into() });
+            assert_eq!(Notice::of(&record, Reason::SizeCap).is_some(), said, "{lost}");
+            let mut ledger = Ledger::new(Session::safe("session-abc"));
+            let replied = crate::event::Replied {
+                id: "a".into(),
+                reason: Some(Reason::SizeCap),
+                characters: 5,
+                bytes: 5,
+                tokens: 2,
+                baseline: 9,
+                so_far: None,
+            };
+            let events = [What::started(&record), What::ended(&record), What::ViewGiven(replied)];
+            let entries: Vec<Entry> =
+                events.into_iter().filter_map(|what| ledger.take(&Event { what, at: NOW() })).collect();
+            assert_eq!(entries.len(), 1);
+            assert_eq!((entries[0].notice.is_some(), entries[0].accounting.details.is_some()), (said, said));
+        }
+    }
+
+    /// Writes down what it is told, as a host's own subscriber would.
+    #[derive(Clone, Default)]
+    struct Listener(Arc<Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Listener {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Fields(String);
+            impl tracing::field::Visit for Fields {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+                    write!(self.0, " {field}={value:?}").unwrap();
+                }
+            }
+            let mut fields = Fields(event.metadata().level().to_string());
+            event.record(&mut fields);
+            self.0.lock().unwrap().push(fields.0);
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn a_listener_is_told_once_for_each_output_that_is_replaced() {
+        let listener = Listener::default();
+        let store = MemoryStore::default();
+        let text = "many words\n".repeat(40);
+        tracing::subscriber::with_default(listener.clone(), || {
+            reply(&store, &call("small"), "small\n", end());
+            reply(&store, &call("file-xyz"), &text, end());
+        });
+        let heard = listener.0.lock().unwrap().join("\n");
+        expect![[r#"WARN message=Tool 'read_file' output stored for tool_output (size_cap). tool="mcp:filesystem/read_file" tool_namespace="filesystem" provider="mcp:filesystem" tool_kind="mcp" handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=440 tool_output=true"#]].assert_eq(&heard);
+        assert!(tokens::count(&text) <= entries(&store)[1].notice.as_ref().unwrap().size.tokens);
+    }
+}
