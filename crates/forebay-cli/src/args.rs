@@ -1,7 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
+    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, outline,
+    put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

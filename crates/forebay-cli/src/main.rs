@@ -7,9 +7,9 @@ mod error;
 mod print;
 mod progress;
 mod settings;
+mod since;
 mod stop;
 mod units;
-mod since;
 
 use args::Cli;
 use clap::Parser;

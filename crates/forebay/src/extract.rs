@@ -115,31 +115,32 @@ mod tests {
         check(
             Mode::Auto,
             expect![[r#"
-            ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:ask:
+                ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:ask:
 
-            [2 passages · 5,000 lines · s/id1234]
-            [4000–4001]
-            error: disk is full
-            line 4001
-            [4984–5000]
-            line 4984
-            line 4985
-            line 4986
-            line 4987
-            line 4988
-            line 4989
-            line 4990
-            line 4991
-            line 4992
-            line 4993
-            line 4994
-            line 4995
-            line 4996
-            line 4997
-            line 4998
-            line 4999
-            line 5000
-        "#]],
+                [1 passage · 5,000 lines · s/id1234]
+                [3994–4014]
+                line 3994
+                line 3995
+                line 3996
+                line 3997
+                line 3998
+                line 3999
+                error: disk is full
+                line 4001
+                line 4002
+                line 4003
+                line 4004
+                line 4005
+                line 4006
+                line 4007
+                line 4008
+                line 4009
+                line 4010
+                line 4011
+                line 4012
+                line 4013
+                line 4014
+            "#]],
         );
         check(
             Mode::Truncate,
