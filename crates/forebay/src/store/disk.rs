@@ -217,12 +217,7 @@ impl Store for DiskStore {
         let mut attempt = 1;
         loop {
             match self.try_create(handle, call) {
-                // A sweep removed the empty folder of the session between two steps.
-                Err(Error::Store { source, .. })
-                    if source.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
+                Err(Error::Store { source, .. }) if attempt < ATTEMPTS && is_swept(&source) => attempt += 1,
                 created => return created,
             }
         }
@@ -377,6 +372,12 @@ impl Store for DiskStore {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a step failed as it does when a sweep removes the empty folder of a session meanwhile: a file has no folder
+/// to be in, or a folder that was said to be there is not.
+fn is_swept(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
 }
 
 /// Whether these are the bytes of an output that grows.

@@ -3,7 +3,7 @@
 //! Whoever works in a session has a shared lock on its `open.lock`, and whoever sweeps it an exclusive one. The kernel
 //! frees the lock of a process that is gone, however it went, so no lock outlives its holder.
 
-use super::{DiskStore, make_folder};
+use super::{ATTEMPTS, DiskStore, is_swept, make_folder};
 use crate::{Error, Result, Session};
 use std::{
     fs::{self, File, OpenOptions},
@@ -28,17 +28,19 @@ impl DiskStore {
         let folder = self.root().join(session.as_str());
         let path = folder.join(OPEN);
         let cannot = || Error::store(format!("hold {} open", folder.display()));
+        let mut attempt = 1;
         loop {
-            let opened = make_folder(&folder).and_then(|()| lock_file(&path));
-            let file = match opened {
-                // The session was removed between the two steps.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(cannot())?,
-            };
-            file.lock_shared().map_err(cannot())?;
-            if is_at(&file, &path) {
-                return Ok(Held { _lock: Some(file) });
+            match make_folder(&folder).and_then(|()| lock_file(&path)) {
+                Ok(file) => {
+                    file.lock_shared().map_err(cannot())?;
+                    if is_at(&file, &path) {
+                        return Ok(Held { _lock: Some(file) });
+                    }
+                }
+                Err(error) if attempt < ATTEMPTS && is_swept(&error) => {}
+                Err(error) => return Err(cannot()(error)),
             }
+            attempt += 1;
         }
     }
 

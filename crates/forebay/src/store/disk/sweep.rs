@@ -419,7 +419,9 @@ mod tests {
     fn put(store: &dyn Store, name: &str, id: &str, bytes: &[u8]) -> Handle {
         let mut writer = store.begin(&Call::new(session(name), id, "tool", Timestamp::UNIX_EPOCH));
         writer.write(Stream::Stdout, bytes);
-        writer.finish(End::default()).record().handle.clone()
+        let output = writer.finish(End::default());
+        assert_eq!(output.record().state, crate::State::Complete);
+        output.record().handle.clone()
     }
 
     fn after(seconds: i64) -> Timestamp {
