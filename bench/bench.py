@@ -163,7 +163,7 @@ def main():
         tasks = (
             ('`put` of 20 kB; `cp && sync -d`', fresh, lambda processes: lambda number, count: [forebay, 'put', '--session', f'put-{processes}', source(number)],
              lambda number, count: ['sh', '-c', 'cp "$0" "$1" && sync -d "$1"', source(number), os.path.join(copies, f'{number}-{count}')]),
-            ('`read --lines 50:90` of 20 kB; `cat`', lambda number, count: None, lambda processes: lambda number, count: [forebay, 'read', '--session', 'read', handles[number], '--lines', '50:90'],
+            ('`read` of 41 lines of 20 kB; `cat`', lambda number, count: None, lambda processes: lambda number, count: [forebay, 'read', '--session', 'read', handles[number], '--lines', f'{count % 90 + 1}:{count % 90 + 41}'],
              lambda number, count: ['cat', source(number)]),
         )
         for what, make, ours, peer in tasks:
