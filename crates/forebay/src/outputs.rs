@@ -56,7 +56,8 @@ impl<'a> Outputs<'a> {
 
     /// The same for several outputs that the model gets at once: they are fitted into the room together.
     pub fn reply_to_all(&self, outputs: &[&Output], settings: &Settings) -> Result<Vec<Reply>> {
-        let mut room = self.room()?;
+        // A reply is worth more than the count: where the count cannot be had, the limits alone decide.
+        let mut room = self.room().unwrap_or(Room::Unknown);
         let mut attempt = 1;
         let replies = loop {
             if attempt == ATTEMPTS {
@@ -67,7 +68,7 @@ impl<'a> Outputs<'a> {
             let cost = replies.iter().map(|reply| reply.tokens).sum();
             // The smallest views are given even where they do not fit: an answer must be.
             let force = attempt == ATTEMPTS || room.left().is_some_and(|left| cost > left);
-            match self.take_room(cost, force)? {
+            match self.take_room(cost, force).unwrap_or(None) {
                 None => break replies,
                 Some(left) => room = Room::NotReserved(left),
             }
@@ -206,7 +207,7 @@ impl<'a> Outputs<'a> {
 
     /// The outputs as text, newest first, as many as fit.
     pub fn listing(&self, budget: Budget) -> Result<String> {
-        let budget = self.within_room(budget)?;
+        let budget = self.within_room(budget);
         let records = self.list()?;
         let lines: Vec<String> = records.iter().rev().map(line).collect();
         let print = |count: usize| {
@@ -219,27 +220,31 @@ impl<'a> Outputs<'a> {
             head + &lines[..count].concat()
         };
         let text = print(fitted(lines.len(), budget, |count| print(count).into_bytes()));
-        self.told(Answered::text("", "list", Map::new(), budget, &text))?;
+        self.told(Answered::text("", "list", Map::new(), budget, &text));
         Ok(text)
     }
 
     /// A read must not overflow the context either; the least that can be read is given all the same.
-    pub(crate) fn within_room(&self, budget: Budget) -> Result<Budget> {
-        let left = self.room()?.left().unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
-        Ok(Budget { tokens: budget.tokens.min(left), ..budget })
+    pub(crate) fn within_room(&self, budget: Budget) -> Budget {
+        let left = self.room().ok().and_then(Room::left).unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
+        Budget { tokens: budget.tokens.min(left), ..budget }
     }
 
     /// Remembers what a reader was told that did not come from [`answer`](Outputs::answer): it takes room, and counts
     /// among what was retrieved.
-    pub fn told(&self, answered: Answered) -> Result<()> {
-        self.take_room(answered.tokens, true)?;
+    pub fn told(&self, answered: Answered) {
+        self.count(answered.tokens);
         self.log(What::QueryAnswered(answered));
-        Ok(())
+    }
+
+    /// Counts what was handed over already. An answer is worth more than the count.
+    fn count(&self, tokens: u64) {
+        let _ = self.take_room(tokens, true);
     }
 
     /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
-        let budget = self.within_room(budget)?;
+        let budget = self.within_room(budget);
         let handle = self.find(text)?;
         let output = self.store.open(&handle)?.on(surface);
         let call = tools::call_of(&handle, query);
@@ -289,7 +294,7 @@ impl<'a> Outputs<'a> {
             budget: budget.tokens,
             bytes: answer.text.len() as u64,
             tokens,
-        })?;
+        });
         Ok(answer)
     }
 
@@ -303,10 +308,10 @@ impl<'a> Outputs<'a> {
         surface: &Surface,
     ) -> Result<Extract> {
         let output = self.open(text)?.on(surface);
-        let answer = extract(&output, instructions, mode, self.within_room(budget)?)?;
+        let answer = extract(&output, instructions, mode, self.within_room(budget))?;
         let id = output.record().handle.id().to_owned();
         let tokens = tokens::count(&answer.text);
-        self.take_room(tokens, true)?;
+        self.count(tokens);
         if let Some((meant, why)) = &answer.fell_back {
             let (from, to) = (meant.to_string(), answer.strategy.to_owned());
             self.log(What::FellBack(FellBack { id: id.clone(), from, to, why: why.clone() }));
@@ -324,13 +329,13 @@ impl<'a> Outputs<'a> {
 
     /// The lines with all of `words` in any output, newest output first.
     pub fn search(&self, words: &str, budget: Budget, surface: &Surface) -> Result<Searched> {
-        let budget = self.within_room(budget)?;
+        let budget = self.within_room(budget);
         let records = self.list()?;
         let newest_first =
             records.iter().rev().map(|record| Ok(self.store.open(&record.handle)?.on(surface)));
         let searched = search(newest_first, words, budget)?;
         let arguments = Map::from_iter([("words".to_owned(), words.into())]);
-        self.told(Answered::text("", "search", arguments, budget, &searched.text))?;
+        self.told(Answered::text("", "search", arguments, budget, &searched.text));
         Ok(searched)
     }
 

@@ -67,12 +67,12 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
             return tool_output::answer(outputs, given, budget, &surface).map_err(Error::BadQuery);
         }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
-            let budget = outputs.within_room(budget)?;
+            let budget = outputs.within_room(budget);
             let text = context::answer(outputs, tool.name, Arguments::new(tool, given)?, budget)?;
             let asked = given.get("id").and_then(|id| outputs.find(id.as_str()?).ok());
             let id = asked.as_ref().map_or("", |handle| handle.id());
             let query = format!("context.{}", tool.name);
-            outputs.told(Answered::text(id, &query, given.clone(), budget, &text))?;
+            outputs.told(Answered::text(id, &query, given.clone(), budget, &text));
             return Ok(text);
         }
         if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         budget: whole.tokens,
         bytes: spent.bytes + (before.bytes - left.bytes),
         tokens: spent.tokens + (before.tokens - left.tokens),
-    })?;
+    });
     print::out(last?.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }
