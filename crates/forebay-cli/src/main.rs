@@ -7,7 +7,6 @@ mod error;
 mod print;
 mod progress;
 mod settings;
-mod since;
 mod stop;
 mod units;
 

@@ -95,7 +95,7 @@ impl<'a> Outputs<'a> {
 
     /// Takes the caller's word for how many tokens are in use; what is handed over from now on is added.
     pub fn report(&self, used: u64) -> Result<()> {
-        InUse::changed(self.store, &self.session, |_| Some(InUse { reported: used, given: 0 }))?;
+        InUse { reported: used, given: 0 }.put(self.store, &self.session)?;
         self.log(What::RoomReported { used });
         Ok(())
     }

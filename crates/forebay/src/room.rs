@@ -72,6 +72,11 @@ impl InUse {
         InUse::changed(store, session, |_| None)
     }
 
+    /// Makes it what a session has in use, whatever it was: also where that cannot be read.
+    pub(crate) fn put(self, store: &dyn Store, session: &Session) -> Result<()> {
+        store.change_state(session, &mut |_| serde_json::to_vec(&self).ok())
+    }
+
     /// Changes what a session has in use, in one step; returns what it was before.
     pub(crate) fn changed(
         store: &dyn Store,
@@ -87,7 +92,8 @@ impl InUse {
             let changed = change(*before.as_ref().ok()?)?;
             serde_json::to_vec(&changed).ok()
         })?;
-        before.map_err(|error| Error::store(format!("read the state of {session}"))(error.into()))
+        let what = format!("read how much {session} has in use (say it anew: forebay room --used TOKENS)");
+        before.map_err(|error| Error::store(what)(error.into()))
     }
 }
 
@@ -251,6 +257,18 @@ mod tests {
         outputs.report(3_000).unwrap();
         assert_eq!(outputs.room().unwrap(), Room::Tokens(5_500));
         assert!(happened(&store).contains(&What::RoomReported { used: 3_000 }));
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_read_hinders_no_reply_and_is_mended_by_saying_it_anew() {
+        let store = MemoryStore::default();
+        let outputs = outputs(&store);
+        store.change_state(&Session::safe("s"), &mut |_| Some(b"{bad".to_vec())).unwrap();
+        assert!(outputs.room().unwrap_err().to_string().contains("forebay room --used"));
+        let small = put(&store, "small1", &numbered(5));
+        assert!(outputs.reply(&small, &Settings::default()).unwrap().folded.is_none());
+        outputs.report(500).unwrap();
+        assert_eq!(outputs.room().unwrap(), Room::Tokens(8_000));
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
         let dotted = call.name.strip_prefix("context.").or(call.name.strip_prefix("context_"));
         let ours = call.name.strip_prefix(prefix);
         if call.name == tool_output::TOOL.name {
-            return tool_output::answer(outputs, given, budget, &surface).map_err(Error::BadQuery);
+            return tool_output::answer(outputs, given, budget, &surface);
         }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
             let budget = outputs.within_room(budget);

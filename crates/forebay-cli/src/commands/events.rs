@@ -3,7 +3,7 @@
 use super::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
-use crate::since;
+use crate::units;
 use clap::builder::PossibleValuesParser;
 use forebay::event::Answered;
 use forebay::view::count;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HANDLE", conflicts_with = "all")]
     id: Option<String>,
     /// Only events since then (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
-    #[arg(long, value_name = "TIME", value_parser = since::parse)]
+    #[arg(long, value_name = "TIME", value_parser = units::moment)]
     since: Option<Timestamp>,
     /// Those of all sessions
     #[arg(long)]

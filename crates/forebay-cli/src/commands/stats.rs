@@ -3,7 +3,7 @@
 use super::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
-use crate::since;
+use crate::units;
 use forebay::stats::{By, Counts};
 use forebay::view::count;
 use forebay::{Session, Stats, Tally, Timestamp};
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     /// Only what happened since then (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
-    #[arg(long, value_name = "TIME", value_parser = since::parse)]
+    #[arg(long, value_name = "TIME", value_parser = units::moment)]
     since: Option<Timestamp>,
     /// What the chart shows
     #[arg(long, value_enum, value_name = "WHAT", default_value = "tool")]

@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
 use crate::extract::{self, Mode};
-use crate::{Budget, Error, Outputs, Surface};
+use crate::{Budget, Error, Outputs, Result, Surface};
 use serde_json::{Map, Value};
 
 pub(super) const TOOL: Declared = Declared {
@@ -33,7 +33,7 @@ pub(super) fn answer(
     given: &Map<String, Value>,
     budget: Budget,
     surface: &Surface,
-) -> Result<String, String> {
+) -> Result<String> {
     let handle = given.get("handle").and_then(Value::as_str).unwrap_or_default();
     let mode =
         given.get("mode").and_then(Value::as_str).and_then(|mode| mode.parse().ok()).unwrap_or_default();
@@ -43,6 +43,6 @@ pub(super) fn answer(
     answered.map(|answer| answer.text).map_err(|error: Error| {
         let tool =
             outputs.open(handle).map_or("unknown tool".to_owned(), |output| output.record().call.full_name());
-        extract::failed(&tool, &crate::handle::shown(handle), mode, &error.to_string())
+        Error::BadQuery(extract::failed(&tool, &crate::handle::shown(handle), mode, &error.to_string()))
     })
 }
