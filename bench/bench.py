@@ -4,10 +4,11 @@
   bench/bench.py            everything but 10 GiB (about ten minutes)
   bench/bench.py --large    with 10 GiB (needs 25 GB of disk)
   bench/bench.py --only load    many processes at once (two minutes)
+  bench/bench.py --only extract models that read, played by a server that waits half a second (one minute)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
-import argparse, json, multiprocessing, os, random, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, http.server, json, multiprocessing, os, random, re, shutil, statistics, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(HERE)
@@ -77,7 +78,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load'], help='only the rows of json, ask and outline, or those of many processes at once')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract'], help='only the rows of json, ask and outline, those of many processes at once, or those of models that read')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -180,8 +181,49 @@ def main():
                          f'{at(a, .5) / at(b, .5):.2f} ×']
                 print(f'| {what}; {processes} | ' + ' | '.join(cells) + ' |', flush=True)
 
+    def extract():
+        """Models that read in chunks, played by a server that takes half a second for every answer."""
+        answered = []
+        class Model(http.server.BaseHTTPRequestHandler):
+            protocol_version, wait = 'HTTP/1.1', 0.5
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers['content-length'])))
+                tag = re.search(r'<ai-agent-\w+-FINAL format="text">', body['messages'][0]['content']).group()
+                time.sleep(Model.wait)
+                message = {'role': 'assistant', 'content': tag + 'NO RELEVANT DATA FOUND'}
+                answer = json.dumps({'choices': [{'message': message, 'finish_reason': 'stop'}], 'usage': {'prompt_tokens': 1, 'completion_tokens': 1}}).encode()
+                answered.append(time.perf_counter())
+                self.send_response(200); self.send_header('content-type', 'application/json'); self.send_header('content-length', str(len(answer))); self.end_headers()
+                self.wfile.write(answer)
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Model)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env.update(OPENAI_BASE_URL=f'http://127.0.0.1:{server.server_port}', OPENAI_API_KEY='none', FOREBAY_EXTRACT_MODELS='openai/bench', FOREBAY_MODELS_STREAM='false')
+        print('| what | wall time | model calls | their waiting, summed | at once | peak memory |\n|---|---|---|---|---|---|', flush=True)
+
+        def measured(what, handle, chunks, parallel, *more):
+            answered.clear()
+            env.update(FOREBAY_EXTRACT_PARALLEL=str(parallel))
+            argv = [forebay, 'extract', handle, 'which worker is the slowest?', '--mode', 'full-chunked', '--anew', '--max-chunks', str(chunks), *more]
+            start = time.perf_counter(); peak = memory(argv, env); took = time.perf_counter() - start
+            print(f'| {what} | {took:.2f} s | {len(answered)} | {len(answered) * Model.wait:.1f} s | {parallel} | {peak:.0f} MiB |', flush=True)
+
+        for chunks in (1, 4, 16):
+            # As many tokens as so many chunks of 100,000 tokens less the reserve and the prompt hold.
+            text = os.path.join(work, f'chunks-{chunks}.log'); log(text, int(chunks * 145_000))
+            handle = put(text)
+            for parallel in (1, 4, 16) if chunks == 16 else (4,):
+                measured(f'{chunks} chunks', handle, chunks, parallel)
+        Model.wait = 0.0
+        big = os.path.join(work, 'extract.log'); log(big, 200_000_000)
+        handle = put(big)
+        measured('200 MB, what one chunk holds', handle, 1, 4)
+        measured('200 MB, all of it', handle, 100_000, 4)
+        server.shutdown()
+
     try:
         if args.only == 'load': return load()
+        if args.only == 'extract': return extract()
         print('| what; against | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
         if args.only == 'queries': return queries()
         big = os.path.join(work, 'big.log'); log(big, 1 << 30)

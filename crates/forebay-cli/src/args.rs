@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, outline,
-    put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
+    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, models,
+    outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -72,6 +72,17 @@ pub(crate) struct Shown {
     pub(crate) tool_response_max_bytes: Option<u64>,
 }
 
+/// Which models read, for the commands that have an output read.
+#[derive(Debug, Args)]
+pub(crate) struct ByModels {
+    /// The models that read, as provider/model, tried in this order
+    #[arg(long, value_name = "MODELS", value_delimiter = ',')]
+    pub(crate) models: Option<Vec<String>>,
+    /// How many chunks a whole reading may take
+    #[arg(long, value_name = "N")]
+    pub(crate) max_chunks: Option<u64>,
+}
+
 /// The presets, as they are typed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Preset {
@@ -138,6 +149,8 @@ pub(crate) enum Command {
     Ask(ask::Args),
     /// Have an output read as instructions in plain words say
     Extract(extract::Args),
+    /// See which models read, and whether they answer
+    Models(models::Args),
     /// Search all outputs of a session for words
     Search(search::Args),
     /// See or say how much of the model's context is in use

@@ -14,6 +14,7 @@ pub(crate) mod hold;
 pub(crate) mod import;
 pub(crate) mod json;
 pub(crate) mod ls;
+pub(crate) mod models;
 pub(crate) mod outline;
 pub(crate) mod put;
 pub(crate) mod read;
@@ -30,6 +31,7 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
+use crate::models::{Clients, Provider, Waiting};
 use crate::print;
 use crate::settings::Layers;
 use forebay::query::{Ended, Found};
@@ -39,7 +41,7 @@ use forebay::{
     Store, Surface, Timestamp,
 };
 use serde_json::json;
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 /// What a command works with.
 pub(crate) struct Context {
@@ -50,6 +52,10 @@ pub(crate) struct Context {
     /// The session that is named after the folder we run in.
     pub(crate) folder: Session,
     pub(crate) settings: Settings,
+    /// How models are waited for.
+    waiting: Waiting,
+    /// Who has models.
+    providers: BTreeMap<String, Provider>,
     pub(crate) json: bool,
     /// How the commands in views and excerpts are written.
     pub(crate) surface: Surface,
@@ -76,7 +82,13 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
-    let mut layers = Layers::gather(&cli.common, shown)?;
+    let by_models = match &cli.command {
+        Command::Extract(args) => Some(&args.by_models),
+        Command::Call(args) => Some(&args.by_models),
+        Command::Models(args) => Some(&args.by_models),
+        _ => None,
+    };
+    let mut layers = Layers::gather(&cli.common, shown, by_models)?;
     let problem = layers.problem.take();
     if let Command::Settings(args) = &cli.command {
         let shown = settings::run(args, &layers, cli.common.json)?;
@@ -99,6 +111,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Outline(args) => outline::run(&args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Extract(args) => extract::run(&args, &context),
+        Command::Models(args) => models::run(&args, &context),
         Command::Search(args) => search::run(&args, &context),
         Command::Room(args) => room::run(&args, &context),
         Command::Tools(args) => tools::run(&args, &context),
@@ -139,6 +152,8 @@ impl Context {
             folder: crate::settings::folder_session(),
             session,
             settings: settings.shown,
+            waiting: settings.models,
+            providers: settings.providers,
             json: common.json,
             surface,
         })
@@ -184,6 +199,11 @@ impl Context {
 
     fn outputs_of(&self, session: Session) -> Outputs<'_> {
         Outputs::new(self.store(), session, Timestamp::now).within(self.settings.room)
+    }
+
+    /// The models that read, as they are configured.
+    pub(crate) fn clients(&self) -> Result<Clients, CliError> {
+        Clients::new(&self.settings.extract.models, &self.waiting, &self.providers)
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

@@ -63,7 +63,7 @@ impl From<forebay::Error> for CliError {
                 (USAGE, Some("`forebay ls` lists the handles of the session".to_owned()))
             }
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),
-            Error::OutOfRange(_) | Error::BadArchive(_) => (NOT_THERE, None),
+            Error::OutOfRange(_) | Error::BadArchive(_) | Error::Stopped(_) => (NOT_THERE, None),
             Error::Taken { .. } => {
                 (NOT_THERE, Some("`--as NAME` imports it under another session's name".to_owned()))
             }

@@ -4,6 +4,7 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod models;
 mod print;
 mod progress;
 mod settings;

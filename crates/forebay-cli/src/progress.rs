@@ -1,6 +1,7 @@
 //! A line on the terminal that says how much has come so far.
 
 use crate::print::{self, grouped};
+use forebay::extract;
 use std::{
     io::{self, IsTerminal, Read},
     time::{Duration, Instant},
@@ -25,6 +26,15 @@ impl Progress {
     /// How far a piece of work has come.
     pub(crate) fn done(&mut self, bytes: u64) {
         self.say(|| format!("{} so far", print::bytes(bytes)));
+    }
+
+    /// How far models have come with reading an output.
+    pub(crate) fn reading(&mut self, step: extract::Progress) {
+        self.say(|| match step {
+            extract::Progress::Chunks { done, of } => format!("{done} of {of} chunks read"),
+            extract::Progress::Reducing { parts } => format!("making one answer of {parts}"),
+            extract::Progress::Turn { turn, of } => format!("turn {turn} of at most {of}"),
+        });
     }
 
     fn say(&mut self, what: impl FnOnce() -> String) {

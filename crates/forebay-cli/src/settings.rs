@@ -3,25 +3,34 @@
 //! A setting is declared once, as a field. Its key, its environment name and its help come from the declaration, by
 //! way of the JSON schema that is derived from it.
 
-use crate::args::{Common, Preset, Shown};
+use crate::args::{ByModels, Common, Preset, Shown};
 use crate::error::CliError;
+use crate::models::{Provider, Waiting};
 use forebay::{Session, shell_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     env, fmt, fs,
     path::{Path, PathBuf},
     sync::LazyLock,
 };
 use toml::{Table, Value};
 
-/// All settings: where outputs are kept, and those of the library.
+/// The defaults of what the library does not know, with their reasons.
+pub(crate) const DEFAULT: &str = include_str!("default.toml");
+
+/// All settings: where outputs are kept, how models are reached, and those of the library.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Settings {
     /// The folder in which outputs are kept. Unless it is set: `$XDG_DATA_HOME/forebay`.
     pub(crate) root: PathBuf,
     /// The conversation. Unless it is set, it is named after the folder that `forebay` runs in.
     pub(crate) session: String,
+    /// How models are waited for.
+    pub(crate) models: Waiting,
+    /// Who has models.
+    pub(crate) providers: BTreeMap<String, Provider>,
     #[serde(flatten)]
     pub(crate) shown: forebay::Settings,
 }
@@ -65,7 +74,7 @@ pub(crate) struct Layers {
 /// A setting as it is declared.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// The parts of its name; `*` stands for the name of a tool.
+    /// The parts of its name; `*` stands for the name of a tool or a provider.
     pub(crate) path: Vec<String>,
     pub(crate) doc: String,
     kind: String,
@@ -89,7 +98,11 @@ impl Key {
 
 impl Layers {
     /// Gathers all layers.
-    pub(crate) fn gather(common: &Common, shown: Option<&Shown>) -> Result<Layers, CliError> {
+    pub(crate) fn gather(
+        common: &Common,
+        shown: Option<&Shown>,
+        by_models: Option<&ByModels>,
+    ) -> Result<Layers, CliError> {
         let mut layers = vec![Layer { source: Source::BuiltIn, values: built_in()? }];
         let files = [user_file(), project_file()];
         for path in files.into_iter().flatten() {
@@ -105,7 +118,7 @@ impl Layers {
         if let Some(path) = &common.agent {
             layers.push(Layer { source: Source::AgentFile(path.clone()), values: front_matter(path)? });
         }
-        layers.extend(flags(common, shown));
+        layers.extend(flags(common, shown, by_models));
         let here = env::current_dir().ok();
         layers.iter_mut().for_each(|layer| absolute_root(&mut layer.values, here.as_deref()));
 
@@ -188,9 +201,11 @@ fn absolute_root(values: &mut Table, folder: Option<&Path>) {
 
 /// The defaults, with those that depend on where we are.
 fn built_in() -> Result<Table, CliError> {
-    let mut values: Table = forebay::settings::DEFAULT
-        .parse()
-        .map_err(|error| CliError::usage(format!("the built-in settings: {error}")))?;
+    let parsed = |text: &str| -> Result<Table, CliError> {
+        text.parse().map_err(|error| CliError::usage(format!("the built-in settings: {error}")))
+    };
+    let mut values = parsed(forebay::settings::DEFAULT)?;
+    values.extend(parsed(DEFAULT)?);
     values.insert("root".into(), Value::String(default_root().display().to_string()));
     values.insert("session".into(), Value::String(folder_session().to_string()));
     Ok(values)
@@ -340,7 +355,7 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
     Ok(values)
 }
 
-fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
+fn flags(common: &Common, shown: Option<&Shown>, by_models: Option<&ByModels>) -> Vec<Layer> {
     let mut layers = Vec::new();
     let mut add = |flag: &'static str, pairs: &[(&[&str], Value)]| {
         let mut values = Table::new();
@@ -350,6 +365,7 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
         layers.push(Layer { source: Source::Flag(flag), values });
     };
     let number = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+    let list = |texts: &[String]| Value::Array(texts.iter().cloned().map(Value::String).collect());
     if let Some(root) = &common.root {
         add("--root", &[(&["root"], Value::String(root.display().to_string()))]);
     }
@@ -376,6 +392,12 @@ fn flags(common: &Common, shown: Option<&Shown>) -> Vec<Layer> {
     }
     if let Some(tokens) = shown.and_then(|shown| shown.context_window) {
         add("--context-window", &[(&["room", "context_window"], number(tokens))]);
+    }
+    if let Some(models) = by_models.and_then(|by_models| by_models.models.as_ref()) {
+        add("--models", &[(&["extract", "models"], list(models))]);
+    }
+    if let Some(chunks) = by_models.and_then(|by_models| by_models.max_chunks) {
+        add("--max-chunks", &[(&["extract", "max_chunks"], number(chunks))]);
     }
     if let Some(preset) = shown.and_then(|shown| shown.preset) {
         let name = match preset {

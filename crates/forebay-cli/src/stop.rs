@@ -9,6 +9,14 @@ use std::{
     },
 };
 
+/// Has signals that would end the process set `signalled` instead.
+pub(crate) fn flag(signalled: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, signalled.clone())?;
+    }
+    Ok(())
+}
+
 /// Reads or writes until a signal comes; from then on it fails.
 pub(crate) struct Stop<T> {
     inner: T,
@@ -18,9 +26,7 @@ pub(crate) struct Stop<T> {
 impl<T> Stop<T> {
     pub(crate) fn on_signals(inner: T) -> io::Result<Stop<T>> {
         let signalled = Arc::new(AtomicBool::new(false));
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, signalled.clone())?;
-        }
+        flag(&signalled)?;
         Ok(Stop { inner, signalled })
     }
 

@@ -1,9 +1,10 @@
-//! What a host writes into its books about a call: an accounting entry a reply, and a log line a stored output.
+//! What a host writes into its books about a call: an accounting entry a reply, and a log line for each output that was
+//! stored and for each time that something else was given than what was meant.
 //!
 //! Both are told from the events of one output, joined: its call, how it ended, what the model was given. The log line
-//! is also emitted by `tracing` when a view is given, so that a host can send it where its other logs go.
+//! is also emitted by `tracing` as it happens, so that a host can send it where its other logs go.
 
-use crate::event::{SoFar, Started, Stored};
+use crate::event::{FellBack, SoFar, Started, Stored};
 use crate::{Event, Exit, Handle, Reason, Record, Session, Size, Timestamp, What, printable};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -148,6 +149,31 @@ impl fmt::Display for Notice {
             " tool_kind={tool_kind} handle={handle} reason={reason} bytes={bytes} lines={lines} tokens={tokens} \
              tool_output=true"
         )
+    }
+}
+
+impl FellBack {
+    /// The log line that something else was given than what was meant.
+    pub fn log_line(&self, session: &Session) -> String {
+        let FellBack { id, from, to, why } = self;
+        let why = printable(why).replace('\n', " ");
+        format!(
+            "[WRN] {} handle={session}/{id} from={from} to={} why={}",
+            self.message(),
+            Value(to),
+            Value(&why)
+        )
+    }
+
+    /// The sentence of that line.
+    fn message(&self) -> String {
+        format!("Fell back from {} to {}.", self.from, self.to)
+    }
+
+    /// Hands it to whoever listens to `tracing`.
+    pub(crate) fn emit(&self, session: &Session) {
+        let FellBack { id, from, to, why } = self;
+        tracing::warn!(handle = format!("{session}/{id}"), from, to, why, "{}", self.message());
     }
 }
 

@@ -82,6 +82,10 @@ pub enum Error {
         handles: Vec<String>,
     },
 
+    /// Whoever asked stopped it: there is nobody to tell.
+    #[error("stopped: {0}")]
+    Stopped(String),
+
     /// The store could not do what was asked.
     #[error("cannot {what}: {source}")]
     Store {

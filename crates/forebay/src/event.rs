@@ -2,6 +2,7 @@
 //!
 //! An event refers to outputs by their ids and never holds their bytes. Each is one line of JSON, whole or not there.
 
+use crate::extract::Reading;
 use crate::{Error, Exit, Kind, Reason, Record, Result, Session, Size, State, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -159,6 +160,22 @@ pub struct Extracted {
     pub tokens_out: u64,
     /// Tokens of the answer that the asking model was given.
     pub tokens: u64,
+    /// What was wanted and what models found, so that the same need not be read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// An answer that can be given again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// What was wanted.
+    pub instructions: String,
+    /// How it was to be read.
+    pub mode: String,
+    /// How many bytes the output had.
+    pub length: u64,
+    /// What was read, and the answer.
+    pub reading: Reading,
 }
 
 /// Something else was given than what was meant.

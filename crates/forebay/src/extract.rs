@@ -1,10 +1,29 @@
 //! Instructions in plain words, answered over a whole output: the tool `tool_output`.
 //!
-//! The answer is plain text in an envelope that says of which output it is and by which strategy it was made. A strategy
-//! that cannot run is replaced by `truncate`, and the answer says why.
+//! The answer is plain text in an envelope that says of which output it is and by which strategy it was made. Models
+//! read it whole, in chunks, or read and search it by themselves; without one, the passages answer that have the words
+//! of the instructions. A strategy that cannot run is replaced by `truncate`, and the answer says why.
 
-use crate::{Budget, Error, Output, Query, Result, excerpt, tokens, view};
-use std::{fmt, str::FromStr};
+mod asking;
+mod chunked;
+mod chunks;
+mod prompts;
+mod quotes;
+mod read_grep;
+mod wrapper;
+
+use crate::model::{Model, Usage};
+use crate::query::{Found, Outlined, fitted};
+use crate::settings::Extract as Settings;
+use crate::view::{count, grouped};
+use crate::{Budget, Error, Output, Query, Result, Surface, excerpt, tokens, view};
+use asking::{Asking, Failure};
+use chunked::Chunked;
+use prompts::Prompts;
+use read_grep::ReadGrep;
+use serde::{Deserialize, Serialize};
+use std::{fmt, ops::Range, str::FromStr, sync::Mutex};
+use wrapper::Wrapper;
 
 /// How an output is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +61,59 @@ impl FromStr for Mode {
     }
 }
 
+/// What is wanted of an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Extraction<'a> {
+    /// What to look for, in plain words.
+    pub instructions: &'a str,
+    /// How it is read.
+    pub mode: Mode,
+    /// Whether it is read again even if the same was wanted before.
+    pub anew: bool,
+    /// How models read.
+    pub settings: &'a Settings,
+}
+
+/// The models that read, and what they need of the world.
+#[derive(Clone, Copy)]
+pub struct Models<'a> {
+    /// The models, in the order in which they are tried; none means that the library answers by itself.
+    pub list: &'a [&'a dyn Model],
+    /// Random letters and digits, others with each call: the library has none of its own.
+    pub nonce: &'a (dyn Fn() -> String + Sync),
+    /// Is told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Models<'_> {
+    /// No models at all.
+    pub const NONE: Models<'static> = Models { list: &[], nonce: &String::new, progress: &|_| {} };
+}
+
+/// How far an extraction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// So many chunks have been read.
+    Chunks {
+        /// Those that have been.
+        done: usize,
+        /// All of them.
+        of: usize,
+    },
+    /// One answer is made of those of several parts.
+    Reducing {
+        /// The parts.
+        parts: usize,
+    },
+    /// An agent reads and searches.
+    Turn {
+        /// The turn it is in, counted from 1.
+        turn: u64,
+        /// So many may it have.
+        of: u64,
+    },
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extract {
@@ -51,34 +123,294 @@ pub struct Extract {
     pub strategy: &'static str,
     /// What was meant and why it could not be, if something else was done.
     pub fell_back: Option<(Mode, String)>,
+    /// What models read and what it cost, if any was asked.
+    pub reading: Option<Reading>,
+    /// Whether it is an earlier answer, and nothing was read for it now.
+    pub repeated: bool,
 }
 
-/// Reads an output as `instructions` say. The answer holds the budget.
-pub fn extract(output: &Output, instructions: &str, mode: Mode, budget: Budget) -> Result<Extract> {
-    let no_model = || Some((mode, "no model is configured (extract.models)".to_owned()));
-    let (strategy, fell_back) = match mode {
-        Mode::Auto => ("ask", None),
-        Mode::Truncate => ("truncate", None),
-        Mode::FullChunked | Mode::ReadGrep => ("truncate", no_model()),
+/// What models read for an answer, and what it cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The models whose answers were used.
+    pub models: Vec<String>,
+    /// How often a model was asked, answers that were of no use included.
+    pub asked: u64,
+    /// What all of that cost.
+    pub usage: Usage,
+    /// The bytes of the output that were read, in their order.
+    pub ranges: Vec<(u64, u64)>,
+    /// What the models found, with where it comes from behind it, however long it is.
+    pub answer: String,
+}
+
+/// What a strategy read.
+struct Read {
+    ranges: Vec<Range<u64>>,
+    how: How,
+}
+
+/// How a strategy read it.
+enum How {
+    /// All of it, in so many chunks.
+    Chunks(u64),
+    /// What the instructions speak of, in so many chunks.
+    Narrowed(u64),
+    /// As an agent does; with the patterns that it searched for.
+    Turns { turns: u64, calls: u64, patterns: Vec<String> },
+}
+
+/// Reads an output as an extraction wants it. The answer holds the budget.
+///
+/// Nobody is asked twice: [`Outputs::extract`](crate::Outputs::extract) remembers.
+pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Budget) -> Result<Extract> {
+    let none = || (wanted.mode, "no model is configured (extract.models)".to_owned());
+    let fell_back = match wanted.mode {
+        Mode::Truncate => None,
+        Mode::Auto if models.list.is_empty() => return passages(output, wanted, budget),
+        _ if models.list.is_empty() => Some(none()),
+        _ => match read(output, wanted, models, budget)? {
+            Ok(answer) => return Ok(answer),
+            Err((mode, why, reading)) => {
+                return Ok(Extract { reading: Some(reading), ..ends(output, Some((mode, why)), budget)? });
+            }
+        },
     };
-    let mut head = opening(output, strategy);
+    ends(output, fell_back, budget)
+}
+
+/// Has models read the output; or why they could not, with the strategy that was tried and what it cost all the same.
+fn read(
+    output: &Output,
+    wanted: &Extraction,
+    models: &Models,
+    budget: Budget,
+) -> Result<std::result::Result<Extract, (Mode, String, Reading)>> {
+    let Some(wrapper) = wrapper(output, wanted, models)? else {
+        let why = "no nonce could be drawn that does not stand in the output".to_owned();
+        return Ok(Err((wanted.mode, why, Reading::default())));
+    };
+    let asking = Asking {
+        models: models.list,
+        wrapper: &wrapper,
+        max_output: wanted.settings.output_tokens,
+        spent: Mutex::default(),
+    };
+    // What stands around the abstract needs some of the budget too.
+    let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
+    let (settings, progress) = (wanted.settings, models.progress);
+    let chunked = Chunked { output, asking: &asking, prompts: &prompts, settings, progress };
+    let average = output.len() / output.lines()?.max(1);
+    let mode = match wanted.mode {
+        Mode::Auto if average >= settings.avg_line_bytes => Mode::FullChunked,
+        Mode::Auto => match chunked.fits() {
+            Ok(false) => Mode::ReadGrep,
+            _ => Mode::FullChunked,
+        },
+        mode => mode,
+    };
+    let done = match mode {
+        Mode::ReadGrep => {
+            let file = output.clone().on(&Surface::Files);
+            ReadGrep::new(&file, &asking, &prompts, settings, progress).read()
+        }
+        _ => chunked.read(),
+    };
+    let spent = asking.spent();
+    let reading =
+        Reading { models: spent.models, asked: spent.asked, usage: spent.usage, ..Reading::default() };
+    match done {
+        Ok((answer, read)) => {
+            let (answer, missing) = quotes::checked(output, &answer)?;
+            let ranges = joined(read.ranges.clone());
+            let note = note(output, &reading, &read, &ranges, missing)?;
+            let reading = Reading {
+                ranges: ranges.iter().map(|range| (range.start, range.end)).collect(),
+                answer: format!("{}\n\n{note}", answer.trim_end()),
+                ..reading
+            };
+            let strategy = Mode::NAMES[mode as usize];
+            Ok(Ok(Extract { reading: Some(reading), ..told(output, strategy, &answer, &note, budget) }))
+        }
+        Err(Failure::Failed(why)) => Ok(Err((mode, why, reading))),
+        Err(Failure::Stopped(why)) => Err(Error::Stopped(why)),
+        Err(Failure::Broken(error)) => Err(error),
+    }
+}
+
+/// A wrapper whose nonce stands in nothing that the models will read.
+fn wrapper(output: &Output, wanted: &Extraction, models: &Models) -> Result<Option<Wrapper>> {
+    for _ in 0..8 {
+        let nonce = (models.nonce)();
+        let arguments = output.record().call.args.as_deref().unwrap_or_default();
+        let told = [wanted.instructions, arguments].iter().any(|text| text.contains(&nonce));
+        if !nonce.is_empty() && !told && !output.contains(nonce.as_bytes())? {
+            return Ok(Some(Wrapper::new(nonce)));
+        }
+    }
+    Ok(None)
+}
+
+/// The answer of models in its envelope, cut where it does not fit.
+fn told(output: &Output, strategy: &'static str, answer: &str, note: &str, budget: Budget) -> Extract {
+    let head = opening(output, strategy);
+    let all = answer.chars().count();
+    let print = |shown: usize| {
+        if shown == all {
+            return format!("{head}{answer}\n\n{note}");
+        }
+        let part: String = answer.chars().take(shown).collect();
+        let (left, all) = (grouped((all - shown) as u64), grouped(all as u64));
+        let left =
+            format!("[… {left} of {all} characters of this abstract are left out: ask for less at once]");
+        format!("{head}{}\n{left}\n{note}", part.trim_end())
+    };
+    let shown = fitted(all, budget, |shown| print(shown).into_bytes());
+    Extract { text: print(shown), strategy, fell_back: None, reading: None, repeated: false }
+}
+
+/// An earlier answer, given again.
+pub(crate) fn again(output: &Output, strategy: &'static str, reading: Reading, budget: Budget) -> Extract {
+    let note = "[this was asked before, and is the answer that was given then; other instructions have it read anew]\n";
+    Extract { repeated: true, ..told(output, strategy, reading.answer.trim_end(), note, budget) }
+}
+
+/// Where an answer comes from: what was read, by whom, and what it cost.
+fn note(
+    output: &Output,
+    reading: &Reading,
+    read: &Read,
+    ranges: &[Range<u64>],
+    missing: u64,
+) -> Result<String> {
+    let covered = covered(output, ranges)?;
+    let how = match &read.how {
+        How::Chunks(chunks) => format!("in {}: {covered}", count("chunk", *chunks)),
+        How::Narrowed(chunks) => format!(
+            "in {}: {covered}, chosen by the words of the instructions; the rest was not read (extract.max_chunks)",
+            count("chunk", *chunks)
+        ),
+        How::Turns { turns, calls, patterns } => {
+            let searched = match patterns.as_slice() {
+                [] => String::new(),
+                some => {
+                    let shown = some.iter().take(PATTERNS).cloned().collect::<Vec<_>>().join(", ");
+                    let more = some.len().saturating_sub(PATTERNS);
+                    let more = if more > 0 { format!(" and {more} more patterns") } else { String::new() };
+                    format!("; searched all of it for {shown}{more}")
+                }
+            };
+            format!("in {}, {}: {covered}{searched}", count("turn", *turns), count("call", *calls))
+        }
+    };
+    let models = reading.models.join(", ");
+    let Usage { tokens_in, tokens_out } = reading.usage;
+    let cost = format!("{} in, {} out", count("token", tokens_in), grouped(tokens_out));
+    let unfound = match missing {
+        0 => String::new(),
+        1 => "[1 quote is not found in the output]\n".to_owned(),
+        many => format!("[{many} quotes are not found in the output]\n"),
+    };
+    Ok(format!("{unfound}[read by {models} {how} · {cost}]\n"))
+}
+
+/// How much of an output some ranges are, and which lines.
+fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
+    let lines = output.lines()?;
+    let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    if bytes >= output.len() {
+        return Ok(format!("all {}", count("line", lines)));
+    }
+    if bytes == 0 {
+        return Ok(format!("nothing of {}", count("byte", output.len())));
+    }
+    // Rounded down, so that all means all.
+    let share = bytes as f64 * 100.0 / output.len() as f64;
+    let share = match share {
+        _ if share < 0.01 => "less than 0.01".to_owned(),
+        _ if share < 1.0 => format!("{share:.2}"),
+        _ => format!("{:.0}", share.floor()),
+    };
+    let mut places = Vec::new();
+    for range in ranges.iter().take(RANGES) {
+        let first = output.newlines_before(range.start)? + 1;
+        let last = output.newlines_before(range.end - 1)? + 1;
+        places.push(match lines {
+            0..=1 => format!("{}–{}", range.start, range.end),
+            _ if first == last => first.to_string(),
+            _ => format!("{first}–{last}"),
+        });
+    }
+    places.dedup();
+    if ranges.len() > RANGES {
+        places.push(format!("and {} more", ranges.len() - RANGES));
+    }
+    let noun = if lines <= 1 { "bytes" } else { "lines" };
+    Ok(format!("{share} % of {} ({noun} {})", count("byte", output.len()), places.join(", ")))
+}
+
+/// So many of the patterns that were searched for are named.
+const PATTERNS: usize = 4;
+
+/// So many of the ranges that were read are named.
+const RANGES: usize = 8;
+
+/// Ranges in their order, those that touch as one.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The passages that have the words of the instructions: what can be done without a model.
+fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extract> {
+    let head = opening(output, "ask");
+    let room = budget.less(cost(&head));
+    let found = excerpt(output, &Query::Ask(wanted.instructions.to_owned()), room)?;
+    let text = match &found.found {
+        Found::Passages(passages) if passages.is_empty() && !output.is_empty() => {
+            let note = "NO RELEVANT DATA FOUND\nNothing in the whole output has the words of the instructions. What is there:\n";
+            let room = room.less(cost(note));
+            let outlined = Outlined { from_line: 1, skip: 0, depth: None };
+            let outline = excerpt(output, &Query::Outline(outlined), room)?;
+            let kinds = match &outline.found {
+                Found::Outline(outline) if outline.items.is_empty() => {
+                    view::top_and_bottom(output, Budget { tokens: room.tokens / 4, ..room })?.print(output)?
+                }
+                _ => outline.text,
+            };
+            format!("{head}{note}{}", String::from_utf8_lossy(&kinds))
+        }
+        _ => format!("{head}{}", String::from_utf8_lossy(&found.text)),
+    };
+    Ok(Extract { text, strategy: "ask", fell_back: None, reading: None, repeated: false })
+}
+
+/// The beginning and the end, and why nothing better.
+fn ends(output: &Output, fell_back: Option<(Mode, String)>, budget: Budget) -> Result<Extract> {
+    let mut head = opening(output, "truncate");
     if let Some((mode, why)) = &fell_back {
+        // The cause must be told, and something of the output too.
+        let why =
+            crate::shortened(why, usize::try_from(budget.tokens).unwrap_or(usize::MAX).clamp(80, 2_000));
         head.push_str(&format!(
             "WARNING: {mode} could not run: {why}. These are the beginning and the end instead.\n"
         ));
     }
-    let cost = Budget {
-        tokens: tokens::count(&head),
-        bytes: head.len() as u64,
-        lines: Some(head.lines().count() as u64),
-    };
-    let room = budget.less(cost);
-    let body = match strategy {
-        "ask" => excerpt(output, &Query::Ask(instructions.to_owned()), room)?.text,
-        _ => view::top_and_bottom(output, room)?.print(output)?,
-    };
+    let body = view::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
     let text = head + &String::from_utf8_lossy(&body);
-    Ok(Extract { text, strategy, fell_back })
+    Ok(Extract { text, strategy: "truncate", fell_back, reading: None, repeated: false })
+}
+
+fn cost(text: &str) -> Budget {
+    let lines = Some(text.lines().count() as u64);
+    Budget { tokens: tokens::count(text), bytes: text.len() as u64, lines }
 }
 
 fn opening(output: &Output, strategy: &str) -> String {
@@ -96,107 +428,4 @@ pub(crate) fn failed(tool: &str, handle: &str, mode: Mode, why: &str) -> String 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::memory::output_of;
-    use expect_test::{Expect, expect};
-
-    fn check(mode: Mode, expected: Expect) {
-        let text: String = (1..=5_000).map(|line| format!("line {line}\n")).collect();
-        let output = output_of(text.replace("line 4000\n", "error: disk is full\n").as_bytes());
-        let budget = Budget { tokens: 150, bytes: 12_000, lines: None };
-        let answer = extract(&output, "which error is there?", mode, budget).unwrap();
-        assert!(budget.holds(answer.text.as_bytes()));
-        expected.assert_eq(&answer.text);
-    }
-
-    #[test]
-    fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot() {
-        check(
-            Mode::Auto,
-            expect![[r#"
-                ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:ask:
-
-                [1 passage · 5,000 lines · s/id1234]
-                [3994–4014]
-                line 3994
-                line 3995
-                line 3996
-                line 3997
-                line 3998
-                line 3999
-                error: disk is full
-                line 4001
-                line 4002
-                line 4003
-                line 4004
-                line 4005
-                line 4006
-                line 4007
-                line 4008
-                line 4009
-                line 4010
-                line 4011
-                line 4012
-                line 4013
-                line 4014
-            "#]],
-        );
-        check(
-            Mode::Truncate,
-            expect![[r#"
-                ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
-
-                [forebay view of 5,000 lines, 48,903 bytes; kept whole as s/id1234]
-                line 1
-                line 2
-                line 3
-                line 4
-                [… 4,983 lines omitted: forebay read s/id1234 --lines 5:4987]
-                line 4988
-                line 4989
-                line 4990
-                line 4991
-                line 4992
-                line 4993
-                line 4994
-                line 4995
-                line 4996
-                line 4997
-                line 4998
-                line 4999
-                line 5000
-            "#]],
-        );
-        check(
-            Mode::ReadGrep,
-            expect![[r#"
-                ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
-
-                WARNING: read-grep could not run: no model is configured (extract.models). These are the beginning and the end instead.
-                [forebay view of 5,000 lines, 48,903 bytes; kept whole as s/id1234]
-                line 1
-                line 2
-                line 3
-                [… 4,988 lines omitted: forebay read s/id1234 --lines 4:4991]
-                line 4992
-                line 4993
-                line 4994
-                line 4995
-                line 4996
-                line 4997
-                line 4998
-                line 4999
-                line 5000
-            "#]],
-        );
-    }
-
-    #[test]
-    fn modes_are_read_as_they_are_written() {
-        for name in Mode::NAMES {
-            assert_eq!(name.parse::<Mode>().unwrap().to_string(), name);
-        }
-        assert!("all".parse::<Mode>().unwrap_err().to_string().contains("auto, full-chunked"));
-    }
-}
+mod tests;

@@ -32,6 +32,7 @@ pub mod extract;
 mod handle;
 mod kind;
 mod limits;
+pub mod model;
 mod output;
 mod outputs;
 pub mod query;

@@ -6,7 +6,7 @@
 use crate::size::{Measure, Measured, STRIDE};
 use crate::{Error, Exit, Handle, Query, Record, Result, State, Stream, Surface, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
-use std::{io, ops::Range, path::PathBuf};
+use std::{io, ops::Range, path::PathBuf, sync::Arc};
 
 /// Bytes at random access.
 pub trait ReadAt: Send + Sync {
@@ -42,10 +42,11 @@ pub(crate) const BLOCK: usize = 128 * 1024;
 const COUNTED_WHOLE: u64 = 16 * 1024 * 1024;
 
 /// One output, open for reading.
+#[derive(Clone)]
 pub struct Output {
     record: Record,
-    bytes: Box<dyn ReadAt>,
-    index: Box<dyn ReadAt>,
+    bytes: Arc<dyn ReadAt>,
+    index: Arc<dyn ReadAt>,
     path: Option<PathBuf>,
     length: u64,
     /// Bytes that came but are not there: the store failed.
@@ -71,8 +72,8 @@ impl Output {
         let length = bytes.size().map_err(Error::store(format!("read {}", record.handle)))?;
         Ok(Output {
             record,
-            bytes,
-            index,
+            bytes: bytes.into(),
+            index: index.into(),
             path,
             length,
             lost: length..length,
@@ -216,6 +217,19 @@ impl Output {
             at += read as u64;
         }
         Ok(())
+    }
+
+    /// Whether `wanted` stands somewhere in it.
+    pub(crate) fn contains(&self, wanted: &[u8]) -> Result<bool> {
+        let finder = memchr::memmem::Finder::new(wanted);
+        let (mut window, mut found) = (Vec::new(), false);
+        self.for_each_block(0..self.length, |_, block| {
+            window.extend_from_slice(block);
+            found |= finder.find(&window).is_some();
+            // What begins at the end of a block may go on in the next one.
+            window.drain(..window.len().saturating_sub(wanted.len()));
+        })?;
+        Ok(found)
     }
 
     /// How many lines it has.

@@ -5,8 +5,8 @@
 //! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
 use crate::accounting::Notice;
-use crate::event::{Answered, Extracted, FellBack, Replied, SoFar};
-use crate::extract::{Extract, Mode, extract};
+use crate::event::{Answered, Extracted, FellBack, Memory, Replied, SoFar};
+use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::grouped;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
 };
 use serde_json::Map;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// So much of the end of a session's events is looked at for what was asked before.
 const REMEMBERED: u64 = 128 * 1024;
@@ -28,6 +28,7 @@ pub struct Outputs<'a> {
     session: Session,
     now: Clock,
     window: Window,
+    models: Models<'a>,
 }
 
 /// What a note that an answer gives nothing new may cost.
@@ -39,12 +40,17 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock) -> Outputs<'a> {
-        Outputs { store, session, now, window: Window::default() }
+        Outputs { store, session, now, window: Window::default(), models: Models::NONE }
     }
 
     /// The same outputs for a model with this context. What is handed over is counted from now on.
     pub fn within(self, window: Window) -> Outputs<'a> {
         Outputs { window, ..self }
+    }
+
+    /// The same outputs, with models that read them where instructions in plain words are given.
+    pub fn read_by(self, models: Models<'a>) -> Outputs<'a> {
+        Outputs { models, ..self }
     }
 
     /// What the model gets for an output, with all that giving it means: tokens are set aside for what it really costs,
@@ -155,13 +161,19 @@ impl<'a> Outputs<'a> {
         }
         if let Some(why) = &folded.shrunk {
             let from = settings.preset.to_string();
-            self.log(What::FellBack(FellBack { id, from, to: "smaller view".to_owned(), why: why.clone() }));
+            self.fell_back(FellBack { id, from, to: "smaller view".to_owned(), why: why.clone() });
         }
         Ok(())
     }
 
     fn log(&self, what: What) {
         Event { what, at: (self.now)() }.log(self.store, &self.session);
+    }
+
+    /// Says that something else was given than what was meant.
+    fn fell_back(&self, fell_back: FellBack) {
+        fell_back.emit(&self.session);
+        self.log(What::FellBack(fell_back));
     }
 
     /// Whether the model was given a view in place of an output, so that there is more to read.
@@ -298,33 +310,67 @@ impl<'a> Outputs<'a> {
         Ok(answer)
     }
 
-    /// Reads an output as instructions in plain words say.
+    /// Reads an output as an extraction wants it. What models found before is given again and not read twice.
     pub fn extract(
         &self,
         text: &str,
-        instructions: &str,
-        mode: Mode,
+        wanted: &Extraction,
         budget: Budget,
         surface: &Surface,
     ) -> Result<Extract> {
         let output = self.open(text)?.on(surface);
-        let answer = extract(&output, instructions, mode, self.within_room(budget))?;
         let id = output.record().handle.id().to_owned();
+        let budget = self.within_room(budget);
+        let before = if wanted.anew { None } else { self.extracted(&output, wanted)? };
+        let answer = match before {
+            Some((strategy, reading)) => again(&output, strategy, reading, budget),
+            None => extract(&output, wanted, &self.models, budget)?,
+        };
         let tokens = tokens::count(&answer.text);
         self.count(tokens);
         if let Some((meant, why)) = &answer.fell_back {
             let (from, to) = (meant.to_string(), answer.strategy.to_owned());
-            self.log(What::FellBack(FellBack { id: id.clone(), from, to, why: why.clone() }));
+            self.fell_back(FellBack { id: id.clone(), from, to, why: why.clone() });
         }
+        let reading = answer.reading.clone().unwrap_or_default();
         self.log(What::ExtractionDone(Extracted {
             id,
             strategy: answer.strategy.to_owned(),
-            model: None,
-            tokens_in: 0,
-            tokens_out: 0,
+            model: (!reading.models.is_empty()).then(|| reading.models.join(", ")),
+            tokens_in: reading.usage.tokens_in,
+            tokens_out: reading.usage.tokens_out,
             tokens,
+            // Only an answer of models is worth remembering: what we find ourselves is found again at once.
+            memory: (!reading.answer.is_empty()).then(|| Memory {
+                instructions: wanted.instructions.to_owned(),
+                mode: wanted.mode.to_string(),
+                length: output.len(),
+                reading,
+            }),
         }));
         Ok(answer)
+    }
+
+    /// What models found before, if the same was wanted of the same bytes; the newest answer.
+    fn extracted(&self, output: &Output, wanted: &Extraction) -> Result<Option<(&'static str, Reading)>> {
+        let id = output.record().handle.id();
+        let mut found = None;
+        self.store.for_each_event_line(&self.session, 0, |line| {
+            // Most lines are of other events and other outputs.
+            let may_be = [b"extraction-done", id.as_bytes()];
+            if may_be.iter().all(|part| memchr::memmem::find(line, part).is_some())
+                && let Some(What::ExtractionDone(done)) = Event::parse(line).map(|event| event.what)
+                && let Some(memory) = done.memory.filter(|_| done.id == id)
+                && memory.instructions == wanted.instructions
+                && memory.mode == wanted.mode.to_string()
+                && memory.length == output.len()
+            {
+                let strategy = Mode::NAMES.into_iter().find(|name| *name == done.strategy);
+                found = strategy.map(|strategy| (strategy, memory.reading));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     /// The lines with all of `words` in any output, newest output first.
@@ -368,7 +414,9 @@ fn said(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
         let answer = excerpt(output, query, room)?;
         let text = match output.surface() {
             Surface::Shell { .. } => return Ok(answer),
-            Surface::Tools { .. } => String::from_utf8_lossy(&answer.text).into_owned().into_bytes(),
+            Surface::Tools { .. } | Surface::Files => {
+                String::from_utf8_lossy(&answer.text).into_owned().into_bytes()
+            }
         };
         if budget.holds(&text) {
             return Ok(Excerpt { text, ..answer });

@@ -12,6 +12,7 @@ mod range;
 mod search;
 
 pub use ask::Passage;
+pub(crate) use ask::visible;
 pub use grep::{Grep, Match, SHOWN, Wanted};
 pub use json::{BrokenOff, Ended, Filter, JsonPath, Keys, Shape, Total, Value, Values};
 pub use outline::{Form, Item, Language, Outline, Outlined};

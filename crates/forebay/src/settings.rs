@@ -239,6 +239,18 @@ pub struct Extract {
     pub avg_line_bytes: u64,
     /// Models as `provider/model`, tried in this order.
     pub models: Vec<String>,
+    /// How many tokens a model reads and writes at once; of a list of models, the fewest.
+    pub context_tokens: u64,
+    /// How many of them are kept free for what it writes.
+    pub output_tokens: u64,
+    /// How many chunks are read at the same time.
+    #[schemars(range(min = 1))]
+    pub parallel: u64,
+    /// How many turns an agent has that reads and searches by itself.
+    #[schemars(range(min = 1))]
+    pub max_turns: u64,
+    /// How many calls of its tools it may make in all of them.
+    pub max_calls: u64,
 }
 
 impl Default for Settings {
@@ -275,6 +287,17 @@ impl Settings {
             return wrong(format!(
                 "extract.overlap_percent is at most 50, not {}",
                 self.extract.overlap_percent
+            ));
+        }
+        let Extract { max_chunks, parallel, max_turns, context_tokens, output_tokens, .. } = self.extract;
+        for (key, number) in [("max_chunks", max_chunks), ("parallel", parallel), ("max_turns", max_turns)] {
+            if number == 0 {
+                return wrong(format!("extract.{key} is at least 1, not 0"));
+            }
+        }
+        if output_tokens == 0 || output_tokens >= context_tokens {
+            return wrong(format!(
+                "extract.output_tokens is {output_tokens}, and must be less than extract.context_tokens, {context_tokens}, and not 0"
             ));
         }
         if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {

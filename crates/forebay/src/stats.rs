@@ -375,6 +375,7 @@ mod tests {
                     tokens_in: 900,
                     tokens_out: 40,
                     tokens: 30,
+                    memory: None,
                 }),
             ),
             (86_405, What::Swept(Swept { id: "small".into(), bytes: 100, why: "old".into() })),

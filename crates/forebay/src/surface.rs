@@ -5,6 +5,7 @@
 use crate::quote::shell_quoted;
 use crate::{Handle, Query, query, tools};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Where a reader is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ pub enum Surface {
         /// What the names of the tools begin with.
         prefix: String,
     },
+    /// With an agent that reads this one output as a file: `Read(filename="HANDLE", lines="1:9")`.
+    Files,
 }
 
 impl Default for Surface {
@@ -38,9 +41,12 @@ impl Surface {
             }
             Surface::Tools { prefix } => {
                 let call = tools::call_of(handle, query);
-                let arguments: Vec<String> =
-                    call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                format!("{prefix}{}({})", call.name, arguments.join(", "))
+                format!("{prefix}{}({})", call.name, listed(&call.arguments, "handle"))
+            }
+            Surface::Files => {
+                let call = tools::call_of(handle, query);
+                let (first, rest) = call.name.split_at(1);
+                format!("{}{rest}({})", first.to_uppercase(), listed(&call.arguments, "filename"))
             }
         }
     }
@@ -49,9 +55,16 @@ impl Surface {
     pub(crate) fn raw(&self, handle: &Handle) -> String {
         match self {
             Surface::Shell { flags } => format!("forebay cat {}{flags}", handle.short()),
-            Surface::Tools { .. } => self.call(handle, &Query::Bytes(vec![0..1_024])),
+            Surface::Tools { .. } | Surface::Files => self.call(handle, &Query::Bytes(vec![0..1_024])),
         }
     }
+}
+
+/// Arguments as they are written in a call; `handle` is what the first one is called.
+fn listed(arguments: &Map<String, Value>, handle: &str) -> String {
+    let named = |name: &str| if name == "handle" { handle.to_owned() } else { name.to_owned() };
+    let arguments = arguments.iter().map(|(name, value)| format!("{}={value}", named(name)));
+    arguments.collect::<Vec<_>>().join(", ")
 }
 
 /// A query as it is typed: the command, and what stands behind the handle.

@@ -32,8 +32,9 @@ pub(crate) use own::call_of;
 
 use crate::event::Answered;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Error, Outputs, Result, Settings, Surface};
+use crate::{Error, Outputs, Query, Result, Settings, Surface};
 use arguments::Arguments;
+use serde_json::{Map, Value};
 
 /// What the names of our own tools begin with unless it is said.
 pub const PREFIX: &str = "output_";
@@ -64,7 +65,7 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
         let dotted = call.name.strip_prefix("context.").or(call.name.strip_prefix("context_"));
         let ours = call.name.strip_prefix(prefix);
         if call.name == tool_output::TOOL.name {
-            return tool_output::answer(outputs, given, budget, &surface);
+            return tool_output::answer(outputs, given, settings, &surface);
         }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
             let budget = outputs.within_room(budget);
@@ -88,6 +89,13 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
     }
 }
 
+/// The query that a call of one of our own tools asks of an output; `name` stands without a prefix.
+pub(crate) fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
+    let tool = own::TOOLS.iter().find(|tool| tool.name == name);
+    let tool = tool.ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
+    own::query_of(name, &Arguments::new(tool, given)?)
+}
+
 /// An error as it is told, within the budget.
 fn bounded(mut text: String, budget: crate::Budget) -> String {
     while !budget.holds(text.as_bytes()) && !text.is_empty() {
@@ -102,7 +110,7 @@ mod tests {
     use crate::store::Store;
     use crate::{Call, MemoryStore, Session, Timestamp};
     use expect_test::{Expect, expect};
-    use serde_json::{Map, Value, json};
+    use serde_json::json;
 
     fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
         let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);

@@ -2,8 +2,10 @@
 
 use super::tools::Set;
 use super::{Context, Outcome};
+use crate::args::ByModels;
 use crate::error::{CliError, DONE, NOT_THERE};
-use crate::print;
+use crate::{models, print};
+use forebay::extract::Models;
 use forebay::tools;
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::Value;
@@ -33,10 +35,15 @@ pub(crate) struct Args {
     wire: Option<Wire>,
     #[command(flatten)]
     set: Set,
+    #[command(flatten)]
+    pub(crate) by_models: ByModels,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let outputs = context.session_outputs();
+    let clients = context.clients()?;
+    let list = clients.list();
+    let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
+    let outputs = context.session_outputs().read_by(models);
     let answer = |call: &ToolCall| -> ToolResult {
         tools::answer(&outputs, call, &context.settings, &args.set.prefix)
     };

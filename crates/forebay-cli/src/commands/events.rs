@@ -214,7 +214,10 @@ impl Teller {
                     Form::Text => {
                         self.row(session, event.what.kind(), event.what.id(), event.at, &said(&event.what))
                     }
-                    Form::Log => format!("{}\n", entry?.notice?),
+                    Form::Log => match &event.what {
+                        What::FellBack(fell_back) => format!("{}\n", fell_back.log_line(session)),
+                        _ => format!("{}\n", entry?.notice?),
+                    },
                     Form::Accounting => format!("{}\n", serde_json::to_string(&entry?.accounting).ok()?),
                 };
                 return Some((event.at, text));

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::error::DONE;
 use crate::print;
-use crate::settings::{Layers, keys};
+use crate::settings::{self, Layers, keys};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
     if args.defaults {
-        print::out(forebay::settings::DEFAULT.as_bytes())?;
+        print::out(format!("{}\n{}", forebay::settings::DEFAULT, settings::DEFAULT).as_bytes())?;
     } else if args.reference {
         print::out(reference().as_bytes())?;
     } else if as_json {
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
 fn reference() -> String {
     let mut text = String::from(
         "# Settings\n\n\
-         Made by `forebay settings --reference`; a test keeps it so. `*` stands for the name of a tool. The defaults, each\n\
+         Made by `forebay settings --reference`; a test keeps it so. `*` stands for the name of a tool or a provider. The defaults, each\n\
          with its reason, are printed by `forebay settings --defaults`.\n\n\
          | setting | environment | what it is |\n|---|---|---|\n",
     );

@@ -5,9 +5,11 @@
 mod archive;
 mod events;
 mod excerpts;
+mod extract;
 mod failures;
 mod forebay;
 mod many;
+mod model_server;
 mod presets;
 mod queries;
 mod real_outputs;

@@ -212,7 +212,7 @@ fn print(
 }
 
 /// What a terminal would show of a unit: no escape codes, and of what carriage returns wrote over, the last.
-fn visible(bytes: &[u8]) -> String {
+pub(crate) fn visible(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.trim_end_matches(['\n', '\r']);
     let line = line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(line);

@@ -147,7 +147,7 @@ pub(super) fn answer(
 }
 
 /// The query that a call asks.
-fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
+pub(super) fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
     Ok(match name {
         "read" => {
             let given = ["lines", "bytes", "tail"].iter().filter(|name| arguments.has(name)).count();

@@ -1,8 +1,8 @@
 //! The tool `tool_output`, exactly as models know it from the systems that the preset `handle` comes from.
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::extract::{self, Mode};
-use crate::{Budget, Error, Outputs, Result, Surface};
+use crate::extract::{self, Extraction, Mode};
+use crate::{Error, Outputs, Result, Settings, Surface};
 use serde_json::{Map, Value};
 
 pub(super) const TOOL: Declared = Declared {
@@ -31,14 +31,16 @@ pub(super) const TOOL: Declared = Declared {
 pub(super) fn answer(
     outputs: &Outputs,
     given: &Map<String, Value>,
-    budget: Budget,
+    settings: &Settings,
     surface: &Surface,
 ) -> Result<String> {
     let handle = given.get("handle").and_then(Value::as_str).unwrap_or_default();
     let mode =
         given.get("mode").and_then(Value::as_str).and_then(|mode| mode.parse().ok()).unwrap_or_default();
     let answered = Arguments::new(&TOOL, given).and_then(|arguments| {
-        outputs.extract(arguments.text("handle"), arguments.text("extract"), mode, budget, surface)
+        let (instructions, extract) = (arguments.text("extract"), &settings.extract);
+        let wanted = Extraction { instructions, mode, anew: false, settings: extract };
+        outputs.extract(arguments.text("handle"), &wanted, settings.excerpt_budget(), surface)
     });
     answered.map(|answer| answer.text).map_err(|error: Error| {
         let tool =

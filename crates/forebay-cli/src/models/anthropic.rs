@@ -1,0 +1,118 @@
+//! Anthropic's messages.
+
+use super::request::{Fold, Request};
+use forebay::model::{Message, Prompt, Said, Stop, Usage};
+use forebay::wire::Wire;
+use serde_json::{Value, json};
+
+pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
+    let mut messages = Vec::new();
+    for message in prompt.messages {
+        match message {
+            Message::User(text) => messages.push(json!({"role": "user", "content": text})),
+            Message::Model(said) => messages.push(said.raw.clone()),
+            Message::Results(results) => messages.extend(Wire::Anthropic.results(results)),
+        }
+    }
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": prompt.max_output,
+        "system": prompt.system,
+        "messages": messages,
+    });
+    if !prompt.tools.is_empty() {
+        body["tools"] = Wire::Anthropic.tools(prompt.tools);
+        body["tool_choice"] = json!({"type": if prompt.may_call { "auto" } else { "none" }});
+    }
+    if request.stream {
+        body["stream"] = true.into();
+    }
+    ("/v1/messages".to_owned(), body)
+}
+
+pub(super) fn said(answer: &Value) -> Result<Said, String> {
+    let content = answer.get("content").and_then(Value::as_array).ok_or("it has no content")?;
+    let text: String = content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
+    let calls = Wire::Anthropic.calls(answer).map_err(|error| error.to_string())?;
+    let stop = match answer.get("stop_reason").and_then(Value::as_str) {
+        Some("end_turn" | "stop_sequence") | None => Stop::Ended,
+        Some("tool_use") => Stop::Calls,
+        Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
+        Some("refusal") => Stop::Refused(String::new()),
+        Some(other) => Stop::Other(other.to_owned()),
+    };
+    let number = |name: &str| answer.pointer(&format!("/usage/{name}")).and_then(Value::as_u64).unwrap_or(0);
+    let cached = number("cache_creation_input_tokens") + number("cache_read_input_tokens");
+    Ok(Said {
+        text,
+        calls,
+        stop,
+        usage: Usage { tokens_in: number("input_tokens") + cached, tokens_out: number("output_tokens") },
+        raw: json!({"role": "assistant", "content": content}),
+    })
+}
+
+/// A stream of events that build up one message.
+#[derive(Default)]
+pub(super) struct Stream {
+    message: Value,
+    blocks: Vec<Value>,
+    /// The arguments of a call come as parts of a JSON text.
+    arguments: Vec<String>,
+    ended: bool,
+}
+
+impl Fold for Stream {
+    fn take(&mut self, event: Value) {
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
+        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "message_start" => self.message = event.get("message").cloned().unwrap_or_default(),
+            "content_block_start" => {
+                self.blocks.push(event.get("content_block").cloned().unwrap_or_default());
+                self.arguments.push(String::new());
+            }
+            "content_block_delta" => {
+                let delta = event.get("delta").cloned().unwrap_or_default();
+                let (Some(block), Some(arguments)) =
+                    (self.blocks.get_mut(index), self.arguments.get_mut(index))
+                else {
+                    return;
+                };
+                if let Some(more) = delta.get("partial_json").and_then(Value::as_str) {
+                    arguments.push_str(more);
+                }
+                for name in ["text", "thinking", "signature"] {
+                    let Some(more) = delta.get(name).and_then(Value::as_str) else { continue };
+                    let before = block.get(name).and_then(Value::as_str).unwrap_or_default();
+                    block[name] = format!("{before}{more}").into();
+                }
+            }
+            "content_block_stop" => {
+                let (Some(block), Some(arguments)) = (self.blocks.get_mut(index), self.arguments.get(index))
+                else {
+                    return;
+                };
+                if !arguments.is_empty() {
+                    // What is not JSON stays a text, and the call says so.
+                    let text = || Value::String(arguments.clone());
+                    block["input"] = serde_json::from_str(arguments).unwrap_or_else(|_| text());
+                }
+            }
+            "message_delta" => {
+                if let Some(reason) = event.pointer("/delta/stop_reason") {
+                    self.message["stop_reason"] = reason.clone();
+                }
+                for (name, number) in event.get("usage").and_then(Value::as_object).into_iter().flatten() {
+                    self.message["usage"][name] = number.clone();
+                }
+            }
+            "message_stop" => self.ended = true,
+            _ => {}
+        }
+    }
+
+    fn whole(mut self: Box<Self>) -> Option<Value> {
+        self.message["content"] = std::mem::take(&mut self.blocks).into();
+        self.ended.then_some(self.message)
+    }
+}

@@ -1,0 +1,116 @@
+//! OpenAI's chat completions.
+
+use super::request::{Fold, Request};
+use forebay::model::{Message, Prompt, Said, Stop, Usage};
+use forebay::wire::Wire;
+use serde_json::{Value, json};
+
+pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
+    let mut messages = vec![json!({"role": "system", "content": prompt.system})];
+    for message in prompt.messages {
+        match message {
+            Message::User(text) => messages.push(json!({"role": "user", "content": text})),
+            Message::Model(said) => messages.push(said.raw.clone()),
+            Message::Results(results) => messages.extend(Wire::OpenaiChat.results(results)),
+        }
+    }
+    // Newer models of OpenAI take only the second name, other servers often only the first.
+    let limit = if request.other_limit { "max_completion_tokens" } else { "max_tokens" };
+    let mut body = json!({"model": request.model, "messages": messages, limit: prompt.max_output});
+    if !prompt.tools.is_empty() {
+        body["tools"] = Wire::OpenaiChat.tools(prompt.tools);
+        body["tool_choice"] = if prompt.may_call { "auto".into() } else { "none".into() };
+    }
+    if request.stream {
+        body["stream"] = true.into();
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    ("/chat/completions".to_owned(), body)
+}
+
+pub(super) fn said(answer: &Value) -> Result<Said, String> {
+    let choice = answer.pointer("/choices/0").ok_or("it has no choices")?;
+    let message = choice.get("message").ok_or("its choice has no message")?;
+    let refusal = message.get("refusal").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let calls = Wire::OpenaiChat.calls(message).map_err(|error| error.to_string())?;
+    let stop = match (choice.get("finish_reason").and_then(Value::as_str), refusal) {
+        (_, Some(refusal)) => Stop::Refused(refusal.to_owned()),
+        (Some("stop"), _) | (None, _) if calls.is_empty() => Stop::Ended,
+        (Some("stop" | "tool_calls" | "function_call") | None, _) => Stop::Calls,
+        (Some("length"), _) => Stop::Length,
+        (Some("content_filter"), _) => Stop::Refused("content filter".to_owned()),
+        (Some(other), _) => Stop::Other(other.to_owned()),
+    };
+    let number = |path: &str| answer.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    Ok(Said {
+        text: message.get("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        calls,
+        stop,
+        usage: Usage {
+            tokens_in: number("/usage/prompt_tokens"),
+            tokens_out: number("/usage/completion_tokens"),
+        },
+        // Only what a message may have that is sent, not all that one has which came.
+        raw: ["role", "content", "tool_calls"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), message.get(name)?.clone())))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    })
+}
+
+/// A stream of chunks.
+#[derive(Default)]
+pub(super) struct Stream {
+    content: String,
+    refusal: String,
+    calls: Vec<Value>,
+    finish: Option<Value>,
+    usage: Value,
+}
+
+impl Fold for Stream {
+    fn take(&mut self, event: Value) {
+        if let Some(usage) = event.get("usage").filter(|usage| !usage.is_null()) {
+            self.usage = usage.clone();
+        }
+        let Some(choice) = event.pointer("/choices/0") else { return };
+        let text = |name: &str| choice.pointer(name).and_then(Value::as_str).unwrap_or_default();
+        self.content.push_str(text("/delta/content"));
+        self.refusal.push_str(text("/delta/refusal"));
+        for part in choice.pointer("/delta/tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            let index = part.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
+            // A wild number is not let fill the memory.
+            while self.calls.len() <= index.min(1_000) {
+                self.calls
+                    .push(json!({"id": "", "type": "function", "function": {"name": "", "arguments": ""}}));
+            }
+            let call = &mut self.calls[index.min(1_000)];
+            for (from, to) in [
+                ("/id", "/id"),
+                ("/function/name", "/function/name"),
+                ("/function/arguments", "/function/arguments"),
+            ] {
+                let more = part.pointer(from).and_then(Value::as_str).unwrap_or_default();
+                if let Some(Value::String(text)) = call.pointer_mut(to) {
+                    text.push_str(more);
+                }
+            }
+        }
+        if let Some(finish) = choice.get("finish_reason").filter(|finish| !finish.is_null()) {
+            self.finish = Some(finish.clone());
+        }
+    }
+
+    fn whole(self: Box<Self>) -> Option<Value> {
+        let finish = self.finish?;
+        let mut message = json!({"role": "assistant", "content": self.content});
+        if !self.refusal.is_empty() {
+            message["refusal"] = self.refusal.into();
+        }
+        if !self.calls.is_empty() {
+            message["tool_calls"] = self.calls.into();
+        }
+        Some(json!({"choices": [{"message": message, "finish_reason": finish}], "usage": self.usage}))
+    }
+}

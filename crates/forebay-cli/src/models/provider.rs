@@ -1,0 +1,161 @@
+//! A provider of models: how it speaks, where it is, and where its key comes from.
+
+use forebay::wire::Wire;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{env, fmt, process::Command};
+
+/// How a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Speech {
+    /// OpenAI's chat completions, which many servers imitate.
+    OpenaiChat,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl Speech {
+    pub(crate) fn wire(self) -> Wire {
+        match self {
+            Speech::OpenaiChat => Wire::OpenaiChat,
+            Speech::Anthropic => Wire::Anthropic,
+            Speech::Gemini => Wire::Gemini,
+        }
+    }
+}
+
+/// A provider of models.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Provider {
+    /// How it speaks: openai-chat, anthropic or gemini.
+    pub(crate) wire: Speech,
+    /// Where it is.
+    pub(crate) base_url: String,
+    /// The variable that says where it is instead, if it is set.
+    #[serde(default)]
+    pub(crate) base_url_env: String,
+    /// The variables that may hold its key; the first that is set does.
+    #[serde(default)]
+    pub(crate) key_env: Vec<String>,
+    /// A shell command that prints its key, if no variable holds it.
+    #[serde(default)]
+    pub(crate) key_command: String,
+    /// Whether it can do without a key.
+    #[serde(default)]
+    pub(crate) key_optional: bool,
+}
+
+/// Where the key of a provider comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// From this variable.
+    Variable(String),
+    /// From what this command prints.
+    Command(String),
+    /// It needs none.
+    NotNeeded,
+    /// It needs one, and none of these variables is set.
+    Missing(Vec<String>),
+}
+
+impl Provider {
+    /// Where it is: as the variable says that its vendor's own tools read, or as it is set.
+    pub(crate) fn base_url(&self) -> String {
+        let set =
+            Some(&self.base_url_env).filter(|name| !name.is_empty()).and_then(|name| env::var(name).ok());
+        let url = set.filter(|url| !url.trim().is_empty()).unwrap_or_else(|| self.base_url.clone());
+        let url = url.trim().trim_end_matches('/');
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        // Servers that imitate OpenAI have it below /v1, and their own tools are told only the host.
+        let only_host = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+        match self.wire {
+            Speech::OpenaiChat if only_host => url + "/v1",
+            _ => url,
+        }
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        let set = |name: &&String| env::var(name).is_ok_and(|key| !key.trim().is_empty());
+        match self.key_env.iter().find(set) {
+            Some(name) => Key::Variable(name.clone()),
+            None if !self.key_command.is_empty() => Key::Command(self.key_command.clone()),
+            None if self.key_env.is_empty() || self.key_optional => Key::NotNeeded,
+            None => Key::Missing(self.key_env.clone()),
+        }
+    }
+}
+
+impl Key {
+    /// The key itself.
+    pub(crate) fn value(&self) -> Result<Option<String>, String> {
+        match self {
+            Key::NotNeeded => Ok(None),
+            Key::Missing(names) => {
+                Err(format!("it has no key: set {}, or key_command of its provider", names.join(" or ")))
+            }
+            Key::Variable(name) => Ok(env::var(name).ok().map(|key| key.trim().to_owned())),
+            Key::Command(command) => {
+                let ran = Command::new("sh").arg("-c").arg(command).output();
+                let ran = ran.map_err(|error| format!("its key command cannot run: {error}"))?;
+                let key = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
+                match ran.status.success() && !key.is_empty() {
+                    true => Ok(Some(key)),
+                    // What the command says may be the key or near it.
+                    false => Err(format!("its key command gave no key ({})", ran.status)),
+                }
+            }
+        }
+    }
+}
+
+/// Where it comes from, never what it is.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Variable(name) => write!(f, "from {name}"),
+            Key::Command(_) => f.write_str("from its key command"),
+            Key::NotNeeded => f.write_str("not needed"),
+            Key::Missing(names) => write!(f, "missing: set {}", names.join(" or ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_understood_as_people_write_it() {
+        let provider = |wire, base_url: &str| Provider {
+            wire,
+            base_url: base_url.to_owned(),
+            base_url_env: String::new(),
+            key_env: Vec::new(),
+            key_command: String::new(),
+            key_optional: false,
+        };
+        let table = [
+            (Speech::OpenaiChat, "http://localhost:8000/v1/", "http://localhost:8000/v1"),
+            (Speech::OpenaiChat, "http://localhost:8000", "http://localhost:8000/v1"),
+            (Speech::OpenaiChat, "127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
+            (Speech::OpenaiChat, "https://host/openai/v3", "https://host/openai/v3"),
+            (Speech::Anthropic, "https://host/", "https://host"),
+        ];
+        for (wire, given, expected) in table {
+            assert_eq!(provider(wire, given).base_url(), expected);
+        }
+    }
+
+    #[test]
+    fn a_key_comes_from_a_command_and_is_never_shown() {
+        let key = Key::Command("echo secret".to_owned());
+        assert_eq!(key.value(), Ok(Some("secret".to_owned())));
+        assert_eq!(key.to_string(), "from its key command");
+        let failed = Key::Command("echo secret; exit 3".to_owned()).value().unwrap_err();
+        assert_eq!(failed, "its key command gave no key (exit status: 3)");
+    }
+}

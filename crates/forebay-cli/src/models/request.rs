@@ -1,0 +1,287 @@
+//! One request to a provider, and what became of it.
+
+use super::provider::Speech;
+use super::sse::Events;
+use super::{anthropic, gemini, openai_chat};
+use crate::error::CliError;
+use forebay::model::{Prompt, Said};
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Response, StatusCode};
+use serde_json::Value;
+use std::time::Duration;
+
+/// An answer has no more bytes than this: a server that goes on and on is not let fill the memory.
+const LARGEST: usize = 64 * 1024 * 1024;
+
+/// A client that can be used without certificates where none are needed.
+pub(super) fn client() -> Result<reqwest::Client, CliError> {
+    // The system's certificates are used where there are any; these are the ones that browsers have.
+    let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .filter_map(|root| reqwest::Certificate::from_der(root).ok());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("forebay/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(10))
+        .redirect(reqwest::redirect::Policy::none())
+        .tls_certs_merge(roots)
+        .build()
+        .map_err(|error| CliError::not_there(format!("cannot ask models: {error}")))
+}
+
+/// What a provider's answer is made of, as its stream comes.
+pub(super) trait Fold {
+    /// Takes the next event.
+    fn take(&mut self, event: Value);
+
+    /// The answer as it would have come at once; `None` if the stream broke off before its end.
+    fn whole(self: Box<Self>) -> Option<Value>;
+}
+
+/// A request.
+pub(super) struct Request<'a> {
+    pub(super) speech: Speech,
+    pub(super) base_url: &'a str,
+    pub(super) key: Option<&'a str>,
+    pub(super) model: &'a str,
+    pub(super) stream: bool,
+    /// So long may a server say nothing.
+    pub(super) silence: Duration,
+    /// Whether the limit of the answer has its other name: servers take one or the other.
+    pub(super) other_limit: bool,
+}
+
+/// Why a request gave no answer.
+pub(super) enum Problem {
+    /// The server was busy or broken: it can be sent again, after so long if the server said that.
+    Passing { why: String, after: Option<Duration> },
+    /// Sending it again would not help.
+    Lasting(String),
+    /// The server wants the limit of the answer under its other name.
+    OtherLimit,
+}
+
+impl Request<'_> {
+    /// Sends it and reads the answer.
+    pub(super) async fn send(&self, http: &reqwest::Client, prompt: &Prompt<'_>) -> Result<Said, Problem> {
+        let (path, body) = match self.speech {
+            Speech::OpenaiChat => openai_chat::request(self, prompt),
+            Speech::Anthropic => anthropic::request(self, prompt),
+            Speech::Gemini => gemini::request(self, prompt),
+        };
+        let body = serde_json::to_vec(&body).map_err(|error| Problem::Lasting(error.to_string()))?;
+        let sent = http
+            .post(format!("{}{path}", self.base_url))
+            .header("content-type", "application/json")
+            .headers(self.headers()?)
+            .body(body)
+            .send();
+        let mut response = match tokio::time::timeout(self.silence, sent).await {
+            Err(_) => return Err(self.silent()),
+            Ok(Err(error)) => return Err(broken(error)),
+            Ok(Ok(response)) => response,
+        };
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        let streamed = response
+            .headers()
+            .get("content-type")
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let answer = match streamed {
+            true => self.streamed(&mut response).await?,
+            false => {
+                let body = self.body(&mut response).await?;
+                serde_json::from_slice(&body).map_err(|error| Problem::Passing {
+                    why: format!("its answer is not JSON ({error}): {}", beginning(&body)),
+                    after: None,
+                })?
+            }
+        };
+        if let Some(why) = error_in(&answer) {
+            return Err(Problem::Passing { why, after: None });
+        }
+        let said = match self.speech {
+            Speech::OpenaiChat => openai_chat::said(&answer),
+            Speech::Anthropic => anthropic::said(&answer),
+            Speech::Gemini => gemini::said(&answer),
+        };
+        said.map_err(|why| Problem::Passing { why: format!("its answer cannot be read: {why}"), after: None })
+    }
+
+    fn headers(&self) -> Result<HeaderMap, Problem> {
+        let mut headers = HeaderMap::new();
+        if self.speech == Speech::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        let Some(key) = self.key else { return Ok(headers) };
+        let (name, value) = match self.speech {
+            Speech::OpenaiChat => ("authorization", format!("Bearer {key}")),
+            Speech::Anthropic => ("x-api-key", key.to_owned()),
+            Speech::Gemini => ("x-goog-api-key", key.to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value)
+            .map_err(|_| Problem::Lasting("its key has characters that no header can have".to_owned()))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(headers)
+    }
+
+    /// The answer of a stream, put together.
+    async fn streamed(&self, response: &mut Response) -> Result<Value, Problem> {
+        let mut fold: Box<dyn Fold> = match self.speech {
+            Speech::OpenaiChat => Box::<openai_chat::Stream>::default(),
+            Speech::Anthropic => Box::<anthropic::Stream>::default(),
+            Speech::Gemini => Box::<gemini::Stream>::default(),
+        };
+        let (mut events, mut bytes) = (Events::default(), 0);
+        let mut take = |data: String| -> Result<bool, Problem> {
+            if data.trim() == "[DONE]" {
+                return Ok(false);
+            }
+            let event: Value = serde_json::from_str(&data).map_err(|error| Problem::Passing {
+                why: format!("an event of its answer is not JSON ({error}): {}", beginning(data.as_bytes())),
+                after: None,
+            })?;
+            match error_in(&event) {
+                Some(why) => Err(Problem::Passing { why, after: None }),
+                None => {
+                    fold.take(event);
+                    Ok(true)
+                }
+            }
+        };
+        'stream: while let Some(part) = self.part(response).await? {
+            bytes += part.len();
+            if bytes > LARGEST {
+                return Err(Problem::Lasting("its answer does not end".to_owned()));
+            }
+            for data in events.take(&part) {
+                if !take(data)? {
+                    break 'stream;
+                }
+            }
+        }
+        if let Some(data) = events.end() {
+            take(data)?;
+        }
+        fold.whole().ok_or_else(|| Problem::Passing {
+            why: "its answer broke off before the end".to_owned(),
+            after: None,
+        })
+    }
+
+    async fn body(&self, response: &mut Response) -> Result<Vec<u8>, Problem> {
+        let mut body = Vec::new();
+        while let Some(part) = self.part(response).await? {
+            body.extend_from_slice(&part);
+            if body.len() > LARGEST {
+                return Err(Problem::Lasting("its answer does not end".to_owned()));
+            }
+        }
+        Ok(body)
+    }
+
+    /// What comes next of an answer.
+    async fn part(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Problem> {
+        match tokio::time::timeout(self.silence, response.chunk()).await {
+            Err(_) => Err(self.silent()),
+            Ok(Err(error)) => Err(broken(error)),
+            Ok(Ok(part)) => Ok(part.map(|part| part.to_vec())),
+        }
+    }
+
+    fn silent(&self) -> Problem {
+        let why = format!("timeout: nothing came for {} s (models.timeout_seconds)", self.silence.as_secs());
+        Problem::Passing { why, after: None }
+    }
+
+    /// What a status that is not success means.
+    async fn refused(&self, mut response: Response) -> Problem {
+        let status = response.status();
+        let after = retry_after(response.headers());
+        let body = self.body(&mut response).await.unwrap_or_default();
+        let said = serde_json::from_slice(&body).ok().and_then(|answer| message_in(&answer));
+        let said = said.unwrap_or_else(|| beginning(&body));
+        let name = match status {
+            StatusCode::TOO_MANY_REQUESTS => "rate limit",
+            _ => status.canonical_reason().unwrap_or("error"),
+        };
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        let why = format!("{} {name}{said}", status.as_u16());
+        let names = |field: &str| said.contains(field);
+        match status.as_u16() {
+            400 | 422 if names("max_tokens") && names("max_completion_tokens") => Problem::OtherLimit,
+            408 | 409 | 425 | 429 | 500..=599 => Problem::Passing { why, after },
+            _ => Problem::Lasting(why),
+        }
+    }
+}
+
+/// How long a server wants us to wait.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(milliseconds) = value("retry-after-ms").and_then(|text| text.trim().parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let text = value("retry-after")?.trim();
+    if let Some(seconds) = text.parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds)) {
+        return Some(Duration::from_secs_f64(seconds));
+    }
+    // A moment instead of a duration: never before now.
+    let moment = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    Some(Duration::try_from(moment.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
+/// A connection that did not come about or broke: its cause is the innermost one.
+fn broken(error: reqwest::Error) -> Problem {
+    let what = if error.is_connect() { "cannot be reached" } else { "the connection broke" };
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    Problem::Passing { why: format!("{what}: {cause}"), after: None }
+}
+
+/// What an error says that came in place of an answer.
+fn error_in(answer: &Value) -> Option<String> {
+    let error = answer.get("error").filter(|error| !error.is_null())?;
+    Some(message_in(answer).unwrap_or_else(|| beginning(error.to_string().as_bytes())))
+}
+
+fn message_in(answer: &Value) -> Option<String> {
+    // Gemini gives a list with one error in it.
+    let answer = answer.get(0).unwrap_or(answer);
+    let error = answer.get("error")?;
+    let message = error.get("message").and_then(Value::as_str).or(error.as_str())?;
+    Some(beginning(message.as_bytes()))
+}
+
+fn beginning(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    forebay::shortened(text.trim(), 300).replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_how_long_to_wait_in_many_ways() {
+        let table = [
+            ("retry-after", "7", Some(7_000)),
+            ("retry-after", "0.5", Some(500)),
+            ("retry-after-ms", "250", Some(250)),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT", Some(0)),
+            ("retry-after", "soon", None),
+            ("other", "7", None),
+        ];
+        for (name, value, expected) in table {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            assert_eq!(retry_after(&headers), expected.map(Duration::from_millis), "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The strategy `full-chunked`: a model reads every chunk, and one answer is made of what it found in each.
+//!
+//! An output that needs more chunks than there may be is narrowed first, to the parts that the instructions speak of.
+
+use super::asking::{Asking, Failure, in_parallel};
+use super::chunks::{Sizes, Source, chunks};
+use super::prompts::Prompts;
+use super::{Progress, Read};
+use crate::query::Found;
+use crate::settings::Extract as Settings;
+use crate::{Budget, Kind, Output, Piece, Query, Result, excerpt, tokens, view};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a wire adds to the texts that are sent: roles, brackets, field names.
+const FRAMING: u64 = 64;
+
+/// With fewer tokens than this for a chunk, reading would never end.
+const LEAST: u64 = 64;
+
+/// What a model is given to read in place of the whole output, and where it comes from.
+struct Narrowed {
+    text: String,
+    ranges: Vec<Range<u64>>,
+}
+
+/// What the models of one extraction are given.
+pub(super) struct Chunked<'a> {
+    pub(super) output: &'a Output,
+    pub(super) asking: &'a Asking<'a>,
+    pub(super) prompts: &'a Prompts<'a>,
+    pub(super) settings: &'a Settings,
+    pub(super) progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Chunked<'_> {
+    /// How large the chunks of this extraction may be.
+    pub(super) fn sizes(&self) -> std::result::Result<Sizes, Failure> {
+        let chunks = self.settings.max_chunks.max(1);
+        let overlap = self.settings.overlap_percent;
+        let widest = usize::try_from(chunks).unwrap_or(usize::MAX);
+        let prompt = tokens::count(&self.prompts.map(widest, widest, overlap))
+            .max(tokens::count(&self.prompts.map(1, 1, overlap)));
+        let (context, reserve) = (self.settings.context_tokens, self.settings.output_tokens);
+        let most = context.saturating_sub(reserve).saturating_sub(prompt + FRAMING);
+        match most < LEAST {
+            true => Err(Failure::Failed(format!(
+                "a context of {context} tokens less {reserve} for the answer and {prompt} for the instructions leaves nothing for the output (extract.context_tokens)"
+            ))),
+            false => Ok(Sizes { most, overlap, chunks }),
+        }
+    }
+
+    /// Whether the whole output fits into as many chunks as there may be.
+    pub(super) fn fits(&self) -> std::result::Result<bool, Failure> {
+        Ok(chunks(self.output, self.sizes()?)?.is_some())
+    }
+
+    /// Reads the output.
+    pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+        let sizes = self.sizes()?;
+        if let Some(whole) = chunks(self.output, sizes)? {
+            let text = self.map_and_reduce(self.output, &whole, sizes.overlap)?;
+            let all = vec![0..self.output.len()];
+            return Ok((text, Read { ranges: all, how: super::How::Chunks(whole.len() as u64) }));
+        }
+        // What is chosen is printed with where it stands, which takes some of the room.
+        let mut room = sizes.most.saturating_mul(sizes.chunks) / 100 * 95;
+        loop {
+            let narrowed = narrowed(self.output, self.prompts.instructions, room)?;
+            let sizes = Sizes { overlap: 0, ..sizes };
+            if let Some(parts) = chunks(&narrowed.text, sizes)? {
+                let text = self.map_and_reduce(&narrowed.text, &parts, 0)?;
+                let how = super::How::Narrowed(parts.len() as u64);
+                return Ok((text, Read { ranges: narrowed.ranges, how }));
+            }
+            if room < LEAST {
+                return Err(Failure::Failed(format!("{} tokens for a chunk are too few", sizes.most)));
+            }
+            room = room * 9 / 10;
+        }
+    }
+
+    fn map_and_reduce(
+        &self,
+        source: &(dyn Source + Sync),
+        parts: &[Range<u64>],
+        overlap: u64,
+    ) -> std::result::Result<String, Failure> {
+        let (count, done) = (parts.len(), AtomicUsize::new(0));
+        let told = || (self.progress)(Progress::Chunks { done: done.load(Ordering::Relaxed), of: count });
+        told();
+        let texts = in_parallel(parts, self.settings.parallel, |index, part| {
+            let system = self.prompts.map(index + 1, count, overlap);
+            let text = source.read(part.clone())?;
+            let answer =
+                self.asking.answer(&system, &String::from_utf8_lossy(&text)).map_err(
+                    |failure| match failure {
+                        Failure::Failed(why) if count > 1 => {
+                            Failure::Failed(format!("chunk {} of {count}: {why}", index + 1))
+                        }
+                        failure => failure,
+                    },
+                )?;
+            done.fetch_add(1, Ordering::Relaxed);
+            told();
+            Ok(answer)
+        })?;
+        match <[String; 1]>::try_from(texts) {
+            Ok([text]) => Ok(text),
+            Err(texts) => self.reduce(texts),
+        }
+    }
+
+    /// Makes one answer of many, in levels where they do not fit into one context.
+    fn reduce(&self, mut texts: Vec<String>) -> std::result::Result<String, Failure> {
+        let prompt = tokens::count(&self.prompts.reduce("", true)) + FRAMING;
+        let reserve = self.settings.output_tokens;
+        let room = self.settings.context_tokens.saturating_sub(reserve).saturating_sub(prompt);
+        loop {
+            let groups = grouped_within(&texts, room);
+            (self.progress)(Progress::Reducing { parts: texts.len() });
+            if let [_] = groups.as_slice() {
+                return self.reduced(&texts, true);
+            }
+            if groups.len() == texts.len() {
+                return Err(Failure::Failed(format!(
+                    "what {} chunks gave cannot be read together in a context of {} tokens (extract.context_tokens)",
+                    texts.len(),
+                    self.settings.context_tokens
+                )));
+            }
+            texts = in_parallel(&groups, self.settings.parallel, |_, group| match &texts[group.clone()] {
+                [alone] => Ok(alone.clone()),
+                group => self.reduced(group, false),
+            })?;
+        }
+    }
+
+    fn reduced(&self, texts: &[String], last: bool) -> std::result::Result<String, Failure> {
+        let system = self.prompts.reduce(&joined(texts), last);
+        let answer = self.asking.answer(&system, "Synthesize the chunk outputs into one final answer.");
+        answer.map_err(|failure| match failure {
+            Failure::Failed(why) => Failure::Failed(format!("reducing {} parts: {why}", texts.len())),
+            failure => failure,
+        })
+    }
+}
+
+/// The answers of several chunks as one text.
+fn joined(texts: &[String]) -> String {
+    let parts = texts.iter().enumerate();
+    parts.map(|(index, text)| format!("[part {} of {}]\n{text}\n", index + 1, texts.len())).collect()
+}
+
+/// Neighbours that can be read together, so many as fit.
+fn grouped_within(texts: &[String], room: u64) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut used = 0;
+    for (index, text) in texts.iter().enumerate() {
+        // The label of a part has a few tokens of its own.
+        let cost = tokens::count(text) + 16;
+        match groups.last_mut() {
+            Some(group) if used + cost <= room => {
+                group.end = index + 1;
+                used += cost;
+            }
+            _ => {
+                groups.push(index..index + 1);
+                used = cost;
+            }
+        }
+    }
+    groups
+}
+
+/// The parts of an output that instructions speak of, in so many tokens: of JSON also what there is in it.
+fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> {
+    let budget = |tokens: u64| Budget { tokens, bytes: u64::MAX, lines: None };
+    let mut text = "These are parts of a longer document, each with where it stands in it.\n".to_owned();
+    let json = matches!(output.record().kind, Kind::Json | Kind::JsonLines);
+    if json && let Ok(shape) = excerpt(output, &Query::Shape { skip: 0 }, budget((room / 8).max(LEAST))) {
+        text.push_str(&String::from_utf8_lossy(&shape.text));
+    }
+    let left = room.saturating_sub(tokens::count(&text)).max(LEAST);
+    let found = excerpt(output, &Query::Ask(instructions.to_owned()), budget(left))?;
+    let ranges = match &found.found {
+        Found::Passages(passages) if passages.is_empty() => {
+            let ends = view::top_and_bottom(output, budget(left))?;
+            text.push_str(&String::from_utf8_lossy(&ends.print(output)?));
+            let verbatim = ends.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
+            verbatim.map(|piece| piece.range().clone()).collect()
+        }
+        // A member that answers is worth little without the record that it stands in.
+        _ if json => {
+            let ranges = widened(output, found.shown, left)?;
+            for range in &ranges {
+                let part = output.read(range.clone())?;
+                text.push_str(&format!("[bytes {}–{}]\n", range.start, range.end));
+                text.push_str(&String::from_utf8_lossy(&part));
+                text.push('\n');
+            }
+            ranges
+        }
+        _ => {
+            text.push_str(&String::from_utf8_lossy(&found.text));
+            found.shown
+        }
+    };
+    Ok(Narrowed { text, ranges })
+}
+
+/// The ranges with what stands around each, as far as the tokens go; those that then touch are one.
+fn widened(output: &Output, ranges: Vec<Range<u64>>, room: u64) -> Result<Vec<Range<u64>>> {
+    /// More than this around a place rarely belongs to it.
+    const FURTHEST: u64 = 4_096;
+    let mut reach = FURTHEST;
+    loop {
+        let around = ranges.iter().map(|range| {
+            let start = output.character_start(range.start.saturating_sub(reach))?;
+            Ok(start.min(range.start)..output.character_start(range.end + reach)?.min(output.len()))
+        });
+        let wide = super::joined(around.collect::<Result<_>>()?);
+        let mut used = 0;
+        for range in &wide {
+            used += tokens::count_bytes(&output.read(range.clone())?) + 16;
+        }
+        if used <= room || reach < 16 {
+            return Ok(wide);
+        }
+        reach /= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_read_together_as_far_as_they_fit() {
+        let texts: Vec<String> = [10, 10, 50, 200, 10].map(|words| "word ".repeat(words)).to_vec();
+        assert_eq!(grouped_within(&texts, 1_000), [0..5]);
+        assert_eq!(grouped_within(&texts, 130), [0..3, 3..4, 4..5]);
+        assert_eq!(grouped_within(&texts, 1), [0..1, 1..2, 2..3, 3..4, 4..5]);
+    }
+}

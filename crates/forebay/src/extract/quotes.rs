@@ -1,0 +1,225 @@
+//! What an abstract quotes is looked for in the output; what is not there is marked.
+
+use crate::query::visible;
+use crate::{Output, Result};
+use aho_corasick::AhoCorasick;
+use memchr::memchr;
+use std::ops::Range;
+
+/// What is said behind a quote that is nowhere in the output.
+const NOT_FOUND: &str = " [not found in the output]";
+
+/// Shorter words in quotation marks are names or terms as often as quotes.
+const SHORTEST: usize = 12;
+
+/// No more quotes than this are looked for.
+const MOST: usize = 256;
+
+/// No more of a quote than this is looked for.
+const LONGEST: usize = 1_024;
+
+/// A quote in an abstract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Quote {
+    /// Where a mark belongs.
+    end: usize,
+    /// What must stand in the output; where the quote leaves something out, all of its parts.
+    parts: Vec<String>,
+}
+
+/// The abstract with every quote marked that is not in the output, and how many those are.
+pub(super) fn checked(output: &Output, text: &str) -> Result<(String, u64)> {
+    let quotes: Vec<Quote> = quotes(text).into_iter().take(MOST).collect();
+    let parts: Vec<&str> = quotes.iter().flat_map(|quote| &quote.parts).map(String::as_str).collect();
+    let mut found = found_as_it_is(output, &parts)?;
+    if found.contains(&false) {
+        found_as_it_looks(output, &parts, &mut found)?;
+    }
+    let mut rest = found.as_slice();
+    let mut missing: Vec<&Quote> = Vec::new();
+    for quote in &quotes {
+        let (own, others) = rest.split_at(quote.parts.len());
+        rest = others;
+        if own.contains(&false) {
+            missing.push(quote);
+        }
+    }
+    let mut marked = text.to_owned();
+    // From the end on, so that the places before stay where they are.
+    missing.iter().rev().for_each(|quote| marked.insert_str(quote.end, NOT_FOUND));
+    Ok((marked, missing.len() as u64))
+}
+
+/// The quotes in a text: lines of code blocks and block quotes, and what stands between quotation marks.
+fn quotes(text: &str) -> Vec<Quote> {
+    let mut quotes = Vec::new();
+    let mut fenced = false;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let end = at + content.len();
+        let trimmed = content.trim();
+        if trimmed.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            quotes.extend(quote(trimmed, end));
+        } else if let Some(quoted) = trimmed.strip_prefix("> ") {
+            quotes.extend(quote(quoted, end));
+        } else {
+            quotes.extend(
+                between_marks(content).filter_map(|range| quote(&content[range.clone()], at + range.end + 1)),
+            );
+        }
+        at += line.len();
+    }
+    // A mark stands behind the closing quotation mark, which may have more than one byte.
+    for quote in &mut quotes {
+        while !text.is_char_boundary(quote.end) {
+            quote.end += 1;
+        }
+    }
+    quotes
+}
+
+/// What stands between quotation marks in a line.
+fn between_marks(line: &str) -> impl Iterator<Item = Range<usize>> {
+    const MARKS: [(char, char); 3] = [('`', '`'), ('"', '"'), ('“', '”')];
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let (open, (opening, closing)) = line[at..].char_indices().find_map(|(place, c)| {
+                MARKS.iter().find(|(open, _)| *open == c).map(|marks| (at + place, *marks))
+            })?;
+            let start = open + opening.len_utf8();
+            match line[start..].find(closing) {
+                Some(length) => {
+                    at = start + length + closing.len_utf8();
+                    return Some(start..start + length);
+                }
+                None => at = start,
+            }
+        }
+    })
+}
+
+/// A quote, if it is long enough to be one.
+fn quote(text: &str, end: usize) -> Option<Quote> {
+    let parts: Vec<String> = text
+        .split('…')
+        .flat_map(|part| part.split("..."))
+        .map(|part| unnumbered(part.trim()))
+        .filter(|part| part.chars().count() >= SHORTEST)
+        .map(|part| part.chars().take(LONGEST).collect())
+        .collect();
+    (!parts.is_empty()).then_some(Quote { end, parts })
+}
+
+/// A line without the number that a reader puts before it.
+fn unnumbered(line: &str) -> &str {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.len() < line.len() {
+        true => rest.strip_prefix([':', '|', '-']).map_or(line, str::trim_start),
+        false => line,
+    }
+}
+
+/// Which of `parts` stand in the output, byte for byte or as JSON writes them.
+fn found_as_it_is(output: &Output, parts: &[&str]) -> Result<Vec<bool>> {
+    let escaped = |part: &&str| serde_json::to_string(part).map(|json| json[1..json.len() - 1].to_owned());
+    let needles: Vec<String> = parts
+        .iter()
+        .map(|part| (*part).to_owned())
+        .chain(parts.iter().map(|part| escaped(part).unwrap_or_default()))
+        .collect();
+    let mut found = vec![false; parts.len()];
+    let Ok(search) = AhoCorasick::new(&needles) else { return Ok(found) };
+    let overlap = needles.iter().map(String::len).max().unwrap_or(0);
+    let mut window: Vec<u8> = Vec::new();
+    output.for_each_block(0..output.len(), |_, block| {
+        window.extend_from_slice(block);
+        for place in search.find_overlapping_iter(&window) {
+            found[place.pattern().as_usize() % parts.len()] = true;
+        }
+        window.drain(..window.len().saturating_sub(overlap));
+    })?;
+    Ok(found)
+}
+
+/// Looks for those that are missing in the lines as a terminal shows them, one blank for many.
+fn found_as_it_looks(output: &Output, parts: &[&str], found: &mut [bool]) -> Result<()> {
+    /// Longer lines are looked at in parts.
+    const LINE: usize = 64 * 1024;
+    let missing: Vec<usize> = (0..parts.len()).filter(|&part| !found[part]).collect();
+    let Ok(search) = AhoCorasick::new(missing.iter().map(|&part| single_blanks(parts[part]))) else {
+        return Ok(());
+    };
+    let mut look = |line: &[u8]| {
+        for place in search.find_overlapping_iter(&single_blanks(&visible(line))) {
+            found[missing[place.pattern().as_usize()]] = true;
+        }
+    };
+    let mut rest: Vec<u8> = Vec::new();
+    output.for_each_block(0..output.len(), |_, block| {
+        rest.extend_from_slice(block);
+        let mut used = 0;
+        while let Some(newline) = memchr(b'\n', &rest[used..]) {
+            look(&rest[used..used + newline]);
+            used += newline + 1;
+        }
+        if rest.len() - used > LINE {
+            look(&rest[used..]);
+            used = rest.len() - LONGEST;
+        }
+        rest.drain(..used);
+    })?;
+    look(&rest);
+    Ok(())
+}
+
+fn single_blanks(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn a_quote_that_is_not_in_the_output_is_marked() {
+        let output = output_of(
+            b"\x1b[31merror:\x1b[0m disk   is full\nat main.rs:12:5\n{\"path\":\"C:\\\\temp\\\\a file\"}\nassertion failed: left == right\n",
+        );
+        let table = [
+            // As it stands, as it looks on a terminal, as JSON writes it.
+            ("It says \"assertion failed: left == right\".", 0),
+            ("It says `error: disk is full` at once.", 0),
+            ("The path is `C:\\temp\\a file`.", 0),
+            // With a line number before it, and with something left out.
+            ("```\n4: assertion failed: left == right\n```", 0),
+            ("> assertion failed … left == right", 0),
+            // Names are no quotes.
+            ("The \"store\" is `full`.", 0),
+            ("It says \"assertion failed: left != right\".", 1),
+            ("> error: memory is full\n> error: disk is full", 1),
+            ("```\nno such line as this\nassertion failed: left == right\n```", 1),
+            ("“out of memory here” and “disk   is full”", 1),
+        ];
+        for (text, expected) in table {
+            let (marked, missing) = checked(&output, text).unwrap();
+            assert_eq!(missing, expected, "{marked}");
+            assert_eq!(marked.matches(NOT_FOUND).count() as u64, expected, "{marked}");
+        }
+        let (marked, _) = checked(&output, "“out of memory here”, it says").unwrap();
+        assert_eq!(marked, "“out of memory here” [not found in the output], it says");
+    }
+
+    #[test]
+    fn a_quote_from_the_seam_of_two_blocks_is_found() {
+        for fill in [(1 << 20) - 9, 65_536 - 9, 262_144 - 9] {
+            let text = "x".repeat(fill) + "the wanted sentence" + &"y".repeat(2 << 20);
+            let (_, missing) = checked(&output_of(text.as_bytes()), "\"the wanted sentence\"").unwrap();
+            assert_eq!(missing, 0, "{fill}");
+        }
+    }
+}

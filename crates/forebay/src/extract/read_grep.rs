@@ -1,0 +1,196 @@
+//! The strategy `read-grep`: a model reads and searches the output by itself.
+//!
+//! It has two tools, and both can reach this one output and nothing else: they are given no store and no path.
+
+use super::asking::{Asking, Failure, Refusal};
+use super::prompts::Prompts;
+use super::{How, Progress, Read};
+use crate::model::{Message, Model, Stop};
+use crate::query::Found;
+use crate::settings::Extract as Settings;
+use crate::view::count;
+use crate::wire::{Tool, ToolCall, ToolResult};
+use crate::{Budget, Output, Query, Result, excerpt, tokens, tools};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// What the argument is called that other tools call `handle`.
+const FILENAME: &str = "filename";
+
+/// What is said when no call is possible any more.
+pub(super) const LAST: &str = "[no further calls are possible: give the final report now]";
+
+/// What the agent works with.
+pub(super) struct ReadGrep<'a> {
+    /// The output as the tools name it.
+    output: &'a Output,
+    asking: &'a Asking<'a>,
+    prompts: &'a Prompts<'a>,
+    settings: &'a Settings,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    /// The two tools as the model is told of them.
+    tools: Vec<Tool>,
+}
+
+/// What an agent has seen so far.
+#[derive(Default)]
+struct Seen {
+    ranges: Vec<Range<u64>>,
+    turns: u64,
+    calls: u64,
+    patterns: Vec<String>,
+}
+
+impl<'a> ReadGrep<'a> {
+    /// `output` must speak as [`Surface::Files`](crate::Surface::Files) does, so that what it suggests can be called.
+    pub(super) fn new(
+        output: &'a Output,
+        asking: &'a Asking<'a>,
+        prompts: &'a Prompts<'a>,
+        settings: &'a Settings,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> ReadGrep<'a> {
+        ReadGrep { output, asking, prompts, settings, progress, tools: declared() }
+    }
+
+    /// Has one model after the other read the output, until one gives an answer.
+    pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+        self.asking.of_each(1, |model| self.read_by(model))
+    }
+
+    fn read_by(&self, model: &dyn Model) -> std::result::Result<(String, Read), Refusal> {
+        let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
+        let system = self.prompts.read_grep();
+        let handle = &self.output.record().handle;
+        let (lines, bytes) = (count("line", self.output.lines()?), count("byte", self.output.len()));
+        let mut first = format!("The file {handle} has {lines}, {bytes}. Begin.");
+        if self.settings.max_turns <= 1 || self.settings.max_calls == 0 {
+            first = format!("{first}\n{LAST}");
+        }
+        let mut used = tokens::count(&system) + tokens::count(&first);
+        let mut messages = vec![Message::User(first)];
+        let mut seen = Seen::default();
+        loop {
+            seen.turns += 1;
+            (self.progress)(Progress::Turn { turn: seen.turns, of: self.settings.max_turns });
+            let last = self.is_last(&seen, used);
+            let said = self.asking.said(model, &system, &messages, &self.tools, !last)?;
+            if said.calls.is_empty() || said.stop == Stop::Length {
+                let answer = self.asking.wrapper.answer(&said).map_err(useless)?;
+                let how = How::Turns { turns: seen.turns, calls: seen.calls, patterns: seen.patterns };
+                return Ok((answer, Read { ranges: seen.ranges, how }));
+            }
+            if last {
+                let limits = format!(
+                    "extract.max_turns is {}, extract.max_calls {}",
+                    self.settings.max_turns, self.settings.max_calls
+                );
+                return Err(useless(format!(
+                    "it went on calling tools after {} and gave no final report ({limits})",
+                    count("turn", seen.turns)
+                )));
+            }
+            let mut results: Vec<ToolResult> =
+                said.calls.iter().map(|call| self.answer(call, &mut seen)).collect::<Result<_>>()?;
+            used += tokens::count(&said.raw.to_string());
+            used += results.iter().map(|result| tokens::count(&result.text)).sum::<u64>();
+            // The turn that comes is the last one: it must know.
+            if self.is_last(&Seen { turns: seen.turns + 1, calls: seen.calls, ..Seen::default() }, used)
+                && let Some(result) = results.last_mut()
+            {
+                result.text = format!("{}\n{LAST}", result.text.trim_end());
+            }
+            messages.push(Message::Model(said));
+            messages.push(Message::Results(results));
+        }
+    }
+
+    /// Whether the model must answer in this turn: its turns, its calls or its context are used up.
+    fn is_last(&self, seen: &Seen, used: u64) -> bool {
+        let Settings { max_turns, max_calls, context_tokens, output_tokens, .. } = *self.settings;
+        // One more answer of a tool must have room.
+        let full = used + output_tokens + self.budget().tokens * 2 > context_tokens;
+        seen.turns >= max_turns || seen.calls >= max_calls || full
+    }
+
+    /// What one answer of a tool may cost: a small part of the context, so that many can be had.
+    fn budget(&self) -> Budget {
+        let tokens = (self.settings.context_tokens / 32).clamp(Budget::LEAST.tokens, 4_000);
+        Budget { tokens, bytes: tokens * 8, lines: None }
+    }
+
+    /// Answers a call. What cannot be done is said to the model, which may mend it.
+    fn answer(&self, call: &ToolCall, seen: &mut Seen) -> Result<ToolResult> {
+        if seen.calls >= self.settings.max_calls {
+            return Ok(call.failed(LAST));
+        }
+        seen.calls += 1;
+        let query = match self.query(call) {
+            Ok(query) => query,
+            Err(why) => return Ok(call.failed(why)),
+        };
+        match excerpt(self.output, &query, self.budget()) {
+            Ok(answer) => {
+                seen.ranges.extend(answer.shown.iter().cloned());
+                if let (Query::Grep(grep), Found::Matches(matches)) = (&query, &answer.found) {
+                    seen.patterns.push(format!(
+                        "{:?} ({})",
+                        crate::shortened(&grep.pattern, 60),
+                        count("match", matches.total)
+                    ));
+                }
+                Ok(call.answered(String::from_utf8_lossy(&answer.text)))
+            }
+            // The store is broken, and no other question will mend it.
+            Err(error @ crate::Error::Store { .. }) => Err(error),
+            Err(error) => Ok(call.failed(crate::shortened(&error.to_string(), 1_000))),
+        }
+    }
+
+    fn query(&self, call: &ToolCall) -> std::result::Result<Query, String> {
+        if !self.tools.iter().any(|tool| tool.name == call.name) {
+            let name: String = call.name.chars().take(60).collect();
+            return Err(format!("there is no tool {name:?}; there are Read and Grep"));
+        }
+        let mut given: Map<String, Value> = call.arguments.clone().map_err(|bad| bad.to_string())?;
+        let filename = given.remove(FILENAME);
+        let handle = self.output.record().handle.clone();
+        let named = filename.as_ref().and_then(Value::as_str).unwrap_or_default();
+        if named != handle.to_string() && named != handle.short() && named != handle.id() {
+            let named: String = named.chars().take(60).collect();
+            return Err(format!(
+                "there is no file {named:?}; the only file is {handle:?}",
+                handle = handle.to_string()
+            ));
+        }
+        given.insert("handle".to_owned(), handle.to_string().into());
+        tools::query_of(&call.name.to_lowercase(), &given).map_err(|error| error.to_string())
+    }
+}
+
+/// The two tools: those that agents have, with the file's name in place of a handle.
+fn declared() -> Vec<Tool> {
+    let named = [("read", "Read"), ("grep", "Grep")];
+    let mut tools = Vec::new();
+    for tool in tools::own("") {
+        let Some((_, name)) = named.iter().find(|(own, _)| *own == tool.name) else { continue };
+        let mut schema = tool.schema;
+        let renamed = |name: &str| if name == "handle" { FILENAME.to_owned() } else { name.to_owned() };
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            *properties = std::mem::take(properties)
+                .into_iter()
+                .map(|(name, mut property)| {
+                    if name == "handle" {
+                        property["description"] = "The filename, exactly as given.".into();
+                    }
+                    (renamed(&name), property)
+                })
+                .collect();
+        }
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.iter_mut().for_each(|name| *name = renamed(name.as_str().unwrap_or_default()).into());
+        }
+        tools.push(Tool { name: (*name).to_owned(), schema, ..tool });
+    }
+    tools
+}

@@ -1,0 +1,104 @@
+//! A model that reads for another: what it is asked, what it says, what it cost.
+//!
+//! The library knows no network. Whoever has a client implements [`Model`]; messages, tools and limits go in, text or
+//! tool calls come out.
+
+use crate::wire::{Tool, ToolCall, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::AddAssign;
+
+/// A model that can be asked.
+pub trait Model: Sync {
+    /// What it is called: `provider/model`.
+    fn name(&self) -> &str;
+
+    /// Asks it. Waiting, trying again and giving up in time are the implementor's: an error is the end of that.
+    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompt<'a> {
+    /// What it must do.
+    pub system: &'a str,
+    /// The conversation so far, beginning with a user's message.
+    pub messages: &'a [Message],
+    /// The tools that it has.
+    pub tools: &'a [Tool],
+    /// Whether it may call them now; in the last turn it must answer.
+    pub may_call: bool,
+    /// So many tokens may it write.
+    pub max_output: u64,
+}
+
+/// A message of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// What it is given to read.
+    User(String),
+    /// What it said.
+    Model(Said),
+    /// What its calls gave, in their order.
+    Results(Vec<ToolResult>),
+}
+
+/// What a model said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The text of it, without what it thought where the wire tells the two apart.
+    pub text: String,
+    /// The tools that it calls.
+    pub calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What it cost.
+    pub usage: Usage,
+    /// The message in its vendor's own form. It is given back as it came: vendors sign parts of it.
+    pub raw: Value,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It had said all.
+    Ended,
+    /// It waits for what its calls give.
+    Calls,
+    /// It may not write more: what it said is not whole.
+    Length,
+    /// It, or its vendor, will not answer; with the reason as it was given.
+    Refused(String),
+    /// Something else, in the vendor's word.
+    Other(String),
+}
+
+/// What an answer cost, in the vendor's tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that were read.
+    pub tokens_in: u64,
+    /// Tokens that were written.
+    pub tokens_out: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
+    }
+}
+
+/// Why a model gave no answer, sorted by what can be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Asking once more may help.
+    #[error("{0}")]
+    Passing(String),
+    /// Asking this model once more will not help; another may.
+    #[error("{0}")]
+    Lasting(String),
+    /// Nobody waits for an answer any more.
+    #[error("{0}")]
+    Stopped(String),
+}
