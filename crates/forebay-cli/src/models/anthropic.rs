@@ -102,7 +102,9 @@ impl Fold for Stream {
                 if let Some(reason) = event.pointer("/delta/stop_reason") {
                     self.message["stop_reason"] = reason.clone();
                 }
-                for (name, number) in event.get("usage").and_then(Value::as_object).into_iter().flatten() {
+                let usage = event.get("usage").and_then(Value::as_object);
+                // What is null there was said at the start.
+                for (name, number) in usage.into_iter().flatten().filter(|(_, number)| !number.is_null()) {
                     self.message["usage"][name] = number.clone();
                 }
             }

@@ -321,7 +321,7 @@ fn anthropic_events(does: &Does) -> Vec<String> {
         block(index + 2, start, deltas);
     }
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
-        "usage": {"output_tokens": 5}}));
+        "usage": {"input_tokens": null, "output_tokens": 5}}));
     events.push(json!({"type": "message_stop"}));
     events
         .iter()
