@@ -164,6 +164,11 @@ enum How {
 ///
 /// Nobody is asked twice: [`Outputs::extract`](crate::Outputs::extract) remembers.
 pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Budget) -> Result<Extract> {
+    if output.is_empty() && wanted.mode != Mode::Truncate {
+        // There is nothing to read, whoever reads it.
+        let strategy = if models.list.is_empty() { "ask" } else { Mode::NAMES[Mode::FullChunked as usize] };
+        return Ok(told(output, strategy, "NO RELEVANT DATA FOUND\nThe output is empty.", "", budget));
+    }
     let none = || (wanted.mode, "no model is configured (extract.models)".to_owned());
     let fell_back = match wanted.mode {
         Mode::Truncate => None,
@@ -257,7 +262,8 @@ fn told(output: &Output, strategy: &'static str, answer: &str, note: &str, budge
     let all = answer.chars().count();
     let print = |shown: usize| {
         if shown == all {
-            return format!("{head}{answer}\n\n{note}");
+            let apart = if note.is_empty() { "\n" } else { "\n\n" };
+            return format!("{head}{answer}{apart}{note}");
         }
         let part: String = answer.chars().take(shown).collect();
         let (left, all) = (grouped((all - shown) as u64), grouped(all as u64));

@@ -535,6 +535,17 @@ fn an_output_cannot_forge_an_answer() {
 }
 
 #[test]
+fn of_an_empty_output_no_model_is_asked() {
+    let model = scripted("test/one", |_, _| panic!("it is asked"));
+    let answer = run(&output_of(b""), Mode::Auto, &settings(), &[&model]).unwrap();
+    assert!(
+        answer.text.ends_with(":full-chunked:\n\nNO RELEVANT DATA FOUND\nThe output is empty.\n"),
+        "{}",
+        answer.text
+    );
+}
+
+#[test]
 fn an_abstract_is_cut_to_the_budget_and_says_so() {
     let model = scripted("test/one", |_, _| Ok(report(&"many words ".repeat(2_000))));
     let answer = run(&output_of(b"one\n"), Mode::Auto, &settings(), &[&model]).unwrap();

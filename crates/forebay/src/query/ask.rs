@@ -305,6 +305,22 @@ mod tests {
     }
 
     #[test]
+    fn a_word_of_trouble_that_is_a_value_is_found_in_the_records_that_have_it() {
+        let rows: Vec<String> = (0..5_000)
+            .map(|id| {
+                let state = if id % 997 == 0 { "failed" } else { "ok" };
+                format!(r#"{{"id":{id},"state":"{state}"}}"#)
+            })
+            .collect();
+        let text = format!("{{\"rows\":[{}]}}", rows.join(","));
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "which rows have state failed?", SMALL).text).unwrap();
+        for id in [997, 1_994, 2_991] {
+            assert!(shown.contains(&format!("[.rows[{id}]]\n\"state\":\"failed\"\n")), "{id}: {shown}");
+        }
+    }
+
+    #[test]
     fn a_step_that_ended_badly_is_found_wherever_it_stands() {
         let text = noise(0, 40)
             + "fetching the index\nthe index has no such entry as x\nThe command \"make\" exited with 2.\n"

@@ -2,7 +2,7 @@
 
 use super::Unit;
 use super::json::Members;
-use super::question::Question;
+use super::question::{Aim, Question};
 use super::rank::told;
 use super::scan::{Scanner, Units};
 use crate::{Output, Result};
@@ -28,6 +28,13 @@ const DATED: f32 = 1.5;
 
 /// The members worth showing, the best first. `text` is the members' text.
 pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Result<Vec<Unit>> {
+    // A state or a field may be called by a word of trouble, and whoever names it there means that.
+    let mut named = question.clone();
+    if question.aim != Aim::Trouble {
+        named = question.of_words();
+        named.trouble = question.trouble;
+    }
+    let question = &named;
     let Some(scanner) = Scanner::new(&question.terms, question.trouble) else { return Ok(Vec::new()) };
     let scanned = scanner.scan(text)?;
     let told = told(&scanned, question);
