@@ -4,7 +4,7 @@
 //! of a line, says where it stands in the output, and has the query that goes on from there. How that query is written
 //! depends on where the reader is: see [`Surface`](crate::Surface).
 
-mod ask;
+pub(crate) mod ask;
 mod grep;
 mod json;
 pub(crate) mod outline;
@@ -14,6 +14,7 @@ mod search;
 pub use ask::Passage;
 pub(crate) use ask::visible;
 pub use grep::{Grep, Match, SHOWN, Wanted};
+pub(crate) use json::shape;
 pub use json::{BrokenOff, Ended, Filter, JsonPath, Keys, Shape, Total, Value, Values};
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;

@@ -11,6 +11,7 @@ mod head_tail;
 mod materialize;
 mod print;
 mod recovery;
+pub(crate) mod rendering;
 mod units;
 mod verify;
 
@@ -31,6 +32,13 @@ use std::ops::Range;
 pub enum Piece {
     /// These bytes are shown as they are.
     Verbatim(Range<u64>),
+    /// These bytes are shown as a reader would see them: without codes that act on a screen, tags, and the like.
+    Rendered {
+        /// The bytes.
+        range: Range<u64>,
+        /// What the reader looks at.
+        on: Canvas,
+    },
     /// These bytes are not shown, and a marker says so.
     Omitted {
         /// The bytes.
@@ -51,8 +59,38 @@ impl Piece {
     /// The bytes it stands for.
     pub fn range(&self) -> &Range<u64> {
         match self {
-            Piece::Verbatim(range) | Piece::Omitted { range, .. } | Piece::Digest { range, .. } => range,
+            Piece::Verbatim(range)
+            | Piece::Rendered { range, .. }
+            | Piece::Omitted { range, .. }
+            | Piece::Digest { range, .. } => range,
         }
+    }
+
+    /// What its reader looks at, if that is not the bytes.
+    pub(crate) fn canvas(&self) -> Option<Canvas> {
+        match self {
+            Piece::Rendered { on, .. } => Some(*on),
+            _ => None,
+        }
+    }
+}
+
+/// What a reader looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Canvas {
+    /// A terminal.
+    Screen,
+    /// A browser.
+    Page,
+}
+
+impl std::fmt::Display for Canvas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Canvas::Screen => "a screen",
+            Canvas::Page => "a browser",
+        })
     }
 }
 
@@ -74,6 +112,8 @@ pub enum Why {
 pub enum Wording {
     /// With counts, and the command that reads what is missing.
     Commands,
+    /// The first with the command, the others with what changes in it: the lines or bytes that are missing.
+    Ranges,
     /// `... [N characters truncated] ...`
     Characters,
     /// `... [N lines truncated — full output available in artifacts] ...`
@@ -185,6 +225,29 @@ impl View {
         let piece = Piece::Digest { range: 0..output.len(), text };
         let view = View::new(output.len(), vec![piece], Wording::Commands)?;
         Ok(View { surface: output.surface().clone(), ..view })
+    }
+
+    /// The same view, with what was written for a browser shown as in one.
+    pub(crate) fn on_page(mut self) -> View {
+        for piece in &mut self.pieces {
+            if let Piece::Verbatim(range) = piece {
+                *piece = Piece::Rendered { range: range.clone(), on: Canvas::Page };
+            }
+        }
+        self
+    }
+
+    /// The same view, with what was written for a screen shown as on one.
+    pub(crate) fn on_screen(mut self, output: &Output) -> Result<View> {
+        for piece in &mut self.pieces {
+            if let Piece::Verbatim(range) = piece {
+                let bytes = output.read(range.clone())?;
+                if rendering::screen(&bytes) != bytes {
+                    *piece = Piece::Rendered { range: range.clone(), on: Canvas::Screen };
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// The same view, with a text before and behind it.

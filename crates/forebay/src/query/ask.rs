@@ -6,8 +6,6 @@
 //! nothing but trouble ("why did it fail?") looks for what speaks of trouble instead. Pages are read as the text that a
 //! browser would show, JSON as its members with their paths.
 
-mod derived;
-mod html;
 mod json;
 mod layout;
 mod members;
@@ -18,7 +16,7 @@ mod scan;
 mod trouble;
 
 use super::{Excerpt, Found};
-use crate::view::count;
+use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use question::{Aim, Question};
 use serde::Serialize;
@@ -44,20 +42,36 @@ pub struct Passage {
 }
 
 /// A page or a document up to this size is read as what it says; a larger one as its lines.
-const READ_WHOLE: u64 = 32 * 1024 * 1024;
+pub(crate) const READ_WHOLE: u64 = 32 * 1024 * 1024;
 
 /// So many units may be too large for what is left of the budget before it counts as used.
 const MISFITS: usize = 100;
 
 /// A unit that may be shown.
 #[derive(Clone, Debug)]
-struct Unit {
+pub(crate) struct Unit {
     /// Which it is: units that follow each other have numbers that do.
-    index: u64,
-    range: Range<u64>,
+    pub(crate) index: u64,
+    pub(crate) range: Range<u64>,
     /// What is shown of it.
-    text: String,
-    worth: f32,
+    pub(crate) text: String,
+    pub(crate) worth: f32,
+}
+
+/// What matters in an output of which nobody asked anything: what went wrong and how it ended. The best first, and
+/// how surely something went wrong, as the vocabulary weighs it.
+pub(crate) fn unasked(output: &Output) -> Result<(Vec<Unit>, f32)> {
+    rank::weighed(output, &Question::new("why did it fail?"))
+}
+
+/// Whether an output reads like prose.
+pub(crate) fn is_prose(output: &Output) -> Result<bool> {
+    Ok(layout::Layout::of(output)? == layout::Layout::Prose)
+}
+
+/// What a page is about, the best first.
+pub(crate) fn unasked_page(page: &rendering::derived::Derived) -> Vec<Unit> {
+    page::unasked(page)
 }
 
 /// The passages that answer a question best, in order.
@@ -68,8 +82,8 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     let question = Question::new(question);
     let small = output.len() <= READ_WHOLE;
     let beginning = output.read(0..output.len().min(4_096))?;
-    if small && html::is_page(&beginning) {
-        let page = html::text(&output.read(0..output.len())?);
+    if small && rendering::page::is_page(&beginning) {
+        let page = rendering::page::text(&output.read(0..output.len())?);
         let mut units = page::units(&page, &page.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, &units, budget, |_| None);
@@ -211,28 +225,9 @@ fn print(
     })
 }
 
-/// What a terminal would show of a unit: no escape codes, and of what carriage returns wrote over, the last.
+/// What a terminal would show of a unit.
 pub(crate) fn visible(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let line = text.trim_end_matches(['\n', '\r']);
-    let line = line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(line);
-    let mut shown = String::with_capacity(line.len() + 1);
-    let mut rest = line;
-    while let Some(escape) = rest.find('\u{1b}') {
-        shown.push_str(&rest[..escape]);
-        let after = &rest[escape + 1..];
-        rest = match after.strip_prefix('[') {
-            Some(code) => {
-                code.find(|c: char| c.is_ascii_alphabetic() || c == '@').map_or("", |end| &code[end + 1..])
-            }
-            None => after.char_indices().nth(1).map_or("", |(at, _)| &after[at..]),
-        };
-    }
-    shown.push_str(rest);
-    if bytes.ends_with(b"\n") {
-        shown.push('\n');
-    }
-    shown
+    String::from_utf8_lossy(&rendering::screen(bytes)).into_owned()
 }
 
 #[cfg(test)]
@@ -268,7 +263,7 @@ mod tests {
             + &noise(700, 800);
         let found = answer(text.as_bytes(), "Why did the build fail?", SMALL);
         let shown = String::from_utf8(found.text).unwrap();
-        let cause = "[401–404]\nthread 'main' panicked at src/store.rs:12:5:\nassertion failed: left == right\n    at store::open\n    at main\n";
+        let cause = "thread 'main' panicked at src/store.rs:12:5:\nassertion failed: left == right\n    at store::open\n    at main\n";
         assert!(shown.contains(cause), "{shown}");
         assert!(!shown.contains("0 errors"), "{shown}");
     }

@@ -116,6 +116,6 @@ pub(super) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough:
 }
 
 /// Describes the shape of a JSON output: its paths, and what is found at each.
-pub(super) fn shape(output: &Output) -> Result<Shape> {
+pub(crate) fn shape(output: &Output) -> Result<Shape> {
     shape::shape(output)
 }

@@ -119,6 +119,15 @@ pub struct Outline {
     pub note: Option<String>,
 }
 
+/// What an output is.
+pub(crate) fn form(output: &Output) -> Result<Form> {
+    Ok(match output.record().kind {
+        Kind::Json | Kind::JsonLines => Form::Json,
+        Kind::Binary => Form::Binary,
+        Kind::Text => classify::classify(output)?.0,
+    })
+}
+
 /// The outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
     let mut items = Items::default();

@@ -1,12 +1,23 @@
-//! The default preset: head, tail and the lines that speak of errors, chosen under the budget, in order.
+//! The default preset: what matters in an output, chosen under the budget, in order.
+//!
+//! What a run tells is ranked by the engine that also answers questions, and whole passages are chosen. Pages are read as
+//! their text. Everything else has a structure: its beginning and its end are shown, and what lies between is outlined.
 
-use super::units::{self, Unit};
-use super::{View, Wording, errors, print};
-use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State};
+mod choose;
+mod structure;
+
+use super::units;
+use super::{Piece, View, Wording, print, rendering};
+use crate::query::{Form, ask::Unit};
+use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
+use choose::Choice;
 use std::ops::Range;
 
 /// Below this many tokens a view has no room to name the file too.
-const ROOMY: u64 = 600;
+const ROOMY: u64 = 1_500;
+
+/// From this weight of its words on, an output tells that something went wrong.
+const TROUBLE: f32 = 1.2;
 
 /// A gap of fewer bytes than this costs more to mark than to show.
 const NOT_WORTH_A_MARKER: u64 = 100;
@@ -24,29 +35,87 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         let text = format!("nothing changed since {}: the same {lines}, {bytes}{exit}", first.short());
         return View::summed_up(output, text);
     }
-    if output.record().kind == Kind::Binary {
-        let size = print::grouped(output.len());
-        let text = format!("{size} bytes that are not text");
-        return Ok(View::summed_up(output, text)?.framed(opening(output), closing(output, budget)));
+    match query::outline::form(output)? {
+        Form::Binary => {
+            let size = print::grouped(output.len());
+            let text = format!("{size} bytes that are not text");
+            Ok(frame_of(View::summed_up(output, text)?, output, budget))
+        }
+        Form::Html if output.len() <= query::ask::READ_WHOLE => page(output, budget),
+        // Documents speak of errors, and nothing went wrong.
+        Form::Text if query::ask::is_prose(output)? => structure::fold(output, Form::Text, budget),
+        form @ (Form::Log | Form::TestRun | Form::Text) => match query::ask::unasked(output)? {
+            (units, trouble) if trouble >= TROUBLE => run(output, budget, units),
+            (units, _) if form == Form::TestRun => run(output, budget, units),
+            _ => structure::fold(output, form, budget),
+        },
+        form => structure::fold(output, form, budget),
     }
-    let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
-    let seen = |units: Vec<Unit>| -> Vec<Range<u64>> {
-        units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range).collect()
+}
+
+/// What a run tells: what went wrong and how it ended.
+fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
+    let last = output.lines()?.saturating_sub(1);
+    chosen(output, budget, Choice { units, last, marker: 0, reads_on: false }, |view| view.on_screen(output))
+}
+
+/// What a page says.
+fn page(output: &Output, budget: Budget) -> Result<View> {
+    let page = rendering::page::text(&output.read(0..output.len())?);
+    let units = query::ask::unasked_page(&page);
+    let last = (units.len() as u64).saturating_sub(1);
+    chosen(output, budget, Choice { units, last, marker: 0, reads_on: true }, |view| Ok(view.on_page()))
+}
+
+/// The view of what is chosen.
+fn chosen(
+    output: &Output,
+    budget: Budget,
+    choice: Choice,
+    rendered: impl Fn(View) -> Result<View>,
+) -> Result<View> {
+    // In a small view the call is said once.
+    let wording = if budget.tokens < ROOMY { Wording::Ranges } else { Wording::Commands };
+    let frame = |shown: &[Range<u64>]| -> Result<View> {
+        Ok(frame_of(rendered(View::showing(output, shown, wording)?)?, output, budget))
     };
-    let head = seen(units::first(output, enough)?);
-    let tail = seen(units::last(output, enough)?);
-    let mut spoken = Vec::new();
-    for at in from_both_ends(errors::find(output)?) {
-        spoken.push(seen(units::around(output, at, 2, 5)?));
+    let choice = Choice { marker: marker(output, wording), ..choice };
+    let shown = choice.choose(budget, |shown| {
+        let text = frame(shown)?.print(output)?;
+        Ok((tokens::count_bytes(&text), budget.holds(&text)))
+    })?;
+    match shown.is_empty() {
+        true => top_and_bottom(output, budget),
+        false => frame(&shown),
     }
-    fit(output, budget, &in_turn(head, tail, spoken))
+}
+
+/// What a marker costs, about.
+fn marker(output: &Output, wording: Wording) -> u64 {
+    let middle = output.record().size.lines / 2 + 1;
+    tokens::count(&match wording {
+        Wording::Ranges => format!("[… lines {middle}:{}]\n", middle * 2),
+        _ => {
+            let call = output.call(&Query::Lines(vec![middle..=middle * 2]));
+            format!("[… {} lines omitted: {call}]\n", print::grouped(middle))
+        }
+    })
+}
+
+/// A view with what is said around it.
+fn frame_of(view: View, output: &Output, budget: Budget) -> View {
+    let opening = match view.pieces().iter().find_map(Piece::canvas) {
+        Some(canvas) => opening(output).replacen(" bytes", &format!(" bytes as {canvas} shows them"), 1),
+        None => opening(output),
+    };
+    view.framed(opening, closing(output, budget))
 }
 
 /// The beginning and the end of an output: all that is left of one that could not be kept.
 pub(crate) fn top_and_bottom(output: &Output, budget: Budget) -> Result<View> {
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let lost = output.lost();
-    let kept = |units: Vec<Unit>| -> Vec<Range<u64>> {
+    let kept = |units: Vec<units::Unit>| -> Vec<Range<u64>> {
         let whole = |range: &Range<u64>| range.end <= lost.start || range.start >= lost.end;
         units.into_iter().map(|unit| unit.range).filter(whole).collect()
     };
@@ -77,17 +146,6 @@ fn in_turn(
         }
         order.extend(turn);
     }
-}
-
-/// The last, the first, the last but one, …: a failure is told near the end, and its cause came first.
-fn from_both_ends(mut places: Vec<u64>) -> Vec<u64> {
-    let mut order = Vec::new();
-    let mut end = true;
-    while !places.is_empty() {
-        order.push(if end { places.pop().unwrap_or_default() } else { places.remove(0) });
-        end = !end;
-    }
-    order
 }
 
 /// Takes in as many as fit: the longest beginning of `order` whose printed view holds the budget.
@@ -183,7 +241,6 @@ fn closing(output: &Output, budget: Budget) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Piece;
     use crate::store::memory::output_of;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
@@ -211,37 +268,39 @@ mod tests {
             lines.concat().as_bytes(),
             260,
             expect![[r#"
-            [forebay view of 400 lines, 10,293 bytes; kept whole as s/id1234]
-            compiling unit number 1
-            compiling unit number 2
-            compiling unit number 3
-            compiling unit number 4
-            compiling unit number 5
-            [… 193 lines omitted: forebay read s/id1234 --lines 6:198]
-            compiling unit number 199
-            compiling unit number 200
-            error[E0308]: mismatched types
-              --> src/main.rs:2:5
-            compiling unit number 203
-            compiling unit number 204
-            compiling unit number 205
-            compiling unit number 206
-            [… 180 lines omitted: forebay read s/id1234 --lines 207:386]
-            compiling unit number 387
-            compiling unit number 388
-            compiling unit number 389
-            compiling unit number 390
-            compiling unit number 391
-            compiling unit number 392
-            compiling unit number 393
-            compiling unit number 394
-            compiling unit number 395
-            compiling unit number 396
-            compiling unit number 397
-            compiling unit number 398
-            compiling unit number 399
-            compiling unit number 400
-        "#]],
+                [forebay view of 400 lines, 10,293 bytes; kept whole as s/id1234]
+                [… 198 lines omitted: forebay read s/id1234 --lines 1:198]
+                compiling unit number 199
+                compiling unit number 200
+                error[E0308]: mismatched types
+                  --> src/main.rs:2:5
+                compiling unit number 203
+                compiling unit number 204
+                [… lines 205:377]
+                compiling unit number 378
+                compiling unit number 379
+                compiling unit number 380
+                compiling unit number 381
+                compiling unit number 382
+                compiling unit number 383
+                compiling unit number 384
+                compiling unit number 385
+                compiling unit number 386
+                compiling unit number 387
+                compiling unit number 388
+                compiling unit number 389
+                compiling unit number 390
+                compiling unit number 391
+                compiling unit number 392
+                compiling unit number 393
+                compiling unit number 394
+                compiling unit number 395
+                compiling unit number 396
+                compiling unit number 397
+                compiling unit number 398
+                compiling unit number 399
+                compiling unit number 400
+            "#]],
         );
     }
 
@@ -252,10 +311,10 @@ mod tests {
             format!("start\n{bar}all done\n").as_bytes(),
             200,
             expect![[r#"
-            [forebay view of 2 lines, 24,905 bytes; kept whole as s/id1234]
-            start
-            [… 24,890 bytes overwritten by carriage returns: forebay read s/id1234 --bytes 6:24896]all done
-        "#]],
+                [forebay view of 2 lines, 24,905 bytes as a screen shows them; kept whole as s/id1234]
+                start
+                all done
+            "#]],
         );
     }
 

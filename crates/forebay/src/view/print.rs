@@ -3,7 +3,7 @@
 //! A marker takes the place of the bytes it stands for, and of nothing else: it is a line of its own where whole
 //! lines are missing, and stands inside the line where only a part of one is.
 
-use super::{Piece, View, Why, Wording};
+use super::{Canvas, Piece, View, Why, Wording, rendering};
 use crate::{Kind, Output, Query, Result};
 use std::ops::Range;
 
@@ -31,13 +31,36 @@ impl View {
         count: impl Fn(&Range<u64>) -> Result<Gap>,
     ) -> Result<Vec<u8>> {
         let mut text = self.opening.clone().into_bytes();
+        let mut page: Option<rendering::derived::Derived> = None;
+        let mut called = false;
         for piece in &self.pieces {
             let marker = match piece {
                 Piece::Verbatim(range) => {
                     text.extend(output.read(range.clone())?);
                     continue;
                 }
-                Piece::Omitted { why, .. } => self.omitted(output, &count(piece.range())?, *why),
+                Piece::Rendered { range, on: Canvas::Page } => {
+                    if page.is_none() {
+                        page = Some(rendering::page::text(&output.read(0..output.len())?));
+                    }
+                    if let Some(page) = &page {
+                        text.extend(&page.text[page.within(range)]);
+                    }
+                    continue;
+                }
+                Piece::Rendered { range, on: Canvas::Screen } => {
+                    text.extend(rendering::screen(&output.read(range.clone())?));
+                    continue;
+                }
+                Piece::Omitted { why, .. }
+                    if called && self.wording == Wording::Ranges && *why != Why::Lost =>
+                {
+                    ranged(&count(piece.range())?, *why)
+                }
+                Piece::Omitted { why, .. } => {
+                    called |= *why != Why::Lost;
+                    self.omitted(output, &count(piece.range())?, *why)
+                }
                 Piece::Digest { text, .. } => self.digest(output, &count(piece.range())?, text),
             };
             text.extend(marker.as_bytes());
@@ -75,7 +98,7 @@ impl View {
             }
             Wording::Lines => format!("... [{} characters truncated] ...", gap.characters),
             Wording::Recovery => format!("\n\n[... {} characters truncated ...]\n", gap.characters),
-            Wording::Commands | Wording::References => {
+            Wording::Commands | Wording::Ranges | Wording::References => {
                 let what = match (why, gap.whole_lines) {
                     (Why::Overwritten, _) => {
                         format!("{} bytes overwritten by carriage returns", grouped(bytes))
@@ -99,7 +122,11 @@ impl View {
             Kind::Binary => self.surface.raw(&output.record().handle),
             _ => self.call(output, gap),
         };
-        format!("[{text}: {call}]")
+        // What is listed comes behind the call.
+        match text.split_once('\n') {
+            Some((text, list)) => format!("[{text}: {call}\n{list}]"),
+            None => format!("[{text}: {call}]"),
+        }
     }
 
     /// The call that reads a gap.
@@ -113,6 +140,16 @@ impl View {
             (_, true) => self.surface.call(handle, &Query::Lines(vec![gap.lines.0..=gap.lines.1])),
             (_, false) => self.surface.call(handle, &Query::Bytes(vec![start..end])),
         }
+    }
+}
+
+/// What is missing, where an earlier marker has the call that gets such lines or bytes.
+fn ranged(gap: &Gap, why: Why) -> String {
+    let Gap { bytes, lines, whole_lines, .. } = gap;
+    match (why, whole_lines) {
+        (Why::Overwritten, _) => format!("[… bytes {}:{} overwritten]", bytes.start, bytes.end),
+        (_, true) => format!("[… lines {}:{}]", lines.0, lines.1),
+        (_, false) => format!("[… bytes {}:{}]", bytes.start, bytes.end),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The members of JSON documents, a line each, with the containers they stand in.
 
-use super::derived::{Derived, Line};
+use crate::view::rendering::derived::{Derived, Line};
 
 /// An object or an array.
 #[derive(Clone, Debug)]

@@ -72,9 +72,38 @@ pub(super) fn depth(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Whether a line is a call in a stack trace.
+/// Whether a line is a call in a stack trace that begins with the innermost one.
 pub(super) fn is_call(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"at ")
+}
+
+/// Whether a line is a call in any stack trace.
+pub(super) fn is_frame(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let numbered = line.strip_prefix(b"#").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit));
+    numbered || line.starts_with(b"at ") || line.starts_with(b"File \"")
+}
+
+/// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`.
+pub(super) fn is_title(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let Some(&rule) = line.first().filter(|byte| matches!(byte, b'=' | b'_' | b'-' | b'*' | b'#')) else {
+        return false;
+    };
+    let ruled = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| **byte == rule).count();
+    let (before, after) = (ruled(&mut line.iter()), ruled(&mut line.iter().rev()));
+    before > 2 && after > 2 && before + after < line.len()
+}
+
+/// What runners write for themselves: times and folds.
+const NOTES: &[&str] = &["travis_time:", "travis_fold:", "##[endgroup]", "::endgroup::"];
+
+/// Whether a line says nothing to a reader.
+pub(super) fn is_noise(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    NOTES.iter().any(|note| line.starts_with(note.as_bytes()))
+        || !line.is_empty() && line.len() <= 3 && line.iter().all(|&byte| byte == line[0])
+        || line.len() > 3 && line.iter().all(|&byte| byte == b'.')
 }
 
 /// How lines begin that define something the lines below belong to.

@@ -1,10 +1,10 @@
 //! Which blocks of a page answer a question, or say what it is about.
 
 use super::Unit;
-use super::derived::Derived;
 use super::question::{Aim, Question};
 use super::rank::ranked;
 use super::scan::Units;
+use crate::view::rendering::derived::Derived;
 use crate::{Output, Result};
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,23 @@ const WORTHLESS: f32 = 0.03;
 /// So many blocks below a heading may belong to it.
 const UNDER: usize = 40;
 
-/// The units of a page, the best first.
-pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Result<Vec<Unit>> {
-    let all: Vec<Unit> = Units { bytes: &derived.text, at: 0 }
+/// What a page is about: its blocks that read like prose, the first ones first, then the rest.
+pub(super) fn unasked(derived: &Derived) -> Vec<Unit> {
+    let mut units = all(derived);
+    let count = units.len();
+    for (at, unit) in units.iter_mut().enumerate() {
+        let line = derived.line_at(unit.range.start);
+        let prose = line.is_some_and(|line| line.prose > PROSE);
+        unit.worth = (count - at) as f32 * if prose { 1.0 } else { 0.0001 };
+    }
+    units.iter_mut().for_each(|unit| unit.range = derived.origin(&unit.range));
+    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    units
+}
+
+/// The units of a page, in order.
+fn all(derived: &Derived) -> Vec<Unit> {
+    Units { bytes: &derived.text, at: 0 }
         .zip(0..)
         .map(|(range, index)| Unit {
             index,
@@ -27,7 +41,12 @@ pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Re
             range: range.start as u64..range.end as u64,
             worth: 0.0,
         })
-        .collect();
+        .collect()
+}
+
+/// The units of a page, the best first.
+pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Result<Vec<Unit>> {
+    let all = all(derived);
     let title = all.first().map_or("", |unit| unit.text.trim()).to_lowercase();
     let about = question.aim == Aim::Gist || question.quoted.iter().any(|quoted| alike(quoted, &title));
     let mut units = match about {

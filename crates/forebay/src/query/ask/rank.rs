@@ -3,10 +3,12 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
-use super::layout::{Layout, defines, depth, diff_files, is_aside, is_call};
+use super::layout::{Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_noise, is_title};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
+use super::trouble::has_passed;
 use super::{Unit, visible};
+use crate::view::rendering::unstamped;
 use crate::{Error, Output, Result};
 use std::{cmp::Ordering, collections::HashMap, hash::Hasher, ops::Range};
 
@@ -34,7 +36,7 @@ const LENGTH: f32 = 0.72;
 const LEAST: f32 = 0.3;
 
 /// What trouble counts at the beginning of an output, how it grows to the end, and what the end itself counts.
-const EARLY: f32 = 0.4;
+const EARLY: f32 = 0.5;
 const GROWS: f32 = 0.65;
 const END: f32 = 1.25;
 
@@ -82,7 +84,7 @@ impl Fading {
             Aim::Trouble if question.which => Fading { back: 0.2, on: 0.5, blank: 0.5, deeper: 0.9 },
             // The cause stands before what tells of the end.
             Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
-            Aim::Trouble => Fading { back: 0.49, on: 0.7, blank: 0.68, deeper: 0.994 },
+            Aim::Trouble => Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 },
             _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
             _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
             _ if layout == Layout::Source => Fading { back: 0.4, on: 0.9, blank: 0.9, deeper: 0.97 },
@@ -102,6 +104,24 @@ const ASIDE: f32 = 0.45;
 /// What a line counts for standing with the best file of a list, beside the best line.
 const BEST_FILE: f32 = 0.5;
 
+/// A line that differs from the one beside it only in its numbers says little; what runners note for themselves says nothing.
+const REPEATED: f32 = 0.4;
+const NOISE: f32 = 0.02;
+
+/// What stands beside trouble and tells that something passed.
+const PASSED: f32 = 0.15;
+
+/// What the title of the section counts that trouble stands in.
+const TITLE: f32 = 0.7;
+
+/// A line longer than this says less with each word, by this power.
+const WORDY: u32 = 240;
+const SPREAD: f32 = 0.5;
+
+/// So many lines make a stack trace, and what its end counts of what it began with.
+const TRACE: usize = 2;
+const TRACE_END: f32 = 0.95;
+
 /// The beginning of a document, and how much more it counts.
 const OPENING: u64 = 3_000;
 const OPENS: f32 = 1.25;
@@ -111,6 +131,11 @@ const GIST: u64 = 16 * 1024;
 
 /// The units that are worth showing, the best first.
 pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> {
+    Ok(weighed(output, question)?.0)
+}
+
+/// The units that are worth showing, the best first, and how surely something went wrong.
+pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>, f32)> {
     let layout = Layout::of(output)?;
     let is_run = matches!(layout, Layout::Blocks | Layout::Prose);
     let question = match question.aim == Aim::Words && question.trouble && !is_run {
@@ -121,6 +146,7 @@ pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> 
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let mut scanned = scanner.scan(output)?;
+    let trouble = scanned.seen.iter().map(|seen| seen.trouble).fold(0.0, f32::max);
     if question.aim == Aim::Trouble && !question.which && !output.is_empty() {
         // How it ended stands at the end.
         let start = output.line_start_near(output.len() - 1, LONG as u64)?;
@@ -134,7 +160,7 @@ pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> 
     best.sort_unstable_by(better);
     let mut units = around(output, &best, question, layout)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
-    Ok(units)
+    Ok((units, trouble))
 }
 
 /// The order of units by their worth, the best first.
@@ -206,7 +232,9 @@ fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -
             let anywhere = unit.ends || question.aim == Aim::Trouble && question.which;
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
-            let spoken = unit.trouble * (rarity(unit) / rarest).min(1.0) * FOLLOWER.powi(run.min(FOLLOWERS));
+            let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);
+            let spoken =
+                dense * unit.trouble * (rarity(unit) / rarest).min(1.0) * FOLLOWER.powi(run.min(FOLLOWERS));
             worth += spoken * beside * (EARLY + late.powf(GROWS));
         }
         scored.push((*unit, worth));
@@ -308,7 +336,8 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         }
         let defined = matches!(layout, Layout::Blocks | Layout::Diff) && defines(line);
         let fading = Fading::new(question, layout, seen.ends, defined);
-        let deep = depth(line);
+        let deep = depth(unstamped(line));
+        let trouble = question.aim == Aim::Trouble && !question.which;
         let mut show = |at: usize, worth: f32| {
             let unit = &all[at];
             let index = seen.index.saturating_add_signed(at as i64 - own as i64);
@@ -322,22 +351,72 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         };
         show(own, worth);
         let mut left = worth;
+        let mut alike = template(line);
+        let mut trace = 0;
+        let mut repeats = 0;
         for at in own + 1..all.len() {
             let line = &bytes[all[at].clone()];
+            let plain = unstamped(line);
+            if trouble && is_noise(plain) {
+                show(at, left * NOISE);
+                continue;
+            }
+            let blank = plain.trim_ascii().is_empty();
+            let deeper = !blank && (depth(plain) > deep || is_frame(plain));
+            // What a stack trace ends with is what it is all about.
+            let ends_trace = trouble && !blank && !deeper && trace > TRACE;
+            trace = match () {
+                () if deeper && (is_frame(plain) || trace > 0) => trace + 1,
+                () if blank || deeper => trace,
+                () => 0,
+            };
             left *= match () {
-                () if line.trim_ascii().is_empty() => fading.blank,
-                () if depth(line) <= deep => fading.on,
+                () if blank => fading.blank,
+                () if !deeper => fading.on,
                 () if question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
                 () => fading.deeper,
             };
-            show(at, left);
+            let this = template(plain);
+            repeats = if this == alike && !blank { repeats + 1 } else { 0 };
+            alike = this;
+            show(
+                at,
+                match () {
+                    () if trouble && has_passed(plain) => left * PASSED,
+                    () if ends_trace => left.max(worth * TRACE_END),
+                    () if trouble && repeats > 1 => left * REPEATED,
+                    () => left,
+                },
+            );
         }
         let mut left = worth;
+        let mut titled = false;
+        let mut repeats = 0;
+        let mut alike = template(line);
         for at in (0..own).rev() {
-            let blank = bytes[all[at].clone()].trim_ascii().is_empty();
+            let line = unstamped(&bytes[all[at].clone()]);
+            if trouble && is_noise(line) {
+                show(at, left * NOISE);
+                continue;
+            }
+            let blank = line.trim_ascii().is_empty();
+            if trouble && !titled && is_title(line) {
+                titled = true;
+                show(at, worth * TITLE);
+            }
             left *= if blank { fading.blank } else { fading.back };
-            show(at, left);
+            let this = template(line);
+            repeats = if this == alike && !blank { repeats + 1 } else { 0 };
+            alike = this;
+            show(
+                at,
+                match () {
+                    () if trouble && has_passed(line) => left * PASSED,
+                    () if trouble && repeats > 1 => left * REPEATED,
+                    () => left,
+                },
+            );
         }
     }
     Ok(units.into_values().collect())

@@ -51,6 +51,8 @@ pub(super) struct Seen {
     pub(super) ends: bool,
     /// What says so.
     pub(super) said: u32,
+    /// Whether it says so in capitals.
+    pub(super) shouts: bool,
 }
 
 impl Seen {
@@ -68,6 +70,7 @@ impl Seen {
             trouble,
             ends: true,
             said: 1,
+            shouts: false,
         }
     }
 
@@ -213,6 +216,7 @@ impl<'a> Scanner<'a> {
             trouble: 0.0,
             ends: false,
             said: 0,
+            shouts: false,
         };
         let nothing = open;
         let common = common(&scanned.having, index);
@@ -221,7 +225,7 @@ impl<'a> Scanner<'a> {
             if open.terms & !common != 0 || open.trouble != 0.0 {
                 let start = base + unit.start as u64;
                 let trouble = match open.trouble > 0.0 {
-                    true => open.trouble * trouble::standing(&block[unit.clone()], open.ends),
+                    true => open.trouble * trouble::standing(&block[unit.clone()], open.ends, open.shouts),
                     false => 0.0,
                 };
                 let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
@@ -256,7 +260,8 @@ impl<'a> Scanner<'a> {
                     let said = trouble::said(block, found.clone(), &unit, word);
                     if said > open.trouble {
                         open.trouble = said;
-                        open.said = trouble::token(block, found, &unit);
+                        open.said = trouble::token(block, found.clone(), &unit);
+                        open.shouts = trouble::shouts(&block[found]);
                     }
                     open.ends |= word.ends && said > 0.0;
                 }

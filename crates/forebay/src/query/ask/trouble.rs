@@ -29,6 +29,10 @@ const fn ends(text: &'static str, weight: f32) -> Word {
 pub(super) const WORDS: &[Word] = &[
     starts("error", 2.0),
     starts("err!", 1.3),
+    starts("❌", 2.0),
+    starts("✗", 1.8),
+    starts("✘", 1.8),
+    starts("✖", 1.4),
     starts("fail", 1.6),
     starts("fatal", 2.2),
     starts("panic", 2.2),
@@ -83,6 +87,9 @@ pub(super) const WORDS: &[Word] = &[
     ends("]: *** [", 2.0),
 ];
 
+/// What a warning tells that says where.
+const LOCATED: f32 = 0.9;
+
 /// Whether a word that was found in a block speaks of trouble there, and how much.
 pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word: &Word) -> f32 {
     let before = super::scan::before(block, found.start);
@@ -105,6 +112,14 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
             rest.strip_prefix(b"status").or(rest.strip_prefix(b"code")).unwrap_or(rest).trim_ascii_start();
         let rest = rest.strip_prefix(b":").or(rest.strip_prefix(b"=")).unwrap_or(rest).trim_ascii_start();
         return if rest.first() == Some(&b'0') { 0.0 } else { word.weight };
+    }
+    // A compiler's warning says where: `src/a.c:12:5: warning: …`. Builds that take warnings for errors end by them.
+    let located = word.text == "warning" && {
+        let place = start.trim_ascii_end();
+        place.ends_with(b":") && last_word(&place[..place.len() - 1]).iter().all(u8::is_ascii_digit)
+    };
+    if located {
+        return LOCATED;
     }
     // Counts of nothing: `0 errors`, `errors: 0`, `no failures`.
     let number_before = last_word(start);
@@ -144,6 +159,11 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         }
 }
 
+/// Whether a word is in capitals.
+pub(super) fn shouts(word: &[u8]) -> bool {
+    word.iter().all(|byte| !byte.is_ascii_lowercase()) && word.iter().any(u8::is_ascii_uppercase)
+}
+
 /// The token that a word stands in, as a number: `TEST-KNOWN-FAIL` and `TEST-UNEXPECTED-FAIL` are two.
 pub(super) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u32 {
     let line = &block[unit.clone()];
@@ -160,7 +180,7 @@ pub(super) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u
 
 /// How much what a line says counts, by what else it is: what passed has not failed, a command that is echoed has not
 /// failed yet, and what is told for information is rarely the cause, unless it tells of the end.
-pub(super) fn standing(line: &[u8], ends: bool) -> f32 {
+pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     let line = last_written(line);
     let start = &line[..line.len().min(120)];
     let plain = visible_start(start);
@@ -179,7 +199,8 @@ pub(super) fn standing(line: &[u8], ends: bool) -> f32 {
     if has(&*DETAILS) {
         return 0.4;
     }
-    if has(&*INFORMS) { 0.6 } else { 1.0 }
+    // A word in capitals is a verdict, at whatever level it is told.
+    if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
 }
 
 /// The levels of details, and of what is told for information.
@@ -207,6 +228,13 @@ fn passed(start: &[u8], end: &[u8]) -> bool {
         })
     };
     BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends)
+}
+
+/// Whether a line tells of a test that passed.
+pub(super) fn has_passed(line: &[u8]) -> bool {
+    let line = last_written(line);
+    let start = &line[..line.len().min(120)];
+    passed(message(visible_start(start)), visible_end(line))
 }
 
 /// What carriage returns left of a line.
@@ -269,10 +297,10 @@ mod tests {
             "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
             "test_error ... ok\n",
         ] {
-            assert_eq!(standing(line.as_bytes(), true), 0.1, "{line:?}");
+            assert_eq!(standing(line.as_bytes(), true, false), 0.1, "{line:?}");
         }
         for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
-            assert_eq!(standing(line.as_bytes(), false), 1.0, "{line:?}");
+            assert_eq!(standing(line.as_bytes(), false, false), 1.0, "{line:?}");
         }
     }
 }

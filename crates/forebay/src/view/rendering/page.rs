@@ -3,7 +3,7 @@
 use super::derived::{Derived, Line};
 
 /// Whether some bytes are a page: tags all over its beginning.
-pub(super) fn is_page(beginning: &[u8]) -> bool {
+pub(crate) fn is_page(beginning: &[u8]) -> bool {
     let start = beginning.trim_ascii_start();
     let lower = start[..start.len().min(512)].to_ascii_lowercase();
     let has = |what: &[u8]| memchr::memmem::find(&lower, what).is_some();
@@ -22,7 +22,7 @@ const INLINE: &[&[u8]] = &[
 ];
 
 /// Derives the text of a page.
-pub(super) fn text(html: &[u8]) -> Derived {
+pub(crate) fn text(html: &[u8]) -> Derived {
     let mut page = Page { derived: Derived::default(), block: Block::default(), links: 0, heading: false };
     let mut at = 0;
     while at < html.len() {

@@ -6,28 +6,28 @@ use std::ops::Range;
 
 /// A derived text. A line of it is a block of the output.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Derived {
-    pub(super) text: Vec<u8>,
+pub(crate) struct Derived {
+    pub(crate) text: Vec<u8>,
     /// Where stretches of the text came from: offset here, offset in the output.
     origins: Vec<(u64, u64)>,
     /// For each line, what is known of it.
-    pub(super) lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
 }
 
 /// A line of a derived text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Where it starts in the derived text.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Whether it is a heading.
-    pub(super) heading: bool,
+    pub(crate) heading: bool,
     /// How much it reads like prose rather than like a menu, from 0 to 1.
-    pub(super) prose: f32,
+    pub(crate) prose: f32,
 }
 
 impl Derived {
     /// Adds bytes that came from `origin`.
-    pub(super) fn push(&mut self, byte: u8, origin: usize) {
+    pub(crate) fn push(&mut self, byte: u8, origin: usize) {
         let at = self.text.len() as u64;
         let joins = self.origins.last().is_some_and(|&(here, there)| origin as u64 - there == at - here);
         if !joins {
@@ -37,7 +37,7 @@ impl Derived {
     }
 
     /// Where a range of the derived text came from.
-    pub(super) fn origin(&self, range: &Range<u64>) -> Range<u64> {
+    pub(crate) fn origin(&self, range: &Range<u64>) -> Range<u64> {
         let of = |at: u64| {
             let next = self.origins.partition_point(|&(here, _)| here <= at);
             let (here, there) = self.origins[..next].last().copied().unwrap_or_default();
@@ -46,13 +46,25 @@ impl Derived {
         of(range.start)..of(range.end.max(range.start + 1) - 1) + 1
     }
 
+    /// The part of the derived text that came from a range of the output.
+    pub(crate) fn within(&self, range: &Range<u64>) -> Range<usize> {
+        // The first place that came from `origin` or from behind it: stretches come in the order of the output.
+        let first = |origin: u64| {
+            let next = self.origins.partition_point(|&(_, there)| there < origin);
+            let end = self.origins.get(next).map_or(self.text.len() as u64, |&(here, _)| here);
+            let inside = next.checked_sub(1).map(|at| self.origins[at]);
+            inside.map_or(end, |(here, there)| (here + (origin - there)).min(end)) as usize
+        };
+        first(range.start)..first(range.end)
+    }
+
     /// The derived text, read the way an output is.
-    pub(super) fn as_output(&self, output: &Output) -> Result<Output> {
+    pub(crate) fn as_output(&self, output: &Output) -> Result<Output> {
         Output::new(output.record().clone(), Box::new(self.text.clone()), Box::new(Vec::new()), None)
     }
 
     /// The line at an offset of the derived text.
-    pub(super) fn line_at(&self, at: u64) -> Option<&Line> {
+    pub(crate) fn line_at(&self, at: u64) -> Option<&Line> {
         let next = self.lines.partition_point(|line| line.start <= at);
         self.lines[..next].last()
     }

@@ -1,0 +1,167 @@
+//! Which units are shown: the best that fit, with few gaps, because every gap costs a marker.
+
+use crate::query::ask::Unit;
+use crate::{Budget, Result, tokens};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// So many of the best units are looked at.
+const LOOKED_AT: usize = 4_000;
+
+/// So many units may be too large for what is left before the budget counts as used.
+const MISFITS: usize = 100;
+
+/// A gap of more units is not filled.
+const FILLED: u64 = 12;
+
+/// In the first rounds, a unit that stands alone must have this share of the best one's worth: what belongs to the best
+/// comes before what has a gap on both sides.
+const ALONE: f32 = 0.4;
+const ROUNDS: usize = 4;
+
+/// A unit of more bytes must be worth more: so many bytes cost nothing extra, and further ones by this power.
+const SHORT: f32 = 90.0;
+const COST: f32 = 0.2;
+
+/// What is chosen from.
+pub(super) struct Choice {
+    /// The units, in any order.
+    pub(super) units: Vec<Unit>,
+    /// The index of the last unit of the output.
+    pub(super) last: u64,
+    /// What a marker costs.
+    pub(super) marker: u64,
+    /// Whether the units come in the order of a text, so that what follows is as good as what stands alone.
+    pub(super) reads_on: bool,
+}
+
+impl Choice {
+    /// The ranges to show: units by their worth, as long as `cost` says that what is printed of them fits.
+    pub(super) fn choose(
+        mut self,
+        budget: Budget,
+        cost: impl Fn(&[Range<u64>]) -> Result<(u64, bool)>,
+    ) -> Result<Vec<Range<u64>>> {
+        if !self.reads_on {
+            for unit in &mut self.units {
+                unit.worth *= (SHORT / (unit.text.len() as f32).max(SHORT)).powf(COST);
+            }
+        }
+        self.units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+        self.units.truncate(LOOKED_AT);
+        let alone = match self.reads_on {
+            true => 0.0,
+            false => self.units.first().map_or(0.0, |unit| unit.worth) * ALONE,
+        };
+        let mut chosen = Chosen::new(&self);
+        let (mut used, _) = cost(&[])?;
+        for round in 0..ROUNDS {
+            let last_round = round + 1 == ROUNDS;
+            let before = chosen.order.len();
+            let least = if round < ROUNDS / 2 { alone } else { 0.0 };
+            chosen.take(budget.tokens.saturating_sub(used), least);
+            let (mut now, mut fits) = cost(&chosen.ranges())?;
+            while !fits && chosen.drop_last() {
+                (now, fits) = cost(&chosen.ranges())?;
+            }
+            used = now;
+            if last_round || round >= ROUNDS / 2 && chosen.order.len() <= before {
+                break;
+            }
+        }
+        Ok(chosen.ranges())
+    }
+}
+
+/// What has been chosen so far.
+struct Chosen<'a> {
+    choice: &'a Choice,
+    known: HashMap<u64, (&'a Unit, u64)>,
+    units: BTreeMap<u64, &'a Unit>,
+    /// The order in which they were taken.
+    order: Vec<u64>,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(choice: &'a Choice) -> Chosen<'a> {
+        let sized = |unit: &'a Unit| (unit.index, (unit, tokens::count(&unit.text)));
+        let known = choice.units.iter().map(sized).collect();
+        Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
+    }
+
+    /// Takes units while `left` tokens last. One that stands alone is taken only if it is worth `least`.
+    fn take(&mut self, mut left: u64, least: f32) {
+        let mut misfits = 0;
+        for unit in &self.choice.units {
+            if left < 8 || misfits > MISFITS {
+                break;
+            }
+            if self.units.contains_key(&unit.index) {
+                continue;
+            }
+            let previous = self.units.range(..unit.index).next_back().map_or(0, |(&index, _)| index + 1);
+            let next =
+                self.units.range(unit.index + 1..).next().map_or(self.choice.last + 1, |(&index, _)| index);
+            // A gap that costs no more than its marker is filled.
+            let fills = [previous..unit.index, unit.index + 1..next].map(|gap| self.filled(gap));
+            let joins = fills.iter().flatten().count();
+            if joins == 0 && unit.worth < least {
+                continue;
+            }
+            let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
+            let between: u64 = fills.iter().flatten().map(|(_, tokens)| tokens).sum();
+            // One more passage has one more marker; one that closes a gap saves one.
+            let cost = (own + between + self.choice.marker).saturating_sub(self.choice.marker * joins as u64);
+            if cost > left {
+                misfits += 1;
+                continue;
+            }
+            left -= cost;
+            self.add(unit);
+            for (gap, _) in fills.into_iter().flatten() {
+                for index in gap {
+                    if let Some(&(unit, _)) = self.known.get(&index) {
+                        self.add(unit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A gap that may be filled, with its tokens.
+    fn filled(&self, gap: Range<u64>) -> Option<(Range<u64>, u64)> {
+        if gap.end.saturating_sub(gap.start) > FILLED {
+            return None;
+        }
+        let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
+        tokens.filter(|&tokens| tokens <= self.choice.marker).map(|tokens| (gap, tokens))
+    }
+
+    fn add(&mut self, unit: &'a Unit) {
+        self.units.insert(unit.index, unit);
+        self.order.push(unit.index);
+    }
+
+    fn drop_last(&mut self) -> bool {
+        self.order.pop().is_some_and(|last| self.units.remove(&last).is_some())
+    }
+
+    /// The ranges of the units, those that follow each other together. Blank ones are shown only between others.
+    fn ranges(&self) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut next = None;
+        let mut blanks = 0;
+        for (&index, unit) in &self.units {
+            if unit.text.trim().is_empty() {
+                blanks += 1;
+                continue;
+            }
+            match ranges.last_mut().filter(|_| next.is_some_and(|next| next + blanks == index)) {
+                Some(last) => last.end = unit.range.end,
+                None => ranges.push(unit.range.clone()),
+            }
+            (next, blanks) = (Some(index + 1), 0);
+        }
+        ranges
+    }
+}
