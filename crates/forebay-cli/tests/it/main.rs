@@ -8,6 +8,7 @@ mod excerpts;
 mod failures;
 mod forebay;
 mod many;
+mod mcp;
 mod presets;
 mod queries;
 mod real_outputs;
