@@ -1,5 +1,7 @@
 //! The client's side: where its messages come from, and where ours go.
 
+pub(crate) mod http;
+
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::gateway::Gateway;

@@ -159,6 +159,11 @@ impl Conversation {
         }
     }
 
+    /// Whether there is one server and we are to be taken for it.
+    fn has_one_server(&self) -> bool {
+        self.queues.len() == 1 && !self.gateway.many
+    }
+
     pub(crate) fn server(&self, number: usize) -> &Server {
         &self.gateway.servers[number]
     }
@@ -237,7 +242,7 @@ impl Conversation {
             tokio::spawn(async move { self.answer_it(message, &id).await });
             return;
         }
-        if self.queues.len() != 1 {
+        if !self.has_one_server() {
             tokio::spawn(self.request_to_many(message, id));
             return;
         }
@@ -308,9 +313,9 @@ impl Conversation {
         let args = frame.params.clone().and_then(|params| message.find(params, &["arguments"]));
         // What is written beside an output must not be larger than most outputs.
         let args = args.filter(|range| range.end - range.start <= 64 * 1024);
-        let name = match self.queues.len() {
-            1 => self.state().servers[server].name.clone(),
-            _ => None,
+        let name = match self.has_one_server() {
+            true => self.state().servers[server].name.clone(),
+            false => None,
         };
         Called {
             tool: Self::param(message, frame, &["name"]).unwrap_or_else(|| "task".to_owned()),
@@ -323,23 +328,17 @@ impl Conversation {
         if method == "notifications/initialized" {
             self.state().initialized = Some(message.clone());
         }
-        match self.queues.len() {
-            0 => {}
-            1 => {
-                let _ = self.queues[0].send(message).await;
-            }
-            _ => self.notification_to_many(message, frame, method).await,
+        match self.has_one_server() {
+            true => drop(self.queues[0].send(message).await),
+            false => self.notification_to_many(message, frame, method).await,
         }
     }
 
     /// The client's answer to a request of a server.
     async fn answer_to_server(&self, message: Message, frame: &Frame) {
-        match self.queues.len() {
-            0 => {}
-            1 => {
-                let _ = self.queues[0].send(message).await;
-            }
-            _ => self.answer_to_one_of_many(message, frame).await,
+        match self.has_one_server() {
+            true => drop(self.queues[0].send(message).await),
+            false => self.answer_to_one_of_many(message, frame).await,
         }
     }
 
@@ -365,16 +364,16 @@ impl Conversation {
             if method == "notifications/progress" {
                 self.note_progress(&message, &frame);
             }
-            return match self.queues.len() {
-                1 => self.tell_client(message).await,
-                _ => self.one_of_many_says(server, message, &frame).await,
+            return match self.has_one_server() {
+                true => self.tell_client(message).await,
+                false => self.one_of_many_says(server, message, &frame).await,
             };
         }
         let Some(id) = frame.id.clone() else {
             // An answer without an id is about something that the server could not read.
-            return match self.queues.len() {
-                1 => self.tell_client(message).await,
-                _ => self.talk().say(&format!("{} answered to nothing", self.server(server).name)),
+            return match self.has_one_server() {
+                true => self.tell_client(message).await,
+                false => self.talk().say(&format!("{} answered to nothing", self.server(server).name)),
             };
         };
         let pending = {
@@ -539,8 +538,10 @@ impl Conversation {
     pub(crate) fn greeting(&self, server: usize) -> Option<Greeting> {
         let mut state = self.state();
         let (hello, _) = state.hello.clone()?;
-        // A client whose first request was never answered asks again by itself.
-        state.servers[server].capabilities.as_ref()?;
+        // A client whose first request was never answered asks again by itself; of one of many it does not know.
+        if state.servers[server].capabilities.is_none() && self.has_one_server() {
+            return None;
+        }
         state.asked += 1;
         let id = format!("\"forebay-{}\"", state.asked);
         let Ok(Parsed::One(frame)) = hello.parse() else { return None };
@@ -562,9 +563,20 @@ impl Conversation {
         Some(Greeting { hello, id, then })
     }
 
-    /// A server that was gone is back.
-    pub(crate) fn is_back(&self, server: usize) {
+    /// A server that was gone is back, and this is how it answered.
+    pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
         self.talk().say(&format!("{} is back", self.server(server).name));
+        let late = self.state().servers[server].capabilities.is_none();
+        if late && let Ok(Parsed::One(Frame { result: Some(result), .. })) = answer.parse() {
+            let revision = self.state().revision.clone();
+            self.note_server(server, answer, result);
+            self.state().revision = revision;
+            // Its tools were in no list so far.
+            self.tell_client(
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned().into(),
+            )
+            .await;
+        }
     }
 
     /// A server is gone: whoever waits for it is told.

@@ -22,6 +22,8 @@ pub struct Gateway {
     pub session: Option<Session>,
     /// The servers behind it.
     pub servers: Vec<Server>,
+    /// Whether they are a set, whose names stand before those of their tools, even where there is only one.
+    pub many: bool,
     /// What the names of our own tools begin with.
     pub prefix: String,
     /// A request that no server answers in this time is answered with an error.

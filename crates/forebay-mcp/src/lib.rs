@@ -6,6 +6,7 @@
 //! goes where; `fold` is what becomes of a result that is too large.
 
 mod client;
+pub mod config;
 mod conversation;
 mod error;
 mod fold;
@@ -17,9 +18,11 @@ mod resources;
 mod result;
 mod scan;
 mod server;
+mod sse;
 mod talk;
 mod text;
 
+pub use client::http::Door;
 pub use error::{Error, Result};
 pub use gateway::Gateway;
 pub use server::{Reached, Server};
@@ -35,6 +38,21 @@ pub fn serve_stdio(gateway: Gateway) -> Result<()> {
         client::serve(Arc::new(gateway), tokio::io::stdin(), tokio::io::stdout(), signalled()).await
     });
     // A read of our standard input may hang for ever, and nobody needs it any more.
+    runtime.shutdown_background();
+    talk.end();
+    served
+}
+
+/// Serves clients that come by HTTP until a signal ends us. Where they come to is said on standard error.
+pub fn serve_http(gateway: Gateway, door: Door) -> Result<()> {
+    door.check()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let talk = gateway.talk.clone();
+    let said = talk.clone();
+    let served = runtime.block_on(async {
+        let listening = |address: &str| said.say(&format!("listening on {address}"));
+        client::http::serve(Arc::new(gateway), door, listening, signalled()).await
+    });
     runtime.shutdown_background();
     talk.end();
     served

@@ -183,6 +183,18 @@ impl Message {
     }
 }
 
+/// A message as a stream of blocks, for a body.
+pub(crate) fn blocks(message: Message) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
+    futures_util::stream::unfold((message, 0), |(message, at)| async move {
+        let end = (at + AT_ONCE as u64 * 4).min(message.len());
+        if at == end {
+            return None;
+        }
+        let block = tokio::task::block_in_place(|| message.read(at..end));
+        Some((block.map(Bytes::from), (message, end)))
+    })
+}
+
 /// A part of a file, read without moving the file's own position.
 struct Ranged {
     file: Arc<File>,
@@ -358,6 +370,49 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             if self.fill().await? == 0 {
                 return Ok((message(file), true));
+            }
+        }
+    }
+}
+
+/// A body that came by HTTP, as it grows.
+pub(crate) struct Growing {
+    memory: Vec<u8>,
+    file: Option<(File, u64)>,
+    spool: Spool,
+}
+
+impl Growing {
+    pub(crate) fn new(spool: Spool) -> Growing {
+        Growing { memory: Vec::new(), file: None, spool }
+    }
+
+    /// Takes more of it. Newlines, which JSON has only between its parts, become spaces: a message is one line.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let line = bytes.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
+        self.memory.extend(line);
+        if self.memory.len() > IN_MEMORY {
+            let (file, length) = match &mut self.file {
+                Some(file) => file,
+                none => none.insert((self.spool.file()?, 0)),
+            };
+            tokio::task::block_in_place(|| file.write_all(&self.memory))?;
+            *length += self.memory.len() as u64;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.file.is_none() && self.memory.trim_ascii().is_empty()
+    }
+
+    pub(crate) fn finish(self) -> io::Result<Message> {
+        match self.file {
+            None => Ok(Message::Memory(self.memory.trim_ascii().to_vec().into())),
+            Some((mut file, length)) => {
+                file.write_all(&self.memory)?;
+                Ok(Message::File { file: Arc::new(file), length: length + self.memory.len() as u64 })
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A server behind the gateway: how it is reached, and how it is brought back when it is gone.
 
-pub(crate) mod child;
+mod child;
+mod http;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
@@ -50,6 +51,15 @@ pub enum Reached {
         /// The folder it runs in, if it is another than ours.
         folder: Option<PathBuf>,
     },
+    /// It is at an address.
+    Address {
+        /// Where it is.
+        url: String,
+        /// What every request to it carries, such as `Authorization`.
+        headers: BTreeMap<String, String>,
+        /// Whether it is known to speak only by the older transport.
+        legacy: bool,
+    },
 }
 
 /// A connection to a server.
@@ -74,6 +84,9 @@ impl Server {
         match &self.reached {
             Reached::Program { command, environment, folder } => {
                 child::start(&self.name, command, environment, folder.as_deref(), talk, spool)
+            }
+            Reached::Address { url, headers, legacy } => {
+                http::connect(&self.name, url, headers, *legacy, spool).await
             }
         }
     }
@@ -165,21 +178,21 @@ async fn greet_again(
     let Some(greeting) = conversation.greeting(number).filter(|_| starts > 1) else { return Ok(()) };
     let sent = |sent: std::result::Result<(), _>| sent.map_err(|_| "it takes no messages".to_owned());
     sent(to.send(greeting.hello).await)?;
-    loop {
+    let answer = loop {
         let answer = tokio::time::timeout(LONGEST_WAIT, from.recv()).await;
         match answer.map_err(|_| "it did not answer initialize".to_owned())? {
             None => return Err("it is gone".to_owned()),
             Some(Incoming::Closed(why)) => return Err(why),
             Some(Incoming::Message(message)) => match conversation.is_answer_to(&message, &greeting.id) {
-                true => break,
+                true => break message,
                 false => conversation.clone().from_server(number, message).await,
             },
         }
-    }
+    };
     for message in greeting.then {
         sent(to.send(message).await)?;
     }
-    conversation.is_back(number);
+    conversation.is_back(number, &answer).await;
     Ok(())
 }
 

@@ -19,6 +19,13 @@ struct Client {
     errors: Receiver<String>,
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Client {
     /// A client of the gateway in front of the server.
     fn new(forebay: &Forebay, flags: &[&str]) -> Client {
@@ -480,4 +487,240 @@ fn two_clients_cannot_read_each_others_outputs() {
     let uri = answer["result"]["content"][1]["uri"].as_str().unwrap();
     assert_eq!(other.ask(2, "resources/read", json!({"uri": uri}))["error"]["code"], -32_002);
     assert_eq!(one.call(2, "output_read", json!({"handle": handle}))["result"]["isError"], false);
+}
+
+/// Two servers behind one.
+fn two(forebay: &Forebay) -> Client {
+    let server = |name: &str| json!({"command": "python3", "args": [SERVER, name]});
+    let config = json!({"mcpServers": {"one": server("one"), "other": server("other")}});
+    let file = forebay.file("servers.json", config.to_string());
+    Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()]))
+}
+
+#[test]
+fn many_servers_are_one() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay);
+    let hello = client.hello("somebody", "2025-06-18");
+    let told = &hello["result"];
+    assert_eq!(told["serverInfo"]["name"], "forebay");
+    assert_eq!(told["instructions"], "# one\none helps\n\n# other\nother helps");
+    assert_eq!(told["capabilities"], json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}}));
+    let list = client.ask(1, "tools/list", json!({}));
+    let names: Vec<&str> = list["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 15 + 15 + 8, "all pages of all: {names:?}");
+    assert_eq!((names[0], names[15], names[30]), ("one__echo", "other__echo", "output_read"));
+    assert_eq!(client.text(2, "other__echo", json!({"say": "hi"})), "é hi");
+    let view = client.call(3, "one__lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    assert!(client.text(4, "output_list", json!({})).contains("one/lines"));
+    assert!(client.text(5, "output_read", json!({"handle": handle, "lines": "9:9"})).contains("line 9: "));
+    let prompts = client.ask(6, "prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"], json!([{"name": "one__greet"}, {"name": "other__greet"}]));
+    assert_eq!(client.ask(7, "prompts/get", json!({"name": "other__greet"}))["result"]["name"], "greet");
+    assert_eq!(client.ask(8, "custom/method", json!({"x": 1}))["result"]["seen"], json!({"x": 1}));
+    assert_eq!(client.call(9, "nobody__echo", json!({}))["error"]["code"], -32_602);
+
+    // Both ask at once, with the same id and the same token.
+    for (id, tool) in [(10, "one__ask"), (11, "other__ask")] {
+        let params = json!({"name": tool, "arguments": {}});
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+    }
+    let asked = [client.message(), client.message()];
+    assert_ne!(asked[0]["id"], asked[1]["id"]);
+    assert_ne!(asked[0]["params"]["_meta"]["progressToken"], asked[1]["params"]["_meta"]["progressToken"]);
+    for request in &asked {
+        let answer =
+            json!({"jsonrpc": "2.0", "id": request["id"], "result": {"for": request["params"]["from"]}});
+        client.send(&answer.to_string());
+    }
+    for answer in [client.message(), client.message()] {
+        let name = if answer["id"] == 10 { "one" } else { "other" };
+        let got: Value =
+            serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&got["id"], &got["result"]["for"]), (&json!(1), &json!(name)), "{answer}");
+    }
+    let _ = client.end();
+}
+
+#[test]
+fn one_of_many_that_dies_leaves_the_others_alone() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay).greeted();
+    let other = client.text(1, "other__pid", json!({}));
+    let answer = client.call(2, "one__die", json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("the server one failed"), "{answer}");
+    assert_eq!(client.text(3, "other__pid", json!({})), other);
+    assert_eq!(client.text(4, "one__echo", json!({})), "é ");
+    let _ = client.end();
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_left_out_of_many() {
+    let forebay = Forebay::new();
+    let config = json!({"mcpServers": {
+        "here": {"command": "python3", "args": [SERVER, "here"]}, "gone": {"command": "/no/such/program"}}});
+    let file = forebay.file("servers.json", config.to_string());
+    let mut client = Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()])).greeted();
+    assert_eq!(client.text(1, "here__echo", json!({})), "é ");
+    let answer = client.call(2, "gone__echo", json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("the server gone"), "{answer}");
+    let said = client.end();
+    assert!(said.contains("these servers do not answer, and are left out: gone"), "{said}");
+}
+
+/// A gateway that listens, and its address.
+fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
+    let mut command =
+        forebay.command([&["mcp", "--listen", "127.0.0.1:0"], flags, &["--", "python3", SERVER]].concat());
+    command.env_remove("FOREBAY_SESSION");
+    let gateway = Client::of(command);
+    let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
+    let address = said.trim().strip_prefix("forebay: listening on ").unwrap().to_owned();
+    (gateway, address)
+}
+
+#[test]
+fn all_of_it_goes_by_http_too() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let elsewhere = Forebay::new();
+    let mut command = elsewhere.command(["mcp", "--url", &address]);
+    // This one only carries: what is folded is folded at the other end.
+    command.env("FOREBAY_DIGEST_TOKENS", "100000000");
+    let mut client = Client::of(command).greeted();
+    assert_eq!(client.text(1, "echo", json!({"say": "hi"})), "é hi");
+    let view = client.call(2, "lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    assert!(handle.starts_with("mcp-"), "{handle}");
+    client.send(
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"progress","arguments":{"times":3,"seconds":0.1},"_meta":{"progressToken":"t"}}}"#,
+    );
+    let messages: Vec<Value> = (0..4).map(|_| client.message()).collect();
+    assert_eq!(messages[2]["params"], json!({"progressToken": "t", "progress": 2}), "{messages:?}");
+    // The server asks the client, and gets the answer.
+    client.send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ask"}}"#);
+    let asked = client.message();
+    assert_eq!(asked["method"], "sampling/createMessage");
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"x": 1}}).to_string());
+    assert!(
+        client.message()["result"]["content"][0]["text"].as_str().unwrap().contains(r#""result": {"x": 1}"#)
+    );
+    // A server that dies is started again behind the gateway.
+    assert!(client.call(5, "die", json!({}))["error"]["message"].as_str().unwrap().contains("signal: 9"));
+    assert_eq!(client.text(6, "echo", json!({})), "é ");
+
+    assert!(!client.end().contains("panicked"));
+    drop(gateway);
+}
+
+/// A request as it is written.
+fn http(address: &str, method: &str, headers: &str, body: &str) -> String {
+    use std::io::Read;
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let host = if headers.contains("Host:") { String::new() } else { format!("Host: {place}\r\n") };
+    let request = format!(
+        "{method} /mcp HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_client_by_http_reaches_only_its_own_session() {
+    let forebay = Forebay::new();
+    let token = forebay.file("token", "0123456789abcdef\n");
+    let (gateway, address) = listening(&forebay, &["--token-file", token.to_str().unwrap()]);
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let with = |more: &str| format!("Authorization: Bearer 0123456789abcdef\r\n{more}");
+    let refused = |answer: String| answer.lines().next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    assert_eq!(refused(http(&address, "POST", "", hello)), "401");
+    assert_eq!(refused(http(&address, "POST", &with("Origin: https://evil.example\r\n"), hello)), "403");
+    assert_eq!(refused(http(&address, "POST", &with("Host: evil.example\r\n"), hello)), "403");
+    assert_eq!(
+        refused(http(&address, "POST", &with(""), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)),
+        "400"
+    );
+    assert_eq!(refused(http(&address, "POST", &with("Mcp-Session-Id: guess\r\n"), hello)), "404");
+    let begin = || {
+        let answer = http(&address, "POST", &with(""), hello);
+        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+        assert!(id.len() >= 26, "{id}");
+        with(&format!("Mcp-Session-Id: {id}\r\n"))
+    };
+    let (one, other) = (begin(), begin());
+    let call = |headers: &str, tool: &str, arguments: Value| {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+        let answer = http(&address, "POST", headers, &request.to_string());
+        let data =
+            answer.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str::<Value>(data).unwrap()
+    };
+    let view = call(&one, "lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap();
+    let read =
+        |headers: &str| call(headers, "output_read", json!({"handle": handle}))["result"]["isError"].clone();
+    assert_eq!((read(&one), read(&other)), (json!(false), json!(true)));
+    assert!(
+        call(&other, "output_list", json!({}))["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("[no outputs")
+    );
+    let pid = call(&one, "pid", json!({}))["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(lives(&pid));
+    assert_eq!(refused(http(&address, "DELETE", &one, "")), "204");
+    eventually("its server ends with the session", || !lives(&pid));
+    assert_eq!(refused(http(&address, "POST", &one, hello)), "404");
+    drop(gateway);
+}
+
+#[test]
+fn nobody_else_is_let_in_without_a_token() {
+    let forebay = Forebay::new();
+    let error = forebay.run(["mcp", "--listen", "0.0.0.0:0"]).fails(2);
+    expect![[r#"
+        forebay: 0.0.0.0 can be reached from other machines, so a token is needed
+        hint: give one with --token-file FILE, or listen on 127.0.0.1
+    "#]]
+    .assert_eq(&error);
+}
+
+#[test]
+fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
+    let forebay = Forebay::new();
+    let before = "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"npx\",\"args\":[ \"x\"]}, \"b\": {\"url\": \"http://x\"}},\r\n}";
+    std::fs::create_dir(forebay.folder().join("work/.cursor")).unwrap();
+    let file = forebay.file(".cursor/mcp.json", before);
+    let text = || std::fs::read_to_string(&file).unwrap();
+    let shown = forebay.run(["mcp", "wrap", "cursor"]);
+    assert!(shown.text().contains("+  \"mcpServers\": {\"a\": {\"command\": \""), "{}", shown.text());
+    assert!(
+        shown.err.contains("b stays as it is") && shown.err.contains("--yes changes it"),
+        "{}",
+        shown.err
+    );
+    assert_eq!(text(), before, "to look is free");
+    assert_eq!(forebay.run(["mcp", "wrap", "cursor", "--yes"]).status, 0);
+    let wrapped = text();
+    assert!(wrapped.contains(r#""args":["mcp", "--", "npx",  "x"]"#), "{wrapped}");
+    assert_eq!(forebay.run(["mcp", "unwrap", "cursor", "--yes"]).status, 0);
+    assert_eq!(text(), before);
+    assert_eq!(
+        std::fs::read_dir(forebay.folder().join("work/.cursor")).unwrap().count(),
+        1,
+        "no copy is left"
+    );
+    let none = forebay.run(["mcp", "wrap", "codex"]).fails(1);
+    assert!(none.contains("looked for .codex/config.toml"), "{none}");
 }

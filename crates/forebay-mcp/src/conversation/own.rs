@@ -26,7 +26,7 @@ impl Conversation {
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => about_output(&["uri"]),
             "completion/complete" => about_output(&["ref", "uri"]),
             // With no server behind us, or with many, there is nobody else to answer.
-            "ping" => self.queues.len() != 1,
+            "ping" => !self.has_one_server(),
             _ => self.queues.is_empty(),
         }
     }
