@@ -1,13 +1,11 @@
 """The official Python client through the gateway: what it is told, and that it can read what was kept."""
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
 
-import mcp_types as types
-from mcp import ClientSession, StdioServerParameters
+from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 FOREBAY, PACKAGES, PYTHON = sys.argv[1:4]
@@ -98,10 +96,26 @@ async def twice(folder, root):
     print("python client, python server: structured content is folded with its text, and the client minds no schema")
 
 
+async def stateless(folder, root):
+    """Revision 2026-07-28 has no greeting: every request says who asks."""
+    env = {**os.environ, "FOREBAY_ROOT": root}
+    command = [FOREBAY, "mcp", "--", f"{PYTHON}/bin/python", f"{folder}/twice.py"]
+    async with Client(stdio_client(StdioServerParameters(command=command[0], args=command[1:], env=env))) as client:
+        assert client.protocol_version == "2026-07-28", client.protocol_version
+        assert (await client.list_tools()).tools[-1].name == "tool_output"
+        result = await client.call_tool("words", {"count": 20_000})
+        links = [block for block in result.content if block.type == "resource_link"]
+        read = text_of(await client.call_tool("output_read", {"handle": links[0].name, "bytes": "99990:100000"}))
+        assert "word word " in read, read
+        assert any(resource.uri == links[0].uri for resource in (await client.list_resources()).resources)
+    print("python client and server, revision 2026-07-28: folded and read without a greeting")
+
+
 async def main():
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as root:
         await files(os.path.realpath(folder), root)
         await twice(folder, root)
+        await stateless(folder, root)
 
 
 asyncio.run(main())

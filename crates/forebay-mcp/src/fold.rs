@@ -222,12 +222,13 @@ impl Fold<'_> {
             // Where one block ends and the next begins is told only by the content itself.
             self.keep_from(&mut message.reader(content.value.clone()), call)?;
         }
-        if let Some(range) = &result.structured {
-            let output = self.keep_from(&mut message.reader(range.clone()), call)?;
-            if !repeats(message, result, range.clone()) {
-                kept.push(output);
-                items.push(Item::Structured { output: kept.len() - 1 });
-            }
+        // What a text says already is kept with it. Were it kept again without being shown, a later output of the same
+        // bytes would be said to be known.
+        if let Some(range) =
+            result.structured.clone().filter(|range| !repeats(message, result, range.clone()))
+        {
+            kept.push(self.keep_from(&mut message.reader(range), call)?);
+            items.push(Item::Structured { output: kept.len() - 1 });
         }
         Ok((items, kept))
     }
@@ -278,14 +279,17 @@ impl Fold<'_> {
     fn forced(&self, count: u64) -> Settings {
         let mut settings = self.settings.clone();
         settings.bypass.clear();
+        let least = forebay::Budget::LEAST;
+        let limit = self.limits.tokens.unwrap_or(u64::MAX).max(least.tokens);
+        let budget = &mut settings.digest.budget;
+        let share = |whole: u64, least: u64| (whole / count.max(1)).max(least * 4).min(whole);
+        budget.tokens = share(budget.tokens.min(limit), least.tokens);
+        budget.bytes = share(budget.bytes, least.bytes);
         if settings.preset == Preset::Digest && settings.room.context_window == 0 {
-            settings.digest.tokens = 0;
+            // What is smaller than its view would be stays as it is.
+            settings.digest.tokens = budget.tokens;
             settings.digest.tools.clear();
         }
-        let budget = &mut settings.digest.budget;
-        budget.tokens =
-            (budget.tokens / count.max(1)).max(forebay::Budget::LEAST.tokens * 4).min(budget.tokens);
-        budget.bytes = (budget.bytes / count.max(1)).max(forebay::Budget::LEAST.bytes * 4).min(budget.bytes);
         settings
     }
 }
@@ -389,35 +393,48 @@ fn repeats(message: &Message, result: &CallResult, structured: Range<u64>) -> bo
         .filter(|[field]| field.name == "result")
         .map(|[field]| inside(&field.value));
     texts().any(|range| {
-        let same = same_but_for_space(&mut text(range.clone()), &mut message.reader(structured.clone()));
-        let same_wrapped = || match wrapped.clone() {
-            Some(inner) => same_but_for_space(&mut text(range.clone()), &mut text(inner)).unwrap_or(false),
-            None => false,
-        };
-        same.unwrap_or(false) || same_wrapped()
+        let as_json = same(Tokens::new(text(range.clone())), Tokens::new(message.reader(structured.clone())));
+        let as_result = wrapped.clone().is_some_and(|inner| same(text(range).bytes(), text(inner).bytes()));
+        as_json || as_result
     })
 }
 
-/// Whether two texts differ in nothing but white space.
-fn same_but_for_space(
-    one: &mut dyn std::io::BufRead,
-    other: &mut dyn std::io::BufRead,
-) -> std::io::Result<bool> {
-    fn next(input: &mut dyn std::io::BufRead) -> std::io::Result<Option<u8>> {
-        loop {
-            let Some(&byte) = input.fill_buf()?.first() else { return Ok(None) };
-            input.consume(1);
-            if !byte.is_ascii_whitespace() {
-                return Ok(Some(byte));
-            }
-        }
+/// Whether two texts are the same to their ends; one that cannot be read is not.
+fn same(
+    one: impl Iterator<Item = std::io::Result<u8>>,
+    other: impl Iterator<Item = std::io::Result<u8>>,
+) -> bool {
+    let mut other = other.map(std::io::Result::ok);
+    let same_start = one.map(std::io::Result::ok).all(|byte| byte.is_some() && other.next() == Some(byte));
+    same_start && other.next().is_none()
+}
+
+/// The bytes of JSON without the white space between its parts.
+struct Tokens<R> {
+    bytes: std::io::Bytes<R>,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl<R: std::io::BufRead> Tokens<R> {
+    fn new(input: R) -> Tokens<R> {
+        Tokens { bytes: input.bytes(), in_string: false, escaped: false }
     }
-    loop {
-        match (next(one)?, next(other)?) {
-            (None, None) => return Ok(true),
-            (one, other) if one != other => return Ok(false),
+}
+
+impl<R: std::io::BufRead> Iterator for Tokens<R> {
+    type Item = std::io::Result<u8>;
+
+    fn next(&mut self) -> Option<std::io::Result<u8>> {
+        let (in_string, escaped) = (self.in_string, self.escaped);
+        let byte = self.bytes.find(|byte| in_string || !byte.as_ref().is_ok_and(u8::is_ascii_whitespace))?;
+        match byte {
+            Ok(b'"') if !escaped => self.in_string = !in_string,
+            Ok(b'\\') if in_string => self.escaped = !escaped,
             _ => {}
         }
+        self.escaped &= !escaped;
+        Some(byte)
     }
 }
 
@@ -449,5 +466,32 @@ fn share(limits: &Limits, parts: u64) -> Limits {
         characters: share(limits.characters),
         lines: share(limits.lines),
         tokens: share(limits.tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structured_content_repeats_a_text_only_if_it_says_the_same() {
+        let table = [
+            (r#""{\n \"a\": \"x y\" }""#, r#"{"a":"x y"}"#, true),
+            (r#""{\"a\": \"xy\"}""#, r#"{"a":"x y"}"#, false),
+            (r#""{\"a\": \"q\\\" z\"}""#, r#"{"a":"q\" z"}"#, true),
+            (r#""{\"a\": 1}""#, r#"{"a":1,"b":2}"#, false),
+            (r#""two  words\n""#, r#"{"result":"two  words\n"}"#, true),
+            (r#""two words\n""#, r#"{"result":"two  words\n"}"#, false),
+            (r#""two words""#, r#"{"result":"two words","more":1}"#, false),
+        ];
+        for (text, structured, expected) in table {
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured}}}"#
+            );
+            let message = Message::from(result);
+            let result = CallResult::of(&message, message.all()).unwrap();
+            let range = result.structured.clone().unwrap();
+            assert_eq!(repeats(&message, &result, range), expected, "{text} {structured}");
+        }
     }
 }

@@ -157,6 +157,9 @@ fn a_result_that_does_not_fit_is_kept_and_a_view_stands_in_its_place() {
     let result = &answer["result"];
     let view = result["content"][0]["text"].as_str().unwrap();
     assert!(tokens(view.as_bytes()) <= 1_500, "{}", tokens(view.as_bytes()));
+    for shown in ["[forebay view of 50,000 lines", "\nline 1: all is well\n", "\nline 50000: all is well\n"] {
+        assert!(view.contains(shown), "{shown}: {view}");
+    }
     assert_eq!(result["isError"], true);
     assert_eq!(result["_meta"].to_string(), r#"{"kept":[1,2.5]}"#);
     let link = &result["content"][1];
@@ -243,6 +246,7 @@ fn many_small_blocks_are_kept_together_and_told_apart() {
     let answer = client.call(1, "blocks", json!({"count": 400}));
     let content = answer["result"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 2, "a view and a link: {answer}");
+    assert!(content[0]["text"].as_str().unwrap().contains("\nblock 0: word"), "{answer}");
     let handle = content[1]["name"].as_str().unwrap();
     let text = forebay.run(["cat", handle]).ok().text();
     assert_eq!(text.lines().count(), 400);
@@ -263,6 +267,7 @@ fn structured_content_is_folded_and_no_longer_promised() {
         let answer = client.call(id, "structured", json!({"count": 5_000, "text": with_text}));
         let result = &answer["result"];
         assert_eq!(result.get("structuredContent"), None);
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("row 0"), "{answer}");
         let content = result["content"].as_array().unwrap();
         let count = content.iter().filter(|block| block["type"] == "text").count();
         assert_eq!(count, texts, "what is said twice is shown once: {answer}");
