@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, models,
-    outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
+    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, mcp,
+    models, outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -25,6 +25,7 @@ Examples:
   forebay read HANDLE --lines 400:460    read any part of it
   forebay ask HANDLE 'why did it fail?'  the passages that answer a question
   forebay ls                             what is kept
+  forebay mcp -- npx some-server         an MCP server whose results fit the model's context
 
 A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
 )]
@@ -159,6 +160,8 @@ pub(crate) enum Command {
     Tools(tools::Args),
     /// Answer a model's calls of the query tools
     Call(call::Args),
+    /// Stand between an MCP client and its servers
+    Mcp(mcp::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     /// List the outputs of a session

@@ -14,6 +14,7 @@ pub(crate) mod hold;
 pub(crate) mod import;
 pub(crate) mod json;
 pub(crate) mod ls;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod outline;
 pub(crate) mod put;
@@ -59,6 +60,10 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     /// How the commands in views and excerpts are written.
     pub(crate) surface: Surface,
+    /// Whether the session was said, by a flag, the environment or a file, and is not that of the folder.
+    pub(crate) session_is_set: bool,
+    /// Whether the limits of outputs were set, and are not the built-in ones.
+    pub(crate) limits_are_set: bool,
 }
 
 /// The result of a command.
@@ -116,6 +121,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Room(args) => room::run(&args, &context),
         Command::Tools(args) => tools::run(&args, &context),
         Command::Call(args) => call::run(args, &context),
+        Command::Mcp(args) => mcp::run(args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -136,6 +142,8 @@ impl Context {
             Calls::Shell => Surface::Shell { flags: layers.root_flags() },
             Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
         };
+        let (session_is_set, limits_are_set) =
+            (layers.is_set(&["session"]), layers.is_set(&["digest", "tokens"]));
         let mut settings = layers.settings;
         if common.budget.is_some() {
             // What is typed for this call is stronger than what is set for single tools.
@@ -156,6 +164,8 @@ impl Context {
             providers: settings.providers,
             json: common.json,
             surface,
+            session_is_set,
+            limits_are_set,
         })
     }
 

@@ -85,6 +85,20 @@ impl From<forebay::Error> for CliError {
     }
 }
 
+impl From<forebay_mcp::Error> for CliError {
+    fn from(error: forebay_mcp::Error) -> CliError {
+        use forebay_mcp::Error;
+        match error {
+            Error::Store(error) => error.into(),
+            Error::Config(message) => CliError::usage(message),
+            Error::Start { .. } => CliError::not_there(error.to_string()),
+            Error::Io(_) | Error::NotKept(_) | Error::Random(_) => {
+                CliError { message: error.to_string(), hints: Vec::new(), code: STORE }
+            }
+        }
+    }
+}
+
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> CliError {
         CliError { message: error.to_string(), hints: Vec::new(), code: STORE }

@@ -154,6 +154,12 @@ impl Layers {
         format!(" --root {}", shell_word(&self.settings.root.display().to_string()))
     }
 
+    /// Whether somebody set this.
+    pub(crate) fn is_set(&self, key: &[&str]) -> bool {
+        let key: Vec<String> = key.iter().map(|&part| part.to_owned()).collect();
+        self.layers.iter().any(|layer| layer.source != Source::BuiltIn && get(&layer.values, &key).is_some())
+    }
+
     /// Every value with its key and its source, in the order of the declarations.
     pub(crate) fn values(&self) -> Vec<(String, &Value, &Source)> {
         let mut leaves = Vec::new();

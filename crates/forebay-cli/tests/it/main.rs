@@ -9,6 +9,7 @@ mod extract;
 mod failures;
 mod forebay;
 mod many;
+mod mcp;
 mod model_server;
 mod presets;
 mod queries;

@@ -1,0 +1,183 @@
+//! `forebay mcp`: stands between an MCP client and its servers.
+
+mod wrap;
+
+use super::{Context, Outcome, clean};
+use crate::error::{CliError, DONE};
+use crate::units;
+use forebay::{DiskStore, Timestamp, tools};
+use forebay_mcp::{Door, Gateway, Reached, Server, Talk, config};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use wrap::Way;
+
+/// Stand between an MCP client and its servers.
+///
+/// Results of tools that fit pass as they are. Of a larger one the client gets a small view, and tools to read, search
+/// and query the whole of it. With no server, it serves these tools over what is kept already.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  forebay mcp -- npx -y @modelcontextprotocol/server-filesystem .   in place of the server's own command
+  forebay mcp --config servers.json                                many servers as one
+  forebay mcp --url https://example.org/mcp                        a server at an address
+  forebay mcp --listen 127.0.0.1:8000 --config servers.json        for clients that come by HTTP
+  forebay mcp                                                      the query tools over the outputs that are kept
+  forebay mcp wrap cursor                                          have a client's servers go through the gateway"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    setup: Option<Setup>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Setup {
+    /// Have the servers of a client go through the gateway
+    Wrap(wrap::Args),
+    /// Have them go their own way again
+    Unwrap(wrap::Args),
+}
+
+#[derive(Debug, clap::Args)]
+struct Serve {
+    /// A file that names servers, in the form {"mcpServers": {…}}
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["server", "url"])]
+    config: Option<PathBuf>,
+    /// The address of a server
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    url: Option<String>,
+    /// A header for the server at the address, as `Name: value`
+    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    headers: Vec<String>,
+    /// Serve clients that come by HTTP to this address and port
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// A file with the token that clients must send as `Authorization: Bearer`; needed if others can reach the address
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    token_file: Option<PathBuf>,
+    /// A web page's origin that may come besides those of this machine
+    #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "listen")]
+    origins: Vec<String>,
+    /// A host name that we are reached by besides those of this machine
+    #[arg(long = "allow-host", value_name = "NAME", requires = "listen")]
+    hosts: Vec<String>,
+    /// What the names of our own tools begin with
+    #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
+    prefix: String,
+    /// A request that the server does not answer in this time gets an error; 0 waits for ever
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    timeout: Duration,
+    /// The server's command and its arguments
+    #[arg(last = true, value_name = "SERVER")]
+    server: Vec<OsString>,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Outcome {
+    match args.setup {
+        Some(Setup::Wrap(args)) => wrap::run(&args, Way::Wrap, context),
+        Some(Setup::Unwrap(args)) => wrap::run(&args, Way::Unwrap, context),
+        None => serve(args.serve, context),
+    }
+}
+
+fn serve(args: Serve, context: &Context) -> Outcome {
+    context.can_keep()?;
+    clean::now_and_then(context);
+    let servers = servers(&args)?;
+    let door = door(&args)?;
+    // Without a server there is only what is kept already, so it is the session that others write to.
+    let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
+    let gateway = Gateway {
+        store: Arc::new(DiskStore::new(context.store.root())),
+        settings: context.settings.clone(),
+        limits_are_set: context.limits_are_set,
+        session,
+        servers,
+        many: args.config.is_some(),
+        prefix: args.prefix,
+        timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
+        talk: Talk::to(std::io::stderr()),
+        now: Timestamp::now,
+    };
+    match door {
+        Some(door) => forebay_mcp::serve_http(gateway, door)?,
+        None => forebay_mcp::serve_stdio(gateway)?,
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+fn door(args: &Serve) -> Result<Option<Door>, CliError> {
+    let Some(listen) = args.listen else { return Ok(None) };
+    let token = match &args.token_file {
+        Some(file) => {
+            let token = read(file)?.trim().to_owned();
+            match token.len() {
+                16.. => Some(token),
+                _ => {
+                    return Err(CliError::usage(format!(
+                        "the token in {} has fewer than 16 characters",
+                        file.display()
+                    )));
+                }
+            }
+        }
+        None => None,
+    };
+    let door = Door { listen, token, origins: args.origins.clone(), hosts: args.hosts.clone() };
+    door.check().map_err(|error| {
+        CliError::from(error).hint("give one with --token-file FILE, or listen on 127.0.0.1")
+    })?;
+    Ok(Some(door))
+}
+
+fn read(file: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(file)
+        .map_err(|error| CliError::not_there(format!("cannot read {}: {error}", file.display())))
+}
+
+fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
+    if let Some(file) = &args.config {
+        let variable = |name: &str| std::env::var(name).ok();
+        return config::servers(&read(file)?, &variable)
+            .map_err(|error| CliError::usage(format!("{}: {error}", file.display())));
+    }
+    if let Some(url) = &args.url {
+        let mut headers = BTreeMap::new();
+        for header in &args.headers {
+            let Some((name, value)) = header.split_once(':') else {
+                return Err(CliError::usage(format!("--header {header:?} is not `Name: value`")));
+            };
+            headers.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        let reached = Reached::Address { url: url.clone(), headers, legacy: false };
+        return Ok(vec![Server { name: "remote".to_owned(), reached }]);
+    }
+    let [program, ..] = &args.server[..] else { return Ok(Vec::new()) };
+    // What cannot be run at all is told at once, as a shell would.
+    if !is_there(program) {
+        return Err(CliError::cannot_run(program, &std::io::ErrorKind::NotFound.into()));
+    }
+    // Until it has said its own name.
+    let name = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let reached =
+        Reached::Program { command: args.server.clone(), environment: BTreeMap::new(), folder: None };
+    Ok(vec![Server { name, reached }])
+}
+
+/// Whether there is a program of this name.
+fn is_there(program: &OsStr) -> bool {
+    match program.as_encoded_bytes().contains(&b'/') {
+        true => Path::new(program).is_file(),
+        false => std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file())),
+    }
+}

@@ -1,0 +1,339 @@
+//! The words of commands in a text of JSON, JSON with comments, or TOML, changed where they stand.
+
+use jsonc_parser::ast::{Array, Object, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::ops::Range;
+use toml_edit::{Document, Item, TableLike};
+
+/// How a client names its servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// JSON: an object of this name, at the top or in a project.
+    Servers(&'static str),
+    /// TOML: a table of this name.
+    Toml(&'static str),
+}
+
+/// A text with other commands in it.
+#[derive(Debug)]
+pub(super) struct Edited {
+    pub(super) text: String,
+    /// The servers that are changed.
+    pub(super) changed: Vec<String>,
+    /// Those that are not, and why.
+    pub(super) left: Vec<(String, &'static str)>,
+}
+
+/// A word and where it stands, quotes included.
+#[derive(Clone, Debug)]
+struct Word {
+    at: Range<usize>,
+    said: String,
+}
+
+/// A list of words.
+#[derive(Clone, Debug)]
+struct List {
+    /// With its brackets.
+    at: Range<usize>,
+    words: Vec<Word>,
+}
+
+/// A server in the text.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    command: Command,
+}
+
+#[derive(Debug)]
+enum Command {
+    /// A program, and its arguments if it has any.
+    Program(Word, Option<List>),
+    /// All words in one list.
+    Words(List),
+    /// It is at an address, or of a form that we do not know.
+    None,
+}
+
+/// Why a server is not wrapped twice.
+const ALREADY: &str = "it goes through the gateway already";
+
+/// What stands before the words of a server that goes through the gateway.
+const GATEWAY: [&str; 2] = ["mcp", "--"];
+
+/// The text in which all servers go through the gateway.
+pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, String> {
+    edited(text, form, |entry| {
+        if entry.is_wrapped() {
+            return Err(ALREADY);
+        }
+        let before = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
+        let comma = |list: &List| if list.words.is_empty() { "" } else { ", " };
+        match &entry.command {
+            Command::None => Err("it is no program that we could stand before"),
+            Command::Words(list) => {
+                let words = before(&[program, GATEWAY[0], GATEWAY[1]]);
+                let start = list.at.start + 1;
+                Ok(vec![(start..start, format!("{words}{}", comma(list)))])
+            }
+            Command::Program(word, args) => {
+                let words = before(&[GATEWAY[0], GATEWAY[1], &word.said]);
+                let command = (word.at.clone(), quoted(program));
+                let args = match (args, form) {
+                    (Some(list), _) => {
+                        let start = list.at.start + 1;
+                        (start..start, format!("{words}{}", comma(list)))
+                    }
+                    (None, Form::Servers(_)) => (word.at.end..word.at.end, format!(", \"args\": [{words}]")),
+                    (None, Form::Toml(_)) => (word.at.end..word.at.end, format!("\nargs = [{words}]")),
+                };
+                Ok(vec![command, args])
+            }
+        }
+    })
+}
+
+/// The text in which no server goes through the gateway.
+pub(super) fn unwrapped(text: &str, form: Form) -> Result<Edited, String> {
+    edited(text, form, |entry| {
+        if !entry.is_wrapped() {
+            return Err("it does not go through the gateway");
+        }
+        // From the first of our words to the first word of the server's own.
+        let without = |list: &List, count: usize| {
+            let end = match list.words.get(count) {
+                Some(next) => next.at.start,
+                None => list.words.last().map_or(list.at.start + 1, |last| last.at.end),
+            };
+            (list.words[0].at.start..end, String::new())
+        };
+        Ok(match &entry.command {
+            Command::Program(word, Some(list)) => {
+                vec![(word.at.clone(), text[list.words[2].at.clone()].to_owned()), without(list, 3)]
+            }
+            Command::Words(list) => vec![without(list, 3)],
+            _ => Vec::new(),
+        })
+    })
+}
+
+impl Edited {
+    /// Whether no server went through the gateway before: only then is the text as it was worth a copy.
+    pub(super) fn was_plain(&self) -> bool {
+        !self.left.iter().any(|(_, why)| *why == ALREADY)
+    }
+}
+
+impl Entry {
+    fn is_wrapped(&self) -> bool {
+        let ours = |program: &str| program.rsplit('/').next() == Some("forebay");
+        match &self.command {
+            Command::Program(word, Some(list)) => {
+                ours(&word.said)
+                    && list.words.len() > 2
+                    && list.words.iter().zip(GATEWAY).all(|(word, ours)| word.said == ours)
+            }
+            Command::Words(list) => {
+                list.words.len() > 3
+                    && ours(&list.words[0].said)
+                    && list.words[1..].iter().zip(GATEWAY).all(|(word, ours)| word.said == ours)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Changes of a text, or why there are none.
+type Changes = Result<Vec<(Range<usize>, String)>, &'static str>;
+
+fn edited(text: &str, form: Form, change: impl Fn(&Entry) -> Changes) -> Result<Edited, String> {
+    let entries = match form {
+        Form::Servers(key) => in_json(text, key)?,
+        Form::Toml(key) => in_toml(text, key)?,
+    };
+    let mut changes = Vec::new();
+    let mut edited = Edited { text: text.to_owned(), changed: Vec::new(), left: Vec::new() };
+    for entry in entries {
+        match change(&entry) {
+            Ok(some) => {
+                changes.extend(some);
+                edited.changed.push(entry.name);
+            }
+            Err(why) => edited.left.push((entry.name, why)),
+        }
+    }
+    // From the end on, so that places before stay where they are.
+    changes.sort_by_key(|(at, _)| std::cmp::Reverse((at.start, at.end)));
+    for (at, new) in changes {
+        edited.text.replace_range(at, &new);
+    }
+    Ok(edited)
+}
+
+/// A word in quotes: JSON's and TOML's are the same.
+fn quoted(word: &str) -> String {
+    serde_json::Value::from(word).to_string()
+}
+
+fn in_json(text: &str, key: &str) -> Result<Vec<Entry>, String> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default())
+        .map_err(|error| format!("not JSON: {error}"))?;
+    let Some(Value::Object(file)) = &parsed.value else { return Err("not a JSON object".to_owned()) };
+    let projects = file.get_object("projects").into_iter().flat_map(|projects| &projects.properties);
+    let projects = projects.filter_map(|project| project.value.as_object());
+    let places: Vec<&Object> = [file].into_iter().chain(projects).collect();
+    let servers = places.into_iter().filter_map(|place| place.get_object(key));
+    let entries: Vec<Entry> = servers
+        .flat_map(|servers| &servers.properties)
+        .map(|server| Entry { name: server.name.as_str().to_owned(), command: json_command(&server.value) })
+        .collect();
+    match entries.is_empty() {
+        true => Err(format!("there are no servers in it: \"{key}\" is missing or empty")),
+        false => Ok(entries),
+    }
+}
+
+fn json_command(server: &Value) -> Command {
+    let Some(server) = server.as_object() else { return Command::None };
+    let list = |array: &Array| {
+        let words = array.elements.iter().map(|word| {
+            let word = word.as_string_lit()?;
+            Some(Word { at: word.range.start..word.range.end, said: word.value.to_string() })
+        });
+        let range = array.range();
+        Some(List { at: range.start..range.end, words: words.collect::<Option<_>>()? })
+    };
+    match server.get("command").map(|command| &command.value) {
+        Some(Value::StringLit(word)) => {
+            let word = Word { at: word.range.start..word.range.end, said: word.value.to_string() };
+            match server.get("args").map(|args| &args.value) {
+                None => Command::Program(word, None),
+                Some(args) => match args.as_array().and_then(list) {
+                    Some(args) => Command::Program(word, Some(args)),
+                    None => Command::None,
+                },
+            }
+        }
+        Some(Value::Array(words)) => match list(words) {
+            Some(words) if !words.words.is_empty() => Command::Words(words),
+            _ => Command::None,
+        },
+        _ => Command::None,
+    }
+}
+
+fn in_toml(text: &str, key: &str) -> Result<Vec<Entry>, String> {
+    let file = Document::parse(text).map_err(|error| format!("not TOML: {}", error.message()))?;
+    let servers = file.get(key).and_then(Item::as_table_like);
+    let entries: Vec<Entry> = servers
+        .into_iter()
+        .flat_map(TableLike::iter)
+        .map(|(name, server)| Entry { name: name.to_owned(), command: toml_command(server) })
+        .collect();
+    match entries.is_empty() {
+        true => Err(format!("there are no servers in it: [{key}.NAME] is missing")),
+        false => Ok(entries),
+    }
+}
+
+fn toml_command(server: &Item) -> Command {
+    let word = |value: &toml_edit::Value| Some(Word { at: value.span()?, said: value.as_str()?.to_owned() });
+    let Some(server) = server.as_table_like() else { return Command::None };
+    let Some(command) = server.get("command").and_then(Item::as_value).and_then(word) else {
+        return Command::None;
+    };
+    match server.get("args") {
+        None => Command::Program(command, None),
+        Some(args) => {
+            let list = args.as_array().and_then(|array| {
+                Some(List { at: array.span()?, words: array.iter().map(word).collect::<Option<_>>()? })
+            });
+            list.map_or(Command::None, |list| Command::Program(command, Some(list)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(form: Form, text: &str, expected: Expect) {
+        let wrapped = wrapped(text, form, "forebay").unwrap();
+        expected.assert_eq(&wrapped.text);
+        let again = super::wrapped(&wrapped.text, form, "forebay").unwrap();
+        assert_eq!(
+            (again.text.as_str(), again.changed.len()),
+            (wrapped.text.as_str(), 0),
+            "nothing is wrapped twice"
+        );
+        let back = unwrapped(&wrapped.text, form).unwrap();
+        assert_eq!(back.changed, wrapped.changed);
+    }
+
+    #[test]
+    fn only_the_words_of_commands_change() {
+        check(
+            Form::Servers("mcpServers"),
+            "{\n  // mine\n  \"mcpServers\": {\n    \"files\": { \"command\": \"npx\", \"args\": [\n      \"-y\", /* all */ \"x\" ], \"env\": {\"A\": \"1\"} },\n    \"web\": {\"url\": \"https://example.org\"},\n    \"bare\": {\"command\": \"uvx\"},\n  },\n  \"other\": 1.0\n}\n",
+            expect![[r#"
+                {
+                  // mine
+                  "mcpServers": {
+                    "files": { "command": "forebay", "args": ["mcp", "--", "npx", 
+                      "-y", /* all */ "x" ], "env": {"A": "1"} },
+                    "web": {"url": "https://example.org"},
+                    "bare": {"command": "forebay", "args": ["mcp", "--", "uvx"]},
+                  },
+                  "other": 1.0
+                }
+            "#]],
+        );
+        check(
+            Form::Servers("mcp"),
+            r#"{"mcp": {"a": {"type": "local", "command": ["bun", "x"]}}}"#,
+            expect![[
+                r#"{"mcp": {"a": {"type": "local", "command": ["forebay", "mcp", "--", "bun", "x"]}}}"#
+            ]],
+        );
+        check(
+            Form::Toml("mcp_servers"),
+            "model = \"x\" # mine\n\n[mcp_servers.files]\ncommand = 'npx' # here\nargs = [\n  \"-y\", # yes\n]\n[mcp_servers.bare]\ncommand = \"uvx\"\n",
+            expect![[r#"
+                model = "x" # mine
+
+                [mcp_servers.files]
+                command = "forebay" # here
+                args = ["mcp", "--", "npx", 
+                  "-y", # yes
+                ]
+                [mcp_servers.bare]
+                command = "forebay"
+                args = ["mcp", "--", "uvx"]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_text_that_was_changed_since_is_unwrapped_word_by_word() {
+        let text =
+            r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}, "b": {"command": ["q"]}}}"#;
+        let wrapped = wrapped(text, Form::Servers("mcpServers"), "/opt/forebay").unwrap();
+        let changed = wrapped.text.replace("}}}", "}, \"c\": {\"command\": \"new\"}}}");
+        let back = unwrapped(&changed, Form::Servers("mcpServers")).unwrap();
+        assert_eq!(back.text, text.replace("}}}", "}, \"c\": {\"command\": \"new\"}}}"));
+        assert_eq!(back.changed, ["a", "b"]);
+        assert_eq!(back.left, [("c".to_owned(), "it does not go through the gateway")]);
+    }
+
+    #[test]
+    fn projects_have_servers_of_their_own() {
+        let text = r#"{"projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}"#;
+        assert_eq!(wrapped(text, Form::Servers("mcpServers"), "forebay").unwrap().changed, ["a"]);
+        assert!(wrapped("{}", Form::Servers("mcpServers"), "forebay").is_err());
+        assert!(wrapped("{", Form::Servers("mcpServers"), "forebay").is_err());
+        assert!(wrapped("x = ", Form::Toml("mcp_servers"), "forebay").is_err());
+    }
+}

@@ -1,0 +1,731 @@
+//! The MCP gateway in front of a server that does all that can go wrong.
+
+use crate::forebay::{Forebay, eventually, tokens};
+use expect_test::expect;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
+
+/// A client at the other end of a pipe.
+#[must_use]
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    errors: Receiver<String>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Client {
+    /// A client of the gateway in front of the server.
+    fn new(forebay: &Forebay, flags: &[&str]) -> Client {
+        Client::of(forebay.command([&["mcp"], flags, &["--", "python3", SERVER]].concat()))
+    }
+
+    /// A client of whatever speaks by its standard streams.
+    fn of(mut command: Command) -> Client {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = |output: Box<dyn std::io::Read + Send>| {
+            let (said, hears) = channel();
+            std::thread::spawn(move || {
+                let mut output = BufReader::new(output);
+                let mut line = String::new();
+                while output.read_line(&mut line).unwrap_or(0) > 0 {
+                    let _ = said.send(std::mem::take(&mut line));
+                }
+            });
+            hears
+        };
+        let output = lines(Box::new(child.stdout.take().unwrap()));
+        let errors = lines(Box::new(child.stderr.take().unwrap()));
+        let input = child.stdin.take();
+        Client { child, input, lines: output, errors }
+    }
+
+    fn send(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn line(&self) -> String {
+        let line = self.lines.recv_timeout(Duration::from_secs(60)).unwrap();
+        line.trim_end_matches('\n').to_owned()
+    }
+
+    #[track_caller]
+    fn message(&self) -> Value {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    #[track_caller]
+    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        let answer = self.message();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    #[track_caller]
+    fn call(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
+        self.ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    #[track_caller]
+    fn text(&mut self, id: u64, tool: &str, arguments: Value) -> String {
+        let answer = self.call(id, tool, arguments);
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    /// Greets, as a client of this name and revision.
+    fn hello(&mut self, name: &str, revision: &str) -> Value {
+        let params = json!({"protocolVersion": revision, "capabilities": {"sampling": {}},
+            "clientInfo": {"name": name, "version": "1"}});
+        let answer = self.ask(0, "initialize", params);
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer
+    }
+
+    fn greeted(mut self) -> Client {
+        let _ = self.hello("somebody", "2025-06-18");
+        self
+    }
+
+    /// Ends as a client does, and says what was said on standard error.
+    fn end(mut self) -> String {
+        self.input.take();
+        eventually("the gateway ends", || self.child.try_wait().unwrap().is_some());
+        self.errors.iter().collect()
+    }
+}
+
+/// Whether a process is there.
+fn lives(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn what_fits_passes_byte_for_byte_in_both_directions() {
+    let forebay = Forebay::new();
+    let mut direct = Command::new("python3");
+    direct.arg(SERVER);
+    let mut ends = [Client::of(direct), Client::new(&forebay, &[])];
+    let table = [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"say":"hi"}}}"#,
+        r#"{"id":1.5e3,"method":"tools/call","params":{"name":"lines","arguments":{"count":20}},"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"custom/method","params":{"x":1.50,"y":[ 1e400 ]}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"structured","arguments":{"count":3,"text":true}}}"#,
+        r#"{"jsonrpc":"2.0","id":4,"method":"prompts/list"}"#,
+        r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":6,"method":"no/such"}"#,
+    ];
+    for (number, line) in table.iter().enumerate() {
+        let answers = ends.each_mut().map(|end| {
+            end.send(line);
+            end.line()
+        });
+        let [direct, through] = answers;
+        // What we can do besides is told at the beginning.
+        let direct = match number {
+            0 => direct.replace(r#""prompts": {}}"#, r#""prompts": {},"resources":{}}"#),
+            _ => direct,
+        };
+        assert_eq!(direct, through);
+    }
+    let [_, through] = ends;
+    let _ = through.end();
+    assert!(forebay.ls().is_empty(), "what fits is not kept");
+}
+
+#[test]
+fn a_result_that_does_not_fit_is_kept_and_a_view_stands_in_its_place() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "lines", json!({"count": 50_000, "error": true}));
+    let result = &answer["result"];
+    let view = result["content"][0]["text"].as_str().unwrap();
+    assert!(tokens(view.as_bytes()) <= 1_500, "{}", tokens(view.as_bytes()));
+    for shown in ["[forebay view of 50,000 lines", "\nline 1: all is well\n", "\nline 50000: all is well\n"] {
+        assert!(view.contains(shown), "{shown}: {view}");
+    }
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["_meta"].to_string(), r#"{"kept":[1,2.5]}"#);
+    let link = &result["content"][1];
+    assert_eq!(
+        (link["type"].as_str(), link["mimeType"].as_str()),
+        (Some("resource_link"), Some("text/plain"))
+    );
+    let handle = link["name"].as_str().unwrap().to_owned();
+    assert!(view.contains(&format!(r#"output_read(handle="{handle}""#)), "{view}");
+
+    let read = client.text(2, "output_read", json!({"handle": handle, "lines": "40000:40001"}));
+    assert!(read.contains("line 40000: all is well\nline 40001: all is well\n"), "{read}");
+    let grep = client.text(3, "output_grep", json!({"handle": handle, "pattern": "49999:"}));
+    assert!(grep.contains("49999:line 49999: all is well"), "{grep}");
+    let uri = link["uri"].as_str().unwrap();
+    let read = client.ask(4, "resources/read", json!({"uri": format!("{uri}?lines=7:8")}));
+    assert_eq!(read["result"]["contents"][0]["text"], "line 7: all is well\nline 8: all is well\n", "{read}");
+    let whole = client.ask(5, "resources/read", json!({"uri": uri}));
+    assert!(whole["error"]["message"].as_str().unwrap().contains("?bytes=0:1048576"), "{whole}");
+    let list = client.ask(6, "resources/list", json!({}));
+    assert_eq!(list["result"]["resources"][0]["uri"], uri, "the server has no resources, we have: {list}");
+    let gone = client.ask(7, "resources/read", json!({"uri": "forebay://other/abcdefgh"}));
+    assert_eq!(gone["error"]["code"], -32_002, "{gone}");
+    let _ = client.end();
+    let session = handle.split('/').next().unwrap();
+    let kept = forebay.run(["cat", handle.as_str()]).ok();
+    let expected: String = (1..=50_000).map(|line| format!("line {line}: all is well\n")).collect();
+    assert!(kept.text() == expected, "the bytes that are kept are those that came");
+    let shown = forebay.run(["show", handle.as_str(), "--json"]).ok().json();
+    assert_eq!(shown["call"]["server"], "odd", "{shown}");
+    let verified = forebay.run(["verify", "--session", session]);
+    assert_eq!(verified.status, 0, "{}", verified.err);
+}
+
+#[test]
+fn clients_that_know_no_links_get_none() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]);
+    let _ = client.hello("old", "2025-03-26");
+    let answer = client.call(1, "lines", json!({"count": 50_000}));
+    assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1, "{answer}");
+}
+
+#[test]
+fn every_kind_of_content_is_kept_whole() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "media", json!({"count": 200}));
+    let content = answer["result"]["content"].as_array().unwrap();
+    let told: Vec<String> = content
+        .iter()
+        .map(|block| match block["type"].as_str().unwrap() {
+            "text" => {
+                let text = block["text"].as_str().unwrap();
+                format!("text {}", text.lines().next().unwrap())
+            }
+            "image" => format!("image {}", block["data"].as_str().unwrap().len()),
+            other => format!("{other} {}", block["mimeType"].as_str().unwrap_or("-")),
+        })
+        .collect();
+    expect![[r#"
+        image 68268
+        text [audio audio/wav]
+        resource_link application/octet-stream
+        text [resource file:///x.bin · application/x]
+        resource_link application/octet-stream
+        text [resource file:///x.txt]
+        resource_link text/plain
+        resource_link -"#]]
+    .assert_eq(&told.join("\n"));
+    let bytes: Vec<u8> = (0..200).flat_map(|_| 0..=255u8).collect();
+    let kept: Vec<Vec<u8>> = content
+        .iter()
+        .filter(|block| block["mimeType"] == "application/octet-stream")
+        .map(|block| forebay.run(["cat", block["name"].as_str().unwrap()]).ok().out)
+        .collect();
+    assert_eq!(kept, [bytes.clone(), bytes]);
+}
+
+#[test]
+fn many_small_blocks_are_kept_together_and_told_apart() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "blocks", json!({"count": 400}));
+    let content = answer["result"]["content"].as_array().unwrap();
+    assert_eq!(content.len(), 2, "a view and a link: {answer}");
+    assert!(content[0]["text"].as_str().unwrap().contains("\nblock 0: word"), "{answer}");
+    let handle = content[1]["name"].as_str().unwrap();
+    let text = forebay.run(["cat", handle]).ok().text();
+    assert_eq!(text.lines().count(), 400);
+    let list = client.text(2, "output_list", json!({}));
+    let session = handle.split('/').next().unwrap();
+    let all = list.lines().find(|line| line.starts_with(session) && !line.starts_with(handle)).unwrap();
+    let blocks: Value =
+        serde_json::from_slice(&forebay.run(["cat", all.split(' ').next().unwrap()]).ok().out).unwrap();
+    assert_eq!(blocks.as_array().unwrap().len(), 400, "the blocks as they came are kept too");
+    assert_eq!(blocks[399]["text"].as_str().unwrap(), format!("block 399: {}", "word ".repeat(40)));
+}
+
+#[test]
+fn structured_content_is_folded_and_no_longer_promised() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    for (id, with_text, texts) in [(1, true, 1), (2, false, 1)] {
+        let answer = client.call(id, "structured", json!({"count": 5_000, "text": with_text}));
+        let result = &answer["result"];
+        assert_eq!(result.get("structuredContent"), None);
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("row 0"), "{answer}");
+        let content = result["content"].as_array().unwrap();
+        let count = content.iter().filter(|block| block["type"] == "text").count();
+        assert_eq!(count, texts, "what is said twice is shown once: {answer}");
+    }
+    let mut tools = Vec::new();
+    let first = client.ask(3, "tools/list", json!({}));
+    tools.extend(first["result"]["tools"].as_array().unwrap().clone());
+    assert!(tools.iter().all(|tool| tool.get("outputSchema").is_none()), "{first}");
+    let second = client.ask(4, "tools/list", json!({"cursor": "more"}));
+    assert!(tools.iter().all(|tool| !tool["name"].as_str().unwrap().starts_with("output_")), "{first}");
+    tools.extend(second["result"]["tools"].as_array().unwrap().clone());
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    expect![
+        "echo lines blocks structured media huge die half garbage twice flood never ask progress pid output_read output_grep \
+         output_json output_outline output_ask output_search output_list tool_output"
+    ]
+    .assert_eq(&names.join(" "));
+}
+
+#[test]
+fn tools_on_the_list_of_exceptions_are_never_touched() {
+    let forebay = Forebay::new();
+    let mut command = forebay.command(["mcp", "--", "python3", SERVER]);
+    command.env("FOREBAY_BYPASS", "odd/lines,structured");
+    let mut client = Client::of(command).greeted();
+    let answer = client.text(1, "lines", json!({"count": 20_000}));
+    assert_eq!(answer.lines().count(), 20_000);
+    let list = client.ask(2, "tools/list", json!({}));
+    assert!(list["result"]["tools"][3].get("outputSchema").is_some(), "{list}");
+}
+
+#[test]
+fn limits_are_those_of_the_tool_the_server_or_the_host() {
+    let folds = |client: &str, toml: bool, count: u64| {
+        let forebay = Forebay::new();
+        let set = if toml { "[digest.tools]\n\"odd/*\" = 100\n" } else { "" };
+        forebay.file("forebay.toml", set);
+        let mut end = Client::new(&forebay, &[]);
+        let _ = end.hello(client, "2025-06-18");
+        end.text(1, "lines", json!({"count": count})).lines().count() as u64 != count
+    };
+    assert!(!folds("somebody", false, 50), "about 450 tokens");
+    assert!(folds("somebody", true, 50), "more than is set for this server");
+    assert!(folds("somebody", false, 1_000), "about 9,000 tokens");
+    assert!(!folds("claude-code", false, 1_000), "what the host shows whole");
+    assert!(folds("claude-code", true, 1_000), "what is set by hand is stronger");
+    assert!(folds("claude-code", false, 10_000), "more than the host shows");
+}
+
+#[test]
+fn our_tools_give_way_to_those_of_the_server() {
+    let forebay = Forebay::new();
+    let mut client =
+        Client::of(forebay.command(["mcp", "--", "python3", SERVER, "odd", "output_read", "tool_output"]))
+            .greeted();
+    let _ = client.ask(1, "tools/list", json!({}));
+    let second = client.ask(2, "tools/list", json!({"cursor": "more"}));
+    let names: Vec<&str> = second["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.iter().filter(|name| **name == "output_read").count(), 1, "{names:?}");
+    assert_eq!(names.iter().filter(|name| **name == "tool_output").count(), 1, "{names:?}");
+    assert!(names.contains(&"forebay_output_read"), "{names:?}");
+    let answer = client.call(3, "lines", json!({"count": 50_000}));
+    let view = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(view.contains("forebay_output_read("), "{view}");
+    let taken = client.call(4, "output_read", json!({}));
+    assert_eq!(taken["error"]["message"], "no such tool", "the server is asked: {taken}");
+}
+
+#[test]
+fn without_a_server_the_tools_read_what_is_kept() {
+    let forebay = Forebay::new();
+    let lines: String = (1..=5_000).map(|line| format!("line {line}\n")).collect();
+    let _ = forebay.put("call-1", lines.as_bytes(), &[]);
+    let mut client = Client::of(forebay.command(["mcp", "--prefix", "kept_"])).greeted();
+    let list = client.ask(1, "tools/list", json!({}));
+    assert_eq!(list["result"]["tools"][0]["name"], "kept_read", "{list}");
+    let read = client.text(2, "kept_read", json!({"handle": "call-1", "lines": "4000:4000"}));
+    assert!(read.contains("line 4000\n"), "{read}");
+    assert_eq!(client.ask(3, "no/such", json!({}))["error"]["code"], -32_601);
+    assert_eq!(client.ask(4, "ping", json!({}))["result"], json!({}));
+    assert_eq!(client.end(), "");
+}
+
+#[test]
+fn a_server_that_dies_is_answered_for_and_started_again() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let before = client.text(1, "pid", json!({}));
+    for (id, tool, why) in [(2, "die", "signal: 9"), (3, "half", "in the middle of a message, after ")] {
+        let answer = client.call(id, tool, json!({}));
+        let text = answer["error"]["message"].as_str().unwrap();
+        assert!(text.contains(why) && text.contains("ask again"), "{text}");
+        let after = client.text(id + 10, "pid", json!({}));
+        assert_ne!(before, after, "another process");
+    }
+    let said = client.end();
+    assert_eq!(
+        said.matches("odd heard {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}").count(),
+        3,
+        "{said}"
+    );
+    assert!(said.contains("is back"), "{said}");
+}
+
+#[test]
+fn what_is_no_message_does_not_stop_the_others() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "garbage", json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("not JSON"), "{answer}");
+    assert_eq!(client.text(2, "twice", json!({})), "first");
+    assert_eq!(client.text(3, "echo", json!({})), "é ");
+    client.send("{\"jsonrpc\":");
+    assert_eq!(client.message()["error"]["code"], -32_700);
+    client.send(r#"[{"jsonrpc":"2.0","id":8,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"ping"}]"#);
+    assert_eq!((client.message()["id"].as_u64(), client.message()["id"].as_u64()), (Some(8), Some(9)));
+    let said = client.end();
+    assert!(said.contains("answered 2, which nobody waits for"), "{said}");
+    assert!(said.contains("wrote a line of 18 bytes that is no message: this is no message"), "{said}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_not_waited_for() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--timeout", "1s"]).greeted();
+    let answer = client.call(1, "never", json!({}));
+    assert_eq!(answer["error"]["message"], "the server python3 did not answer within 1 s");
+    // Progress is a sign of life.
+    client.send(
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"progress","arguments":{"times":4,"seconds":0.5},"_meta":{"progressToken":"t"}}}"#,
+    );
+    let messages: Vec<Value> = (0..5).map(|_| client.message()).collect();
+    assert_eq!(messages[3]["params"]["progress"], 3, "{messages:?}");
+    assert_eq!(messages[4]["result"]["content"][0]["text"], "done", "{messages:?}");
+    assert!(client.end().contains(r#""method":"notifications/cancelled","params":{"requestId":1,"#));
+}
+
+#[test]
+fn a_flood_on_standard_error_holds_nobody_up() {
+    let forebay = Forebay::new();
+    let mut command = forebay.command(["mcp", "--", "python3", SERVER]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Nobody reads its standard error.
+    let mut child = command.spawn().unwrap();
+    let stuck = child.stderr.take().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    input.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"flood\",\"arguments\":{\"megabytes\":20}}}\n").unwrap();
+    let line = output.lines().next().unwrap().unwrap();
+    assert!(line.contains("done"), "{line}");
+    drop(input);
+    eventually("the gateway ends", || child.try_wait().unwrap().is_some());
+    drop(stuck);
+}
+
+#[test]
+fn nothing_is_left_behind_however_it_ends() {
+    for end in ["input", "signal"] {
+        let forebay = Forebay::new();
+        // A server that does not mind that its input ends, and has a child of its own.
+        let script = r#"sleep 1000 & echo $! >&2; trap '' TERM; while :; do sleep 1; done"#;
+        let mut client = Client::of(forebay.command(["mcp", "--", "sh", "-c", script]));
+        let pid = client.errors.recv_timeout(Duration::from_secs(20)).unwrap().trim().to_owned();
+        assert!(lives(&pid));
+        if end == "signal" {
+            let gateway = rustix::process::Pid::from_child(&client.child);
+            rustix::process::kill_process(gateway, rustix::process::Signal::TERM).unwrap();
+        }
+        client.input.take();
+        eventually("the gateway ends", || client.child.try_wait().unwrap().is_some());
+        eventually("what the server started ends", || !lives(&pid));
+    }
+}
+
+#[test]
+fn a_huge_result_does_not_fill_the_memory() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "huge", json!({"megabytes": 100}));
+    let handle =
+        answer["result"]["content"][1]["name"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
+    let most = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    let kilobytes: u64 = most.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kilobytes < 80_000, "{most} for a result of 100 MB");
+    let shown = forebay.run(["show", &handle, "--json"]).ok().json();
+    assert_eq!(shown["size"]["bytes"], 97_796_000, "{shown}");
+    let _ = client.end();
+}
+
+#[test]
+fn a_server_that_cannot_be_run_is_told_at_once() {
+    let forebay = Forebay::new();
+    let error = forebay.run(["mcp", "--", "no-such-program-here"]).fails(127);
+    expect![[r#"
+        forebay: cannot run no-such-program-here: entity not found
+    "#]]
+    .assert_eq(&error);
+}
+
+#[test]
+fn two_clients_cannot_read_each_others_outputs() {
+    let forebay = Forebay::new();
+    let connect = || {
+        let mut command = forebay.command(["mcp", "--", "python3", SERVER]);
+        command.env_remove("FOREBAY_SESSION");
+        Client::of(command).greeted()
+    };
+    let (mut one, mut other) = (connect(), connect());
+    let answer = one.call(1, "lines", json!({"count": 50_000}));
+    let handle = answer["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    let read = other.call(1, "output_read", json!({"handle": handle}));
+    assert_eq!(read["result"]["isError"], true, "{read}");
+    assert!(
+        read["result"]["content"][0]["text"].as_str().unwrap().contains("asking for it again will not help")
+    );
+    let uri = answer["result"]["content"][1]["uri"].as_str().unwrap();
+    assert_eq!(other.ask(2, "resources/read", json!({"uri": uri}))["error"]["code"], -32_002);
+    assert_eq!(one.call(2, "output_read", json!({"handle": handle}))["result"]["isError"], false);
+}
+
+/// Two servers behind one.
+fn two(forebay: &Forebay) -> Client {
+    let server = |name: &str| json!({"command": "python3", "args": [SERVER, name]});
+    let config = json!({"mcpServers": {"one": server("one"), "other": server("other")}});
+    let file = forebay.file("servers.json", config.to_string());
+    Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()]))
+}
+
+#[test]
+fn many_servers_are_one() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay);
+    let hello = client.hello("somebody", "2025-06-18");
+    let told = &hello["result"];
+    assert_eq!(told["serverInfo"]["name"], "forebay");
+    assert_eq!(told["instructions"], "# one\none helps\n\n# other\nother helps");
+    assert_eq!(told["capabilities"], json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}}));
+    let list = client.ask(1, "tools/list", json!({}));
+    let names: Vec<&str> = list["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 15 + 15 + 8, "all pages of all: {names:?}");
+    assert_eq!((names[0], names[15], names[30]), ("one__echo", "other__echo", "output_read"));
+    assert_eq!(client.text(2, "other__echo", json!({"say": "hi"})), "é hi");
+    let view = client.call(3, "one__lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    assert!(client.text(4, "output_list", json!({})).contains("one/lines"));
+    assert!(client.text(5, "output_read", json!({"handle": handle, "lines": "9:9"})).contains("line 9: "));
+    let prompts = client.ask(6, "prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"], json!([{"name": "one__greet"}, {"name": "other__greet"}]));
+    assert_eq!(client.ask(7, "prompts/get", json!({"name": "other__greet"}))["result"]["name"], "greet");
+    assert_eq!(client.ask(8, "custom/method", json!({"x": 1}))["result"]["seen"], json!({"x": 1}));
+    assert_eq!(client.call(9, "nobody__echo", json!({}))["error"]["code"], -32_602);
+
+    // Both ask at once, with the same id and the same token.
+    for (id, tool) in [(10, "one__ask"), (11, "other__ask")] {
+        let params = json!({"name": tool, "arguments": {}});
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+    }
+    let asked = [client.message(), client.message()];
+    assert_ne!(asked[0]["id"], asked[1]["id"]);
+    assert_ne!(asked[0]["params"]["_meta"]["progressToken"], asked[1]["params"]["_meta"]["progressToken"]);
+    for request in &asked {
+        let answer =
+            json!({"jsonrpc": "2.0", "id": request["id"], "result": {"for": request["params"]["from"]}});
+        client.send(&answer.to_string());
+    }
+    for answer in [client.message(), client.message()] {
+        let name = if answer["id"] == 10 { "one" } else { "other" };
+        let got: Value =
+            serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&got["id"], &got["result"]["for"]), (&json!(1), &json!(name)), "{answer}");
+    }
+    let _ = client.end();
+}
+
+#[test]
+fn one_of_many_that_dies_leaves_the_others_alone() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay).greeted();
+    let other = client.text(1, "other__pid", json!({}));
+    let answer = client.call(2, "one__die", json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("the server one failed"), "{answer}");
+    assert_eq!(client.text(3, "other__pid", json!({})), other);
+    assert_eq!(client.text(4, "one__echo", json!({})), "é ");
+    let _ = client.end();
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_left_out_of_many() {
+    let forebay = Forebay::new();
+    let config = json!({"mcpServers": {
+        "here": {"command": "python3", "args": [SERVER, "here"]}, "gone": {"command": "/no/such/program"}}});
+    let file = forebay.file("servers.json", config.to_string());
+    let mut client = Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()])).greeted();
+    assert_eq!(client.text(1, "here__echo", json!({})), "é ");
+    let answer = client.call(2, "gone__echo", json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("the server gone"), "{answer}");
+    let said = client.end();
+    assert!(said.contains("these servers do not answer, and are left out: gone"), "{said}");
+}
+
+/// A gateway that listens, and its address.
+fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
+    let mut command =
+        forebay.command([&["mcp", "--listen", "127.0.0.1:0"], flags, &["--", "python3", SERVER]].concat());
+    command.env_remove("FOREBAY_SESSION");
+    let gateway = Client::of(command);
+    let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
+    let address = said.trim().strip_prefix("forebay: listening on ").unwrap().to_owned();
+    (gateway, address)
+}
+
+#[test]
+fn all_of_it_goes_by_http_too() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let elsewhere = Forebay::new();
+    let mut command = elsewhere.command(["mcp", "--url", &address]);
+    // This one only carries: what is folded is folded at the other end.
+    command.env("FOREBAY_DIGEST_TOKENS", "100000000");
+    let mut client = Client::of(command).greeted();
+    assert_eq!(client.text(1, "echo", json!({"say": "hi"})), "é hi");
+    let view = client.call(2, "lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    assert!(handle.starts_with("mcp-"), "{handle}");
+    client.send(
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"progress","arguments":{"times":3,"seconds":0.1},"_meta":{"progressToken":"t"}}}"#,
+    );
+    let messages: Vec<Value> = (0..4).map(|_| client.message()).collect();
+    assert_eq!(messages[2]["params"], json!({"progressToken": "t", "progress": 2}), "{messages:?}");
+    // The server asks the client, and gets the answer.
+    client.send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ask"}}"#);
+    let asked = client.message();
+    assert_eq!(asked["method"], "sampling/createMessage");
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"x": 1}}).to_string());
+    assert!(
+        client.message()["result"]["content"][0]["text"].as_str().unwrap().contains(r#""result": {"x": 1}"#)
+    );
+    // A server that dies is started again behind the gateway.
+    assert!(client.call(5, "die", json!({}))["error"]["message"].as_str().unwrap().contains("signal: 9"));
+    assert_eq!(client.text(6, "echo", json!({})), "é ");
+
+    assert!(!client.end().contains("panicked"));
+    drop(gateway);
+}
+
+/// A request as it is written.
+fn http(address: &str, method: &str, headers: &str, body: &str) -> String {
+    use std::io::Read;
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let host = if headers.contains("Host:") { String::new() } else { format!("Host: {place}\r\n") };
+    let request = format!(
+        "{method} /mcp HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_client_by_http_reaches_only_its_own_session() {
+    let forebay = Forebay::new();
+    let token = forebay.file("token", "0123456789abcdef\n");
+    let (gateway, address) = listening(&forebay, &["--token-file", token.to_str().unwrap()]);
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let with = |more: &str| format!("Authorization: Bearer 0123456789abcdef\r\n{more}");
+    let refused = |answer: String| answer.lines().next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    assert_eq!(refused(http(&address, "POST", "", hello)), "401");
+    assert_eq!(refused(http(&address, "POST", &with("Origin: https://evil.example\r\n"), hello)), "403");
+    assert_eq!(refused(http(&address, "POST", &with("Host: evil.example\r\n"), hello)), "403");
+    assert_eq!(
+        refused(http(&address, "POST", &with(""), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)),
+        "400"
+    );
+    assert_eq!(refused(http(&address, "POST", &with("Mcp-Session-Id: guess\r\n"), hello)), "404");
+    let begin = || {
+        let answer = http(&address, "POST", &with(""), hello);
+        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+        assert!(id.len() >= 26, "{id}");
+        with(&format!("Mcp-Session-Id: {id}\r\n"))
+    };
+    let (one, other) = (begin(), begin());
+    let call = |headers: &str, tool: &str, arguments: Value| {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+        let answer = http(&address, "POST", headers, &request.to_string());
+        let data =
+            answer.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str::<Value>(data).unwrap()
+    };
+    let view = call(&one, "lines", json!({"count": 50_000}));
+    let handle = view["result"]["content"][1]["name"].as_str().unwrap();
+    let read =
+        |headers: &str| call(headers, "output_read", json!({"handle": handle}))["result"]["isError"].clone();
+    assert_eq!((read(&one), read(&other)), (json!(false), json!(true)));
+    assert!(
+        call(&other, "output_list", json!({}))["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("[no outputs")
+    );
+    let pid = call(&one, "pid", json!({}))["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(lives(&pid));
+    assert_eq!(refused(http(&address, "DELETE", &one, "")), "204");
+    eventually("its server ends with the session", || !lives(&pid));
+    assert_eq!(refused(http(&address, "POST", &one, hello)), "404");
+    drop(gateway);
+}
+
+#[test]
+fn nobody_else_is_let_in_without_a_token() {
+    let forebay = Forebay::new();
+    let error = forebay.run(["mcp", "--listen", "0.0.0.0:0"]).fails(2);
+    expect![[r#"
+        forebay: 0.0.0.0 can be reached from other machines, so a token is needed
+        hint: give one with --token-file FILE, or listen on 127.0.0.1
+    "#]]
+    .assert_eq(&error);
+}
+
+#[test]
+fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
+    let forebay = Forebay::new();
+    let before = "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"npx\",\"args\":[ \"x\"]}, \"b\": {\"url\": \"http://x\"}},\r\n}";
+    std::fs::create_dir(forebay.folder().join("work/.cursor")).unwrap();
+    let file = forebay.file(".cursor/mcp.json", before);
+    let text = || std::fs::read_to_string(&file).unwrap();
+    let shown = forebay.run(["mcp", "wrap", "cursor"]);
+    assert!(shown.text().contains("+  \"mcpServers\": {\"a\": {\"command\": \""), "{}", shown.text());
+    assert!(
+        shown.err.contains("b stays as it is") && shown.err.contains("--yes changes it"),
+        "{}",
+        shown.err
+    );
+    assert_eq!(text(), before, "to look is free");
+    assert_eq!(forebay.run(["mcp", "wrap", "cursor", "--yes"]).status, 0);
+    let wrapped = text();
+    assert!(wrapped.contains(r#""args":["mcp", "--", "npx",  "x"]"#), "{wrapped}");
+    assert_eq!(forebay.run(["mcp", "unwrap", "cursor", "--yes"]).status, 0);
+    assert_eq!(text(), before);
+    assert_eq!(
+        std::fs::read_dir(forebay.folder().join("work/.cursor")).unwrap().count(),
+        1,
+        "no copy is left"
+    );
+    let none = forebay.run(["mcp", "wrap", "codex"]).fails(1);
+    assert!(none.contains("looked for .codex/config.toml"), "{none}");
+}

@@ -1,0 +1,698 @@
+//! One client and the servers that serve it: which message goes where, and what is changed on the way.
+//!
+//! With one server behind it, everything passes as it is but for the results of tools, lists of tools and resources, the
+//! capabilities, and calls of our own tools. With several, lists are put together, names of tools and prompts get
+//! the name of their server in front, and ids of the servers' own requests are told apart (see `many`).
+
+mod many;
+mod own;
+mod waiting;
+
+use crate::error::Result;
+use crate::fold::{Called, Fold};
+use crate::gateway::Gateway;
+use crate::listing::{self, Listing};
+use crate::message::{Frame, Message, Parsed, Spool};
+use crate::resources;
+use crate::server::{self, Server, WAITING};
+use crate::talk::Talk;
+use forebay::store::disk::Held;
+use forebay::{Outputs, Session, Surface};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+use waiting::Waiting;
+
+/// The first revision whose results may have links to resources.
+const LINKS_SINCE: &str = "2025-06-18";
+
+/// JSON-RPC's own errors.
+pub(crate) const PARSE_ERROR: i64 = -32_700;
+pub(crate) const INVALID_REQUEST: i64 = -32_600;
+pub(crate) const NO_METHOD: i64 = -32_601;
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
+pub(crate) const INTERNAL: i64 = -32_603;
+
+/// A result up to this size is folded where it arrives; a larger one beside, so that others need not wait.
+const FOLDED_AT_ONCE: u64 = 16 * 1024;
+
+/// One client and its servers.
+pub(crate) struct Conversation {
+    gateway: Arc<Gateway>,
+    session: Session,
+    spool: Spool,
+    to_client: mpsc::Sender<Message>,
+    queues: Vec<mpsc::Sender<Message>>,
+    stop: watch::Sender<bool>,
+    /// What is known by now. It is never held while something is waited for.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The client's name and the revision that it speaks.
+    client: String,
+    revision: String,
+    /// What the client said to begin with: the request, its id, and the notification after it.
+    hello: Option<(Message, String)>,
+    initialized: Option<Message>,
+    /// Requests that a server must answer.
+    pending: Waiting,
+    /// The names of the servers' tools, as the client knows them.
+    taken: HashSet<String>,
+    /// What our tools' names begin with, if it is not what was asked for.
+    prefix: Option<String>,
+    /// What is known of each server.
+    servers: Vec<Known>,
+    /// How many requests we have made ourselves.
+    asked: u64,
+    /// The lock on our session, once something is kept in it.
+    held: Option<Held>,
+}
+
+/// What is known of a server.
+#[derive(Default)]
+struct Known {
+    /// The name it has given itself.
+    name: Option<String>,
+    capabilities: Option<Value>,
+    /// What must be said again when it is started anew, by what it is about.
+    again: Vec<(String, Message)>,
+    /// Addresses of its resources.
+    addresses: HashSet<String>,
+}
+
+struct Pending {
+    server: usize,
+    kind: Kind,
+    since: Instant,
+    /// As it is written.
+    progress: Option<String>,
+}
+
+/// What a request asks for, as far as its answer is changed.
+enum Kind {
+    Call(Called),
+    Tools,
+    Resources,
+    Templates,
+    Hello,
+    Other,
+    /// It is our own request.
+    Ours(oneshot::Sender<Answer>),
+}
+
+/// An answer to a request of our own; `None` if there is none.
+pub(crate) type Answer = Option<(Message, Frame)>;
+
+/// What is said again to a server that was started anew.
+pub(crate) struct Greeting {
+    pub(crate) hello: Message,
+    pub(crate) id: String,
+    pub(crate) then: Vec<Message>,
+}
+
+impl Conversation {
+    /// Begins: the servers are started, and what is meant for the client goes to `to_client`.
+    pub(crate) fn begin(
+        gateway: Arc<Gateway>,
+        to_client: mpsc::Sender<Message>,
+    ) -> Result<Arc<Conversation>> {
+        let session = gateway.session()?;
+        let (stop, stopped) = watch::channel(false);
+        let (queues, ends): (Vec<_>, Vec<_>) = gateway.servers.iter().map(|_| mpsc::channel(WAITING)).unzip();
+        let known = gateway.servers.iter().map(|_| Known::default()).collect();
+        let conversation = Arc::new(Conversation {
+            spool: gateway.spool(),
+            session,
+            to_client,
+            queues,
+            stop,
+            state: Mutex::new(State { servers: known, ..State::default() }),
+            gateway,
+        });
+        for (number, queue) in ends.into_iter().enumerate() {
+            tokio::spawn(server::tend(conversation.clone(), number, queue, stopped.clone()));
+        }
+        if let Some(timeout) = conversation.gateway.timeout {
+            tokio::spawn(conversation.clone().watch_the_clock(timeout, stopped));
+        }
+        Ok(conversation)
+    }
+
+    /// Ends: the servers are let go, and it is waited until they are gone.
+    pub(crate) async fn end(&self) {
+        let _ = self.stop.send(true);
+        // Every server has a receiver of this until it is gone.
+        self.stop.closed().await;
+        let held = self.state().held.take();
+        if let Some(held) = held {
+            self.gateway.store.close(&self.session, held);
+            if self.gateway.settings.retention.mode == forebay::settings::Keep::Session
+                && !self.gateway.store.is_open(&self.session)
+            {
+                let _ = self.gateway.store.remove_session(&self.session, (self.gateway.now)(), false);
+            }
+        }
+    }
+
+    /// Whether there is one server and we are to be taken for it.
+    fn has_one_server(&self) -> bool {
+        self.queues.len() == 1 && !self.gateway.many
+    }
+
+    pub(crate) fn server(&self, number: usize) -> &Server {
+        &self.gateway.servers[number]
+    }
+
+    pub(crate) fn talk(&self) -> &Talk {
+        &self.gateway.talk
+    }
+
+    pub(crate) fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds it leaves it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outputs(&self) -> Outputs<'_> {
+        let outputs = Outputs::new(&*self.gateway.store, self.session.clone(), self.gateway.now);
+        outputs.within(self.gateway.settings.room)
+    }
+
+    fn prefix(&self) -> String {
+        self.state().prefix.clone().unwrap_or_else(|| self.gateway.prefix.clone())
+    }
+
+    async fn tell_client(&self, message: Message) {
+        // A client that is gone hears nothing any more.
+        let _ = self.to_client.send(message).await;
+    }
+
+    async fn result(&self, id: &str, result: &Value) {
+        self.tell_client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into()).await;
+    }
+
+    async fn error(&self, id: &str, code: i64, message: &str) {
+        self.tell_client(error(id, code, message)).await;
+    }
+
+    /// Takes a message of the client to where it belongs.
+    pub(crate) async fn from_client(self: Arc<Self>, message: Message) {
+        match message.parse() {
+            Ok(Parsed::One(frame)) => self.one_from_client(message, frame).await,
+            Ok(Parsed::Many(parts)) => {
+                for part in parts {
+                    match message.part(part, &self.spool).and_then(|part| Ok((part.parse()?, part))) {
+                        Ok((Parsed::One(frame), part)) => self.clone().one_from_client(part, frame).await,
+                        _ => self.error("null", INVALID_REQUEST, "a batch holds messages").await,
+                    }
+                }
+            }
+            Err(error) => self.error("null", PARSE_ERROR, &error.to_string()).await,
+        }
+    }
+
+    async fn one_from_client(self: Arc<Self>, message: Message, frame: Frame) {
+        match (frame.method.clone(), frame.id.clone()) {
+            (Some(method), Some(id)) => self.request(message, &frame, &method, id).await,
+            (Some(method), None) => self.notification(message, &frame, &method).await,
+            (None, _) => self.answer_to_server(message, &frame).await,
+        }
+    }
+
+    /// A text in the parameters of a message.
+    fn param(message: &Message, frame: &Frame, path: &[&str]) -> Option<String> {
+        message.string(message.find(frame.params.clone()?, path)?)
+    }
+
+    async fn request(self: Arc<Self>, message: Message, frame: &Frame, method: &str, id: String) {
+        if self.state().pending.get(&id).is_some() {
+            let text = format!("the id {id} is that of a request which is not answered yet");
+            return self.error(&id, INVALID_REQUEST, &text).await;
+        }
+        self.note_client(&message, frame, method, &id);
+        if self.is_for_us(&message, frame, method) {
+            tokio::spawn(async move { self.answer_it(message, &id).await });
+            return;
+        }
+        if !self.has_one_server() {
+            tokio::spawn(self.request_to_many(message, id));
+            return;
+        }
+        let kind = match method {
+            "initialize" | "server/discover" => Kind::Hello,
+            "tools/list" => Kind::Tools,
+            "tools/call" | "tasks/result" => Kind::Call(self.called(&message, frame, 0)),
+            "resources/list" => Kind::Resources,
+            "resources/templates/list" => Kind::Templates,
+            _ => Kind::Other,
+        };
+        self.remember(0, &message, frame, method);
+        self.to_server(0, id, kind, message, frame).await;
+    }
+
+    /// Sends a request to a server and remembers what to do with its answer.
+    async fn to_server(&self, server: usize, id: String, kind: Kind, message: Message, frame: &Frame) {
+        let progress =
+            frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
+        let progress = progress.and_then(|range| message.text(range).ok());
+        let pending = Pending { server, kind, since: Instant::now(), progress };
+        self.state().pending.insert(id, pending);
+        let _ = self.queues[server].send(message).await;
+    }
+
+    /// Learns who the client is and what it speaks.
+    fn note_client(&self, message: &Message, frame: &Frame, method: &str, id: &str) {
+        let param = |path: &[&str]| Self::param(message, frame, path);
+        let meta = |field: &str| param(&["_meta", &format!("io.modelcontextprotocol/{field}")]);
+        let (name, revision) = match method {
+            "initialize" => (param(&["clientInfo", "name"]), param(&["protocolVersion"])),
+            // Since 2026-07-28 every request tells both.
+            _ if self.state().hello.is_none() => {
+                (param(&["_meta", "io.modelcontextprotocol/clientInfo", "name"]), meta("protocolVersion"))
+            }
+            _ => (None, None),
+        };
+        let mut state = self.state();
+        if let Some(name) = name {
+            state.client = name;
+        }
+        if let Some(revision) = revision {
+            state.revision = revision;
+        }
+        if method == "initialize" {
+            state.hello = Some((message.clone(), id.to_owned()));
+        }
+    }
+
+    /// Remembers what must be said again to a server that is started anew.
+    fn remember(&self, server: usize, message: &Message, frame: &Frame, method: &str) {
+        let about = match method {
+            "logging/setLevel" => method.to_owned(),
+            "resources/subscribe" | "resources/unsubscribe" => {
+                format!("subscribe {}", Self::param(message, frame, &["uri"]).unwrap_or_default())
+            }
+            _ => return,
+        };
+        let mut state = self.state();
+        let again = &mut state.servers[server].again;
+        again.retain(|(other, _)| *other != about);
+        if method != "resources/unsubscribe" {
+            again.push((about, message.clone()));
+        }
+    }
+
+    fn called(&self, message: &Message, frame: &Frame, server: usize) -> Called {
+        let args = frame.params.clone().and_then(|params| message.find(params, &["arguments"]));
+        // What is written beside an output must not be larger than most outputs.
+        let args = args.filter(|range| range.end - range.start <= 64 * 1024);
+        let name = match self.has_one_server() {
+            true => self.state().servers[server].name.clone(),
+            false => None,
+        };
+        Called {
+            tool: Self::param(message, frame, &["name"]).unwrap_or_else(|| "task".to_owned()),
+            server: name.or_else(|| Some(self.server(server).name.clone())),
+            args: args.and_then(|range| message.text(range).ok()),
+        }
+    }
+
+    async fn notification(self: Arc<Self>, message: Message, frame: &Frame, method: &str) {
+        if method == "notifications/initialized" {
+            self.state().initialized = Some(message.clone());
+        }
+        match self.has_one_server() {
+            true => drop(self.queues[0].send(message).await),
+            false => self.notification_to_many(message, frame, method).await,
+        }
+    }
+
+    /// The client's answer to a request of a server.
+    async fn answer_to_server(&self, message: Message, frame: &Frame) {
+        match self.has_one_server() {
+            true => drop(self.queues[0].send(message).await),
+            false => self.answer_to_one_of_many(message, frame).await,
+        }
+    }
+
+    /// Takes a message of a server to the client.
+    pub(crate) async fn from_server(self: Arc<Self>, server: usize, message: Message) {
+        match message.parse() {
+            Ok(Parsed::One(frame)) => self.one_from_server(server, message, frame).await,
+            Ok(Parsed::Many(parts)) => {
+                for part in parts {
+                    if let Ok(part) = message.part(part, &self.spool)
+                        && let Ok(Parsed::One(frame)) = part.parse()
+                    {
+                        self.clone().one_from_server(server, part, frame).await;
+                    }
+                }
+            }
+            Err(error) => self.garbled(server, &message, &error).await,
+        }
+    }
+
+    async fn one_from_server(self: Arc<Self>, server: usize, message: Message, frame: Frame) {
+        if let Some(method) = &frame.method {
+            if method == "notifications/progress" {
+                self.note_progress(&message, &frame);
+            }
+            return match self.has_one_server() {
+                true => self.tell_client(message).await,
+                false => self.one_of_many_says(server, message, &frame).await,
+            };
+        }
+        let Some(id) = frame.id.clone() else {
+            // An answer without an id is about something that the server could not read.
+            return match self.has_one_server() {
+                true => self.tell_client(message).await,
+                false => self.talk().say(&format!("{} answered to nothing", self.server(server).name)),
+            };
+        };
+        let pending = {
+            let mut state = self.state();
+            match state.pending.get(&id) {
+                Some(pending) if pending.server == server => {
+                    state.pending.remove(&id).map(|(_, pending)| pending)
+                }
+                _ => None,
+            }
+        };
+        match pending {
+            None => {
+                let name = &self.server(server).name;
+                self.talk().say(&format!("{name} answered {id}, which nobody waits for; it was left out"));
+            }
+            Some(Pending { kind: Kind::Ours(asked), .. }) => {
+                let _ = asked.send(Some((message, frame)));
+            }
+            Some(Pending { kind: Kind::Call(called), .. }) => self.give_result(message, frame, called).await,
+            Some(Pending { kind, .. }) => {
+                let changed = self.changed(server, &message, &frame, &kind);
+                self.tell_client(changed.unwrap_or(message)).await;
+            }
+        }
+    }
+
+    /// The result of a call, folded where it does not fit.
+    async fn give_result(self: Arc<Self>, message: Message, frame: Frame, called: Called) {
+        let Some(at) = frame.result else { return self.tell_client(message).await };
+        if message.len() <= FOLDED_AT_ONCE && self.gateway.settings.room.context_window == 0 {
+            let client = self.state().client.clone();
+            let limits = self.gateway.limits(&called, &client);
+            let least =
+                [limits.bytes, limits.characters, limits.tokens, limits.lines].into_iter().flatten().min();
+            if least.is_none_or(|least| message.len() <= least) {
+                return self.tell_client(message).await;
+            }
+        }
+        tokio::spawn(async move {
+            let folding = self.clone();
+            let folded = tokio::task::spawn_blocking(move || {
+                let folded = folding.folded(&message, at, &called);
+                (folded, message, called)
+            });
+            match folded.await {
+                Ok((Ok(Some(folded)), ..)) => self.tell_client(folded).await,
+                Ok((Ok(None), message, _)) => self.tell_client(message).await,
+                Ok((Err(error), message, called)) => {
+                    // A result is worth more than its view.
+                    self.talk().say(&format!("the result of {} passes as it is: {error}", called.tool));
+                    self.tell_client(message).await;
+                }
+                Err(_) => {
+                    let id = frame.id.unwrap_or_else(|| "null".to_owned());
+                    self.error(&id, INTERNAL, "the result could not be read").await;
+                }
+            }
+        });
+    }
+
+    fn folded(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<Option<Message>> {
+        let (client, links) = {
+            let state = self.state();
+            (state.client.clone(), state.revision.as_str() >= LINKS_SINCE)
+        };
+        let fold = Fold {
+            store: &*self.gateway.store,
+            session: self.session.clone(),
+            settings: &self.gateway.settings,
+            limits: self.gateway.limits(called, &client),
+            surface: Surface::Tools { prefix: self.prefix() },
+            spool: &self.spool,
+            links,
+            now: self.gateway.now,
+        };
+        let folded = fold.folded(message, at, called)?;
+        if folded.is_some() && self.state().held.is_none() {
+            // From now on there is something that a sweep must leave alone.
+            let held = self.gateway.store.hold_open(&self.session).ok();
+            self.state().held = held;
+        }
+        Ok(folded)
+    }
+
+    /// A message of the only server with what we add to it; `None` if it stays as it is.
+    fn changed(&self, server: usize, message: &Message, frame: &Frame, kind: &Kind) -> Option<Message> {
+        let compose = |parts: &[_]| message.composed(parts, &self.spool).ok();
+        let Some(at) = frame.result.clone() else {
+            // A server without resources has none but ours.
+            let code = message.find(frame.error.clone()?, &["code"])?;
+            let unknown = message.text(code).ok()? == NO_METHOD.to_string();
+            let id = frame.id.as_deref()?;
+            let result = match kind {
+                Kind::Tools => own::complete(json!({ "tools": self.own_tools() })),
+                Kind::Resources => own::complete(json!({ "resources": resources::list(&self.outputs()) })),
+                Kind::Templates => own::complete(json!({ "resourceTemplates": resources::templates() })),
+                _ => return None,
+            };
+            return unknown
+                .then(|| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into());
+        };
+        let (key, ours) = match kind {
+            Kind::Hello => {
+                self.note_server(server, message, at.clone());
+                return compose(&listing::with_capabilities(message, at).ok()?);
+            }
+            Kind::Tools => return self.changed_tools(server, message, at),
+            Kind::Resources => ("resources", resources::list(&self.outputs())),
+            Kind::Templates => ("resourceTemplates", resources::templates()),
+            _ => return None,
+        };
+        let listing = Listing::of(message, at.clone(), key).ok()?;
+        if listing.next.is_some() || ours.is_empty() {
+            return None;
+        }
+        let theirs = listing.entries.iter().map(|range| message.text(range.clone()).unwrap_or_default());
+        let entries: Vec<String> = theirs.chain(ours.iter().map(Value::to_string)).collect();
+        compose(&listing.with(message, at, key, &entries))
+    }
+
+    /// A page of a server's tools; the last one has ours at its end.
+    fn changed_tools(&self, server: usize, message: &Message, at: Range<u64>) -> Option<Message> {
+        let listing = Listing::of(message, at.clone(), "tools").ok()?;
+        let name = self.state().servers[server].name.clone();
+        let name = name.unwrap_or_else(|| self.server(server).name.clone());
+        let whole = |tool: &str| self.gateway.bypasses(&name, tool);
+        let tools = listing::tools(message, &listing, |_| None, whole).ok()?;
+        self.state().taken.extend(tools.iter().map(|tool| tool.name.clone()));
+        let mut entries: Vec<String> = tools.into_iter().map(|tool| tool.text).collect();
+        if listing.next.is_none() {
+            entries.extend(self.own_tools().iter().map(Value::to_string));
+        }
+        message.composed(&listing.with(message, at, "tools", &entries), &self.spool).ok()
+    }
+
+    /// Learns what a server calls itself and what it can do.
+    fn note_server(&self, server: usize, message: &Message, result: Range<u64>) {
+        let text = |path: &[&str]| message.find(result.clone(), path).and_then(|range| message.string(range));
+        let capabilities =
+            message.find(result.clone(), &["capabilities"]).and_then(|range| message.value(range).ok());
+        let revision = text(&["protocolVersion"]);
+        let mut state = self.state();
+        let known = &mut state.servers[server];
+        known.name = text(&["serverInfo", "name"])
+            .or_else(|| text(&["_meta", "io.modelcontextprotocol/serverInfo", "name"]));
+        known.capabilities = capabilities;
+        if let Some(revision) = revision {
+            state.revision = revision;
+        }
+    }
+
+    /// Whether a message answers the request with this id.
+    pub(crate) fn is_answer_to(&self, message: &Message, id: &str) -> bool {
+        match message.parse() {
+            Ok(Parsed::One(frame)) => frame.method.is_none() && frame.id.as_deref() == Some(id),
+            _ => false,
+        }
+    }
+
+    /// What the client said to begin with, for a server that is started anew.
+    pub(crate) fn greeting(&self, server: usize) -> Option<Greeting> {
+        let mut state = self.state();
+        let (hello, _) = state.hello.clone()?;
+        // A client whose first request was never answered asks again by itself; of one of many it does not know.
+        if state.servers[server].capabilities.is_none() && self.has_one_server() {
+            return None;
+        }
+        state.asked += 1;
+        let id = format!("\"forebay-{}\"", state.asked);
+        let Ok(Parsed::One(frame)) = hello.parse() else { return None };
+        let hello = hello.with(frame.id_at?, &id, &self.spool).ok()?;
+        let mut then: Vec<Message> = state.initialized.clone().into_iter().collect();
+        let again: Vec<Message> =
+            state.servers[server].again.iter().map(|(_, message)| message.clone()).collect();
+        for message in again {
+            state.asked += 1;
+            let Ok(Parsed::One(frame)) = message.parse() else { continue };
+            let Some(at) = frame.id_at else { continue };
+            let id = format!("\"forebay-{}\"", state.asked);
+            // Nobody waits for the answer, and it is dropped when it comes.
+            let (asked, _) = oneshot::channel();
+            let pending = Pending { server, kind: Kind::Ours(asked), since: Instant::now(), progress: None };
+            state.pending.insert(id.clone(), pending);
+            then.extend(message.with(at, &id, &self.spool));
+        }
+        Some(Greeting { hello, id, then })
+    }
+
+    /// A server that was gone is back, and this is how it answered.
+    pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
+        self.talk().say(&format!("{} is back", self.server(server).name));
+        let late = self.state().servers[server].capabilities.is_none();
+        if late && let Ok(Parsed::One(Frame { result: Some(result), .. })) = answer.parse() {
+            let revision = self.state().revision.clone();
+            self.note_server(server, answer, result);
+            self.state().revision = revision;
+            // Its tools were in no list so far.
+            self.tell_client(
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned().into(),
+            )
+            .await;
+        }
+    }
+
+    /// A server is gone: whoever waits for it is told.
+    pub(crate) async fn lost(&self, server: usize, why: &str, wait: Duration) {
+        let name = &self.server(server).name;
+        self.talk().say(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
+        let text =
+            format!("the server {name} failed: {why}. It is being started again; ask again in a moment.");
+        for id in self.forget(|pending| pending.server == server) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// A request came for a server that cannot be reached at present.
+    pub(crate) async fn refuse(&self, server: usize, message: &Message, wait: Duration) {
+        let Ok(Parsed::One(Frame { id: Some(id), .. })) = message.parse() else { return };
+        if self.state().pending.get(&id).is_none_or(|pending| pending.server != server) {
+            return;
+        }
+        let seconds = wait.as_secs() + 1;
+        let text = format!(
+            "the server {} is down. It is started again in {seconds} s; ask again then.",
+            self.server(server).name
+        );
+        if let Some(id) = self.forget_one(&id) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// A line of a server that is no message. If it is a broken answer, whoever waits for it is told.
+    async fn garbled(&self, server: usize, message: &Message, error: &std::io::Error) {
+        let name = &self.server(server).name;
+        let start = message.text(0..message.len().min(200)).unwrap_or_default();
+        self.talk()
+            .say(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
+        if !start.trim_start().starts_with('{') {
+            return;
+        }
+        let waiting = self.state().pending.ids(|pending| pending.server == server);
+        let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
+        let names = |id: &&String| [&start, &end].iter().any(|text| has_id(text, id));
+        let meant = match &waiting[..] {
+            [only] => Some(only),
+            many => many.iter().find(names),
+        };
+        let text = format!("the server {name} answered with something that is not JSON: {error}");
+        if let Some(id) = meant.and_then(|id| self.forget_one(id)) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// Takes requests off the list of those that wait; returns the ids of those that are the client's.
+    fn forget(&self, which: impl Fn(&Pending) -> bool) -> Vec<String> {
+        let ids = self.state().pending.ids(which);
+        ids.iter().flat_map(|id| self.forget_one(id)).collect()
+    }
+
+    fn forget_one(&self, id: &str) -> Option<String> {
+        match self.state().pending.remove(id)? {
+            (_, Pending { kind: Kind::Ours(asked), .. }) => {
+                let _ = asked.send(None);
+                None
+            }
+            (id, _) => Some(id),
+        }
+    }
+
+    /// Progress of a request is a sign of life.
+    fn note_progress(&self, message: &Message, frame: &Frame) {
+        let token = frame.params.clone().and_then(|params| message.find(params, &["progressToken"]));
+        let token = token.and_then(|range| message.text(range).ok());
+        let mut state = self.state();
+        for pending in state.pending.all_mut().filter(|pending| pending.progress == token) {
+            pending.since = Instant::now();
+        }
+    }
+
+    /// Answers requests that no server answers, and tells the server to stop.
+    async fn watch_the_clock(self: Arc<Self>, timeout: Duration, mut stopped: watch::Receiver<bool>) {
+        let look = (timeout / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(look) => {}
+                _ = stopped.wait_for(|&stopped| stopped) => return,
+            }
+            let late = self.state().pending.ids(|pending| pending.since.elapsed() > timeout);
+            for id in late {
+                let server = self.state().pending.get(&id).map(|pending| pending.server);
+                let Some(server) = server else { continue };
+                let name = &self.server(server).name;
+                let text = format!("the server {name} did not answer within {} s", timeout.as_secs_f64());
+                if let Some(id) = self.forget_one(&id) {
+                    self.error(&id, INTERNAL, &text).await;
+                }
+                let cancelled = json!({ "reason": text }).to_string();
+                let cancelled = cancelled.replacen('{', &format!("{{\"requestId\":{id},"), 1);
+                let cancelled =
+                    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{cancelled}}}"#);
+                // A server that does not even read is not waited for.
+                let _ = self.queues[server].try_send(cancelled.into());
+            }
+        }
+    }
+}
+
+/// An answer that says what went wrong.
+pub(crate) fn error(id: &str, code: i64, message: &str) -> Message {
+    let message = forebay::shortened(message, 2_000);
+    let error = json!({ "code": code, "message": message });
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into()
+}
+
+/// Whether a text that may be broken names an id.
+fn has_id(text: &str, id: &str) -> bool {
+    text.match_indices("\"id\"").any(|(at, found)| {
+        let rest = text[at + found.len()..].trim_start().strip_prefix(':').unwrap_or_default().trim_start();
+        rest.strip_prefix(id).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+    })
+}

@@ -1,0 +1,127 @@
+//! What the gateway answers itself: calls of our own tools, and reads of kept outputs.
+
+use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
+use crate::message::{Frame, Message, Parsed};
+use crate::resources;
+use forebay::tools;
+use forebay::wire::{ToolResult, Wire};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The revision that is spoken where there is no server to ask, and those before it that are much the same.
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+const USUAL: &str = "2025-11-25";
+
+impl Conversation {
+    /// Whether we answer a request ourselves.
+    pub(super) fn is_for_us(&self, message: &Message, frame: &Frame, method: &str) -> bool {
+        let about_output = |path: &[&str]| {
+            Self::param(message, frame, path).is_some_and(|uri| uri.starts_with(resources::SCHEME))
+        };
+        match method {
+            "tools/call" => {
+                let Some(name) = Self::param(message, frame, &["name"]) else { return false };
+                self.is_our_tool(&name)
+            }
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => about_output(&["uri"]),
+            "completion/complete" => about_output(&["ref", "uri"]),
+            // With no server behind us, or with many, there is nobody else to answer.
+            "ping" => !self.has_one_server(),
+            _ => self.queues.is_empty(),
+        }
+    }
+
+    fn is_our_tool(&self, name: &str) -> bool {
+        let prefix = self.prefix();
+        !self.state().taken.contains(name) && self.gateway.own(&prefix).iter().any(|tool| tool.name == name)
+    }
+
+    /// Our own tools as entries of a list. If a server has one of the same name, ours are called otherwise.
+    pub(super) fn own_tools(&self) -> Vec<Value> {
+        let taken = self.state().taken.clone();
+        let prefix = self.gateway.prefix(&|name| taken.contains(name));
+        let entries = self.gateway.entries(&prefix, &|name| taken.contains(name));
+        self.state().prefix = Some(prefix);
+        entries
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer_it(self: Arc<Self>, message: Message, id: &str) {
+        let answering = self.clone();
+        let answered = tokio::task::spawn_blocking(move || answering.answered(&message)).await;
+        match answered {
+            Ok(Ok(result)) => self.result(id, &result).await,
+            Ok(Err((code, text))) => self.error(id, code, &text).await,
+            Err(_) => self.error(id, INTERNAL, "the request could not be answered").await,
+        }
+    }
+
+    fn answered(&self, message: &Message) -> Result<Value, (i64, String)> {
+        let unreadable = |error: std::io::Error| (INVALID_PARAMS, error.to_string());
+        let Ok(Parsed::One(frame)) = message.parse() else {
+            return Err((INVALID_PARAMS, "not a request".into()));
+        };
+        let params = match frame.params {
+            Some(range) => message.value(range).map_err(unreadable)?,
+            None => json!({}),
+        };
+        match frame.method.as_deref().unwrap_or_default() {
+            "tools/call" => {
+                let calls = Wire::Mcp.calls(&params).map_err(|error| (INVALID_PARAMS, error.to_string()))?;
+                let results: Vec<ToolResult> = calls
+                    .iter()
+                    .map(|call| tools::answer(&self.outputs(), call, &self.gateway.settings, &self.prefix()))
+                    .collect();
+                Ok(Wire::Mcp.results(&results).remove(0))
+            }
+            "resources/read" => {
+                let uri = params["uri"].as_str().unwrap_or_default();
+                resources::read(&self.outputs(), uri).map_err(|error| (error.code, error.message))
+            }
+            "completion/complete" => {
+                Ok(json!({ "completion": { "values": [], "hasMore": false }, "resultType": "complete" }))
+            }
+            // Kept outputs never change, so there is never anything to tell.
+            "resources/subscribe" | "resources/unsubscribe" | "ping" | "logging/setLevel" => Ok(json!({})),
+            "initialize" => {
+                let asked = params["protocolVersion"].as_str().unwrap_or_default();
+                let revision = REVISIONS.into_iter().find(|&known| known == asked).unwrap_or(USUAL);
+                Ok(json!({ "protocolVersion": revision, "capabilities": capabilities(), "serverInfo": us() }))
+            }
+            "server/discover" => {
+                let versions = json!({ "supportedVersions": REVISIONS, "capabilities": capabilities(), "_meta": named() });
+                Ok(complete(versions))
+            }
+            "tools/list" => Ok(complete(json!({ "tools": self.own_tools() }))),
+            "resources/list" => Ok(complete(json!({ "resources": resources::list(&self.outputs()) }))),
+            "resources/templates/list" => {
+                Ok(complete(json!({ "resourceTemplates": resources::templates() })))
+            }
+            method => Err((NO_METHOD, format!("there is no method {}", forebay::shortened(method, 100)))),
+        }
+    }
+}
+
+/// A list or a description of ours with what revision 2026-07-28 wants in it; others skip it.
+pub(super) fn complete(mut result: Value) -> Value {
+    if let Some(result) = result.as_object_mut() {
+        result.insert("resultType".to_owned(), "complete".into());
+        result.insert("ttlMs".to_owned(), 0.into());
+        result.insert("cacheScope".to_owned(), "private".into());
+    }
+    result
+}
+
+/// Our name where revision 2026-07-28 has it.
+pub(super) fn named() -> Value {
+    json!({ "io.modelcontextprotocol/serverInfo": us() })
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": {}, "resources": {} })
+}
+
+/// What we call ourselves where no server has a name.
+pub(super) fn us() -> Value {
+    json!({ "name": "forebay", "version": env!("CARGO_PKG_VERSION") })
+}

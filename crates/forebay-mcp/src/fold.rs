@@ -1,0 +1,497 @@
+//! What a `tools/call` result becomes when it does not fit: every block is kept whole, and a view stands in its place.
+//!
+//! A result that fits is not touched. Of one that does not, the large blocks are kept one by one, and small ones that are
+//! too many are kept together. Images stay. Structured content goes into the store, because a host that finds some
+//! shows the model nothing else. All other fields of the result stay as they are.
+
+use crate::error::{Error, Result};
+use crate::message::{Message, Part, Spool};
+use crate::result::{Block, BlockKind, CallResult};
+use crate::text::{Decoded, Unescaped};
+use forebay::{
+    Call, Clock, End, Limits, Output, Outputs, Preset, Room, Session, Settings, Size, Store, Stream, Surface,
+    decide, fresh_id, keep, tokens,
+};
+use serde_json::json;
+use std::io::Read;
+use std::ops::Range;
+
+/// A text of more bytes is not weighed: no limit lets it pass.
+const WEIGHED: u64 = 8 * 1024 * 1024;
+
+/// A block is large if it alone takes more than this share of what fits.
+const LARGE_SHARE: u64 = 4;
+
+/// What folding needs to know.
+pub(crate) struct Fold<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) session: Session,
+    pub(crate) settings: &'a Settings,
+    /// When a result no longer fits.
+    pub(crate) limits: Limits,
+    /// How the calls that read on are written.
+    pub(crate) surface: Surface,
+    pub(crate) spool: &'a Spool,
+    /// Whether the client takes links to resources.
+    pub(crate) links: bool,
+    pub(crate) now: Clock,
+}
+
+/// The call that a result answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Called {
+    pub(crate) tool: String,
+    pub(crate) server: Option<String>,
+    /// Verbatim JSON.
+    pub(crate) args: Option<String>,
+}
+
+/// A part of the new content, in the order of the old.
+enum Item<'a> {
+    /// A block that stays as it is.
+    Stays(&'a Block),
+    /// Blocks that are kept as one output; most often it is one block.
+    Kept { blocks: Vec<&'a Block>, output: usize },
+    /// The structured content, kept as it is written.
+    Structured { output: usize },
+}
+
+impl Fold<'_> {
+    /// The message in place of one whose result does not fit; `None` if it fits and passes as it is.
+    pub(crate) fn folded(
+        &self,
+        message: &Message,
+        at: Range<u64>,
+        called: &Called,
+    ) -> Result<Option<Message>> {
+        let call = self.call(called)?;
+        let counted = self.settings.room.context_window > 0;
+        if self.settings.bypasses(&call) || (!counted && self.cannot_be_too_much(message)) {
+            return Ok(None);
+        }
+        let result = CallResult::of(message, at.clone())?;
+        let sizes: Vec<Size> =
+            result.blocks.iter().map(|block| self.weigh(message, block)).collect::<Result<_>>()?;
+        let structured = match &result.structured {
+            Some(range) => Some(self.weigh_text(message, range.clone())?),
+            None => None,
+        };
+        let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
+        if !counted && fits(&total(&sizes)) && structured.as_ref().is_none_or(fits) {
+            return Ok(None);
+        }
+        self.answer(message, at, &result, &sizes, &call)
+    }
+
+    /// Whether so few bytes cannot be more than any limit, whatever they are.
+    fn cannot_be_too_much(&self, message: &Message) -> bool {
+        let Limits { bytes, characters, lines, tokens } = self.limits;
+        let least = [bytes, characters, lines, tokens].into_iter().flatten().min().unwrap_or(u64::MAX);
+        message.len() <= least
+    }
+
+    fn call(&self, called: &Called) -> Result<Call> {
+        let call =
+            Call::new(self.session.clone(), fresh_id(crate::random()?), called.tool.as_str(), (self.now)());
+        Ok(Call { server: called.server.clone(), args: called.args.clone(), ..call })
+    }
+
+    /// What the model would have to read of a block.
+    fn weigh(&self, message: &Message, block: &Block) -> Result<Size> {
+        match &block.kind {
+            BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
+                self.weigh_text(message, inside(text))
+            }
+            // A host that does not know what to do with bytes gives the model their base64.
+            BlockKind::ResourceBlob { blob, .. } => Ok(all(blob.end - blob.start)),
+            BlockKind::Audio { data, .. } => Ok(all(data.end - data.start)),
+            // Images are weighed by the host, and links are short.
+            BlockKind::Other => Ok(Size::default()),
+        }
+    }
+
+    fn weigh_text(&self, message: &Message, range: Range<u64>) -> Result<Size> {
+        if range.end - range.start > WEIGHED {
+            return Ok(all(range.end - range.start));
+        }
+        let mut text = String::new();
+        Unescaped::new(message.reader(range)).read_to_string(&mut text)?;
+        let limit = self.limits.tokens.unwrap_or(0);
+        Ok(Size {
+            bytes: text.len() as u64,
+            characters: text.chars().count() as u64,
+            lines: text.lines().count() as u64,
+            tokens: tokens::count_up_to(&text, limit).unwrap_or(limit + 1),
+            ..Size::default()
+        })
+    }
+
+    fn answer(
+        &self,
+        message: &Message,
+        at: Range<u64>,
+        result: &CallResult,
+        sizes: &[Size],
+        call: &Call,
+    ) -> Result<Option<Message>> {
+        let (items, kept) = self.keep(message, result, sizes, call)?;
+        if kept.iter().any(|output| output.record().lost.is_some()) {
+            return Err(Error::NotKept(call.full_name()));
+        }
+        let outputs = Outputs::new(self.store, self.session.clone(), self.now).within(self.settings.room);
+        let replies =
+            outputs.reply_to_all(&kept.iter().collect::<Vec<_>>(), &self.forced(kept.len() as u64))?;
+        if replies.iter().all(|reply| reply.folded.is_none()) {
+            return Ok(None);
+        }
+        let mut content = Content { message, links: self.links, parts: Vec::new() };
+        for item in items {
+            let output = match item {
+                Item::Stays(block) => {
+                    content.push([Part::Old(block.range.clone())]);
+                    continue;
+                }
+                Item::Kept { output, .. } | Item::Structured { output } => output,
+            };
+            let folded = replies[output].folded.as_ref().map(|folded| String::from_utf8_lossy(&folded.text));
+            match (&item, folded) {
+                (Item::Kept { blocks, .. }, None) => {
+                    blocks.iter().for_each(|block| content.push([Part::Old(block.range.clone())]));
+                    continue;
+                }
+                (Item::Kept { blocks, .. }, Some(view)) => match blocks[..] {
+                    [block] => content.view_of(block, &view),
+                    _ => content.text(&view),
+                },
+                (_, Some(view)) => content.text(&view),
+                (_, None) => {
+                    let output = &kept[output];
+                    content.text(&String::from_utf8_lossy(&output.read(0..output.len())?));
+                }
+            }
+            content.link(&kept[output]);
+        }
+        let parts = content.within(at, result);
+        Ok(Some(message.composed(&parts, self.spool)?))
+    }
+
+    /// Keeps all that does not stay, and says what stands where.
+    fn keep<'a>(
+        &self,
+        message: &Message,
+        result: &'a CallResult,
+        sizes: &[Size],
+        call: &Call,
+    ) -> Result<(Vec<Item<'a>>, Vec<Output>)> {
+        let large = |size: &Size| decide(size, &share(&self.limits, LARGE_SHARE), Room::Unknown).is_some();
+        let counted = self.settings.room.context_window > 0;
+        let is_kept = |block: &Block, size: &Size| block.kind != BlockKind::Other && (counted || large(size));
+        let foldable = |block: &Block, size: &Size| {
+            matches!(block.kind, BlockKind::Text { .. } | BlockKind::ResourceText { .. })
+                && !is_kept(block, size)
+        };
+        let blocks = || result.blocks.iter().zip(sizes);
+        let small: Vec<&Block> =
+            blocks().filter(|(block, size)| foldable(block, size)).map(|(block, _)| block).collect();
+        let sum = total(blocks().filter(|(block, size)| foldable(block, size)).map(|(_, size)| size));
+        // Small blocks that come to more than a view may cost are kept together: a view each would cost more than they do.
+        let together = decide(&sum, &share(&self.limits, 2), Room::Unknown).is_some() && small.len() > 1;
+
+        let (mut items, mut kept) = (Vec::new(), Vec::new());
+        let mut joined = false;
+        for (block, size) in blocks() {
+            let blocks = match (is_kept(block, size), together && foldable(block, size)) {
+                (true, _) => vec![block],
+                (false, true) if joined => continue,
+                (false, true) => {
+                    joined = true;
+                    small.clone()
+                }
+                (false, false) => {
+                    items.push(Item::Stays(block));
+                    continue;
+                }
+            };
+            kept.push(match blocks[..] {
+                [block] => self.keep_block(message, block, call)?,
+                _ => self.keep_together(message, &blocks, call)?,
+            });
+            items.push(Item::Kept { blocks, output: kept.len() - 1 });
+        }
+        if joined && let Some(content) = result.fields.iter().find(|field| field.name == "content") {
+            // Where one block ends and the next begins is told only by the content itself.
+            self.keep_from(&mut message.reader(content.value.clone()), call)?;
+        }
+        // What a text says already is kept with it. Were it kept again without being shown, a later output of the same
+        // bytes would be said to be known.
+        if let Some(range) =
+            result.structured.clone().filter(|range| !repeats(message, result, range.clone()))
+        {
+            kept.push(self.keep_from(&mut message.reader(range), call)?);
+            items.push(Item::Structured { output: kept.len() - 1 });
+        }
+        Ok((items, kept))
+    }
+
+    fn keep_block(&self, message: &Message, block: &Block, call: &Call) -> Result<Output> {
+        match &block.kind {
+            BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
+                self.keep_from(&mut Unescaped::new(message.reader(inside(text))), call)
+            }
+            BlockKind::ResourceBlob { blob: data, .. } | BlockKind::Audio { data, .. } => {
+                let base64 = || Unescaped::new(message.reader(inside(data)));
+                // Bytes are kept as bytes if their base64 can be made from them again, and as its text otherwise.
+                match std::io::copy(&mut Decoded::new(base64()), &mut std::io::sink()) {
+                    Ok(_) => self.keep_from(&mut Decoded::new(base64()), call),
+                    Err(_) => self.keep_from(&mut base64(), call),
+                }
+            }
+            BlockKind::Other => self.keep_from(&mut message.reader(block.range.clone()), call),
+        }
+    }
+
+    /// Keeps the texts of several blocks, each on lines of its own.
+    fn keep_together(&self, message: &Message, blocks: &[&Block], call: &Call) -> Result<Output> {
+        let mut writer = self.store.begin(&self.fresh(call)?);
+        for block in blocks {
+            if let BlockKind::Text { text } | BlockKind::ResourceText { text, .. } = &block.kind {
+                let mut source = Unescaped::new(message.reader(inside(text)));
+                while writer.read_from(Stream::Stdout, &mut source)? > 0 {}
+            }
+            if !writer.ends_a_line() {
+                writer.write(Stream::Stdout, b"\n");
+            }
+        }
+        let output = writer.finish(End { at: Some((self.now)()), ..End::default() });
+        Ok(output.on(&self.surface))
+    }
+
+    fn keep_from(&self, source: &mut dyn Read, call: &Call) -> Result<Output> {
+        Ok(keep(self.store, &self.fresh(call)?, source, self.now)?.on(&self.surface))
+    }
+
+    /// The same call under an id of its own: every output has one, so that a prefix names it.
+    fn fresh(&self, call: &Call) -> Result<Call> {
+        Ok(Call { id: fresh_id(crate::random()?), ..call.clone() })
+    }
+
+    /// The settings under which what was found too large is folded, and several views cost together what one may.
+    fn forced(&self, count: u64) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.bypass.clear();
+        let least = forebay::Budget::LEAST;
+        let limit = self.limits.tokens.unwrap_or(u64::MAX).max(least.tokens);
+        let budget = &mut settings.digest.budget;
+        let share = |whole: u64, least: u64| (whole / count.max(1)).max(least * 4).min(whole);
+        budget.tokens = share(budget.tokens.min(limit), least.tokens);
+        budget.bytes = share(budget.bytes, least.bytes);
+        if settings.preset == Preset::Digest && settings.room.context_window == 0 {
+            // What is smaller than its view would be stays as it is.
+            settings.digest.tokens = budget.tokens;
+            settings.digest.tools.clear();
+        }
+        settings
+    }
+}
+
+/// The new content, as it is put together.
+struct Content<'a> {
+    message: &'a Message,
+    links: bool,
+    parts: Vec<Part>,
+}
+
+impl Content<'_> {
+    fn push(&mut self, block: impl IntoIterator<Item = Part>) {
+        self.parts.push(Part::text(if self.parts.is_empty() { "[" } else { "," }));
+        self.parts.extend(block);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.push([Part::text(json!({ "type": "text", "text": text }).to_string())]);
+    }
+
+    /// The view in place of a block: a text keeps its annotations, and of a resource it is said what it was.
+    fn view_of(&mut self, block: &Block, view: &str) {
+        let said = |range: &Option<Range<u64>>| range.clone().and_then(|range| self.message.string(range));
+        match &block.kind {
+            BlockKind::Text { text } => self.push([
+                Part::Old(block.range.start..text.start),
+                Part::text(json!(view).to_string()),
+                Part::Old(text.end..block.range.end),
+            ]),
+            BlockKind::ResourceText { uri, media_type, .. }
+            | BlockKind::ResourceBlob { uri, media_type, .. } => {
+                let what: Vec<String> = [said(uri), said(media_type)].into_iter().flatten().collect();
+                self.text(&format!("[resource {}]\n{view}", forebay::shortened(&what.join(" · "), 300)));
+            }
+            BlockKind::Audio { media_type, .. } => {
+                let what = said(media_type).unwrap_or_default();
+                self.text(&format!("[audio {}]\n{view}", forebay::shortened(&what, 100)));
+            }
+            BlockKind::Other => self.push([Part::Old(block.range.clone())]),
+        }
+    }
+
+    /// A link to a kept output, for clients that can follow it.
+    fn link(&mut self, output: &Output) {
+        if !self.links {
+            return;
+        }
+        let record = output.record();
+        let link = json!({
+            "type": "resource_link",
+            "uri": crate::resources::uri(&record.handle),
+            "name": record.handle.short(),
+            "description": format!("the whole output of {}", forebay::shortened(&record.call.full_name(), 100)),
+            "mimeType": record.kind.media_type(),
+            "size": output.len(),
+        });
+        self.push([Part::text(link.to_string())]);
+    }
+
+    /// The whole message: the old one with this content, and without structured content.
+    fn within(self, at: Range<u64>, result: &CallResult) -> Vec<Part> {
+        let mut content = Some(self.parts);
+        let mut parts = vec![Part::Old(0..at.start), Part::text("{")];
+        let has_content = result.fields.iter().any(|field| field.name == "content");
+        let fields = result.fields.iter().filter(|field| field.name != "structuredContent");
+        for (number, field) in fields.enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
+            match content.take_if(|_| field.name == "content") {
+                Some(content) => {
+                    parts.extend(content);
+                    parts.push(Part::text("]"));
+                }
+                None => parts.push(Part::Old(field.value.clone())),
+            }
+        }
+        if !has_content && let Some(content) = content {
+            let comma = if parts.len() > 2 { "," } else { "" };
+            parts.push(Part::text(format!("{comma}\"content\":")));
+            parts.extend(content);
+            parts.push(Part::text("]"));
+        }
+        parts.extend([Part::text("}"), Part::Old(at.end..self.message.len())]);
+        parts
+    }
+}
+
+/// Whether the structured content says only what a text says: its JSON, or the text as the one field `result`.
+fn repeats(message: &Message, result: &CallResult, structured: Range<u64>) -> bool {
+    let texts = || {
+        result.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::Text { text } => Some(inside(text)),
+            _ => None,
+        })
+    };
+    let text = |range| std::io::BufReader::new(Unescaped::new(message.reader(range)));
+    let wrapped = crate::scan::fields_of(message.reader(structured.clone()), structured.start)
+        .ok()
+        .and_then(|fields| <[_; 1]>::try_from(fields).ok())
+        .filter(|[field]| field.name == "result")
+        .map(|[field]| inside(&field.value));
+    texts().any(|range| {
+        let as_json = same(Tokens::new(text(range.clone())), Tokens::new(message.reader(structured.clone())));
+        let as_result = wrapped.clone().is_some_and(|inner| same(text(range).bytes(), text(inner).bytes()));
+        as_json || as_result
+    })
+}
+
+/// Whether two texts are the same to their ends; one that cannot be read is not.
+fn same(
+    one: impl Iterator<Item = std::io::Result<u8>>,
+    other: impl Iterator<Item = std::io::Result<u8>>,
+) -> bool {
+    let mut other = other.map(std::io::Result::ok);
+    let same_start = one.map(std::io::Result::ok).all(|byte| byte.is_some() && other.next() == Some(byte));
+    same_start && other.next().is_none()
+}
+
+/// The bytes of JSON without the white space between its parts.
+struct Tokens<R> {
+    bytes: std::io::Bytes<R>,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl<R: std::io::BufRead> Tokens<R> {
+    fn new(input: R) -> Tokens<R> {
+        Tokens { bytes: input.bytes(), in_string: false, escaped: false }
+    }
+}
+
+impl<R: std::io::BufRead> Iterator for Tokens<R> {
+    type Item = std::io::Result<u8>;
+
+    fn next(&mut self) -> Option<std::io::Result<u8>> {
+        let (in_string, escaped) = (self.in_string, self.escaped);
+        let byte = self.bytes.find(|byte| in_string || !byte.as_ref().is_ok_and(u8::is_ascii_whitespace))?;
+        match byte {
+            Ok(b'"') if !escaped => self.in_string = !in_string,
+            Ok(b'\\') if in_string => self.escaped = !escaped,
+            _ => {}
+        }
+        self.escaped &= !escaped;
+        Some(byte)
+    }
+}
+
+/// A string without its quotes.
+fn inside(string: &Range<u64>) -> Range<u64> {
+    string.start + 1..string.end.saturating_sub(1).max(string.start + 1)
+}
+
+/// The size of so many bytes of which nothing is known.
+fn all(bytes: u64) -> Size {
+    Size { bytes, characters: bytes, lines: 1, tokens: bytes, ..Size::default() }
+}
+
+fn total<'a>(sizes: impl IntoIterator<Item = &'a Size>) -> Size {
+    sizes.into_iter().fold(Size::default(), |sum, size| Size {
+        bytes: sum.bytes + size.bytes,
+        characters: sum.characters + size.characters,
+        lines: sum.lines + size.lines,
+        tokens: sum.tokens + size.tokens,
+        ..sum
+    })
+}
+
+/// The limits of a part of a result.
+fn share(limits: &Limits, parts: u64) -> Limits {
+    let share = |limit: Option<u64>| limit.map(|limit| limit / parts);
+    Limits {
+        bytes: share(limits.bytes),
+        characters: share(limits.characters),
+        lines: share(limits.lines),
+        tokens: share(limits.tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structured_content_repeats_a_text_only_if_it_says_the_same() {
+        let table = [
+            (r#""{\n \"a\": \"x y\" }""#, r#"{"a":"x y"}"#, true),
+            (r#""{\"a\": \"xy\"}""#, r#"{"a":"x y"}"#, false),
+            (r#""{\"a\": \"q\\\" z\"}""#, r#"{"a":"q\" z"}"#, true),
+            (r#""{\"a\": 1}""#, r#"{"a":1,"b":2}"#, false),
+            (r#""two  words\n""#, r#"{"result":"two  words\n"}"#, true),
+            (r#""two words\n""#, r#"{"result":"two  words\n"}"#, false),
+            (r#""two words""#, r#"{"result":"two words","more":1}"#, false),
+        ];
+        for (text, structured, expected) in table {
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured}}}"#
+            );
+            let message = Message::from(result);
+            let result = CallResult::of(&message, message.all()).unwrap();
+            let range = result.structured.clone().unwrap();
+            assert_eq!(repeats(&message, &result, range), expected, "{text} {structured}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What all conversations of a gateway share: the store, the settings, the servers, and our own tools.
+
+use crate::error::Result;
+use crate::message::Spool;
+use crate::server::Server;
+use crate::talk::Talk;
+use crate::{fold::Called, hosts};
+use forebay::wire::{Tool, Wire};
+use forebay::{Call, Clock, DiskStore, Limits, Preset, Session, Settings, fresh_id, tools};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a gateway is made of.
+pub struct Gateway {
+    /// Where outputs are kept.
+    pub store: Arc<DiskStore>,
+    /// When results are folded, and to what.
+    pub settings: Settings,
+    /// Whether the limits were set by hand: then what a host would show by itself is not asked.
+    pub limits_are_set: bool,
+    /// The session of every client; each has one of its own if it is not said.
+    pub session: Option<Session>,
+    /// The servers behind it.
+    pub servers: Vec<Server>,
+    /// Whether they are a set, whose names stand before those of their tools, even where there is only one.
+    pub many: bool,
+    /// What the names of our own tools begin with.
+    pub prefix: String,
+    /// A request that no server answers in this time is answered with an error.
+    pub timeout: Option<Duration>,
+    /// The way to standard error.
+    pub talk: Talk,
+    /// The clock.
+    pub now: Clock,
+}
+
+/// The prefix of our tools where a server has a tool of the same name.
+const OTHER_PREFIX: &str = "forebay_";
+
+impl Gateway {
+    /// The session of a client that connects now.
+    pub(crate) fn session(&self) -> Result<Session> {
+        Ok(match &self.session {
+            Some(session) => session.clone(),
+            // It is in every marker that a model reads, so it is short; only its own client can ask for it.
+            None => Session::safe(&format!("mcp-{}", &fresh_id(crate::random()?)[..8])),
+        })
+    }
+
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(self.store.root())
+    }
+
+    /// Our own tools under a prefix.
+    pub(crate) fn own(&self, prefix: &str) -> Vec<Tool> {
+        let mut own = tools::own(prefix);
+        if self.settings.preset == Preset::Materialize {
+            own.extend(tools::context());
+        }
+        own
+    }
+
+    /// Our own tools as entries of a list, without those whose names are taken.
+    pub(crate) fn entries(&self, prefix: &str, taken: &dyn Fn(&str) -> bool) -> Vec<serde_json::Value> {
+        let own: Vec<Tool> = self.own(prefix).into_iter().filter(|tool| !taken(&tool.name)).collect();
+        let list = Wire::Mcp.tools(&own);
+        list.as_array().cloned().unwrap_or_default()
+    }
+
+    /// The prefix under which none of our tools has a name that is taken.
+    pub(crate) fn prefix(&self, taken: &dyn Fn(&str) -> bool) -> String {
+        let free = |prefix: &String| {
+            !tools::own(prefix).iter().any(|tool| tool.name.starts_with(prefix.as_str()) && taken(&tool.name))
+        };
+        let longer = (0..8).scan(self.prefix.clone(), |prefix, _| {
+            let this = prefix.clone();
+            *prefix = format!("{OTHER_PREFIX}{prefix}");
+            Some(this)
+        });
+        longer.into_iter().find(free).unwrap_or_else(|| self.prefix.clone())
+    }
+
+    /// When a result of this call no longer fits for this client.
+    pub(crate) fn limits(&self, called: &Called, client: &str) -> Limits {
+        let server = called.server.as_deref().unwrap_or_default();
+        let names = [format!("{server}/{}", called.tool), called.tool.clone(), format!("{server}/*")];
+        if let Some(name) = names.iter().find(|name| self.has_limits(name)) {
+            return self.settings.limits(name);
+        }
+        match hosts::limits(client).filter(|_| !self.limits_are_set && self.settings.preset == Preset::Digest)
+        {
+            Some(limits) => limits,
+            None => self.settings.limits(&called.tool),
+        }
+    }
+
+    fn has_limits(&self, tool: &str) -> bool {
+        match self.settings.preset {
+            Preset::Digest => self.settings.digest.tools.contains_key(tool),
+            Preset::HeadTail => self.settings.head_tail.tools.contains_key(tool),
+            Preset::Recovery => self.settings.recovery.tools.contains_key(tool),
+            Preset::Handle | Preset::Materialize => false,
+        }
+    }
+
+    /// Whether results of this tool are never touched.
+    pub(crate) fn bypasses(&self, server: &str, tool: &str) -> bool {
+        let call = Call::new(Session::safe("x"), "x", tool, (self.now)());
+        self.settings.bypasses(&Call { server: Some(server.to_owned()), ..call })
+    }
+}

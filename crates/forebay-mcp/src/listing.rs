@@ -1,0 +1,171 @@
+//! Lists that servers give, with what we add and what we must not promise.
+
+use crate::message::{Message, Part};
+use crate::scan::{Field, Scanner, fields_of};
+use serde_json::Value;
+use std::io;
+use std::ops::Range;
+
+/// A list in a result: its entries as they are written, and the other fields.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) entries: Vec<Range<u64>>,
+    /// Where the next page begins, if there is one.
+    pub(crate) next: Option<String>,
+}
+
+impl Listing {
+    /// The list under `key` of the result in `range`.
+    pub(crate) fn of(message: &Message, range: Range<u64>, key: &str) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        Scanner::new(message.reader(range.clone()), range.start).fields(|scanner, name| {
+            let value = match name == key {
+                true => scanner.items(|scanner| {
+                    listing.entries.push(scanner.value()?);
+                    Ok(())
+                })?,
+                false => scanner.value()?,
+            };
+            if name == "nextCursor" {
+                listing.next = message.string(value.clone());
+            }
+            listing.fields.push(Field { name: name.to_owned(), value });
+            Ok(())
+        })?;
+        Ok(listing)
+    }
+
+    /// The whole message with other entries in the list.
+    pub(crate) fn with(&self, message: &Message, at: Range<u64>, key: &str, entries: &[String]) -> Vec<Part> {
+        let list = format!("[{}]", entries.join(","));
+        let mut parts = vec![Part::Old(0..at.start), Part::text("{")];
+        for (number, field) in self.fields.iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
+            parts.push(match field.name == key {
+                true => Part::text(list.as_str()),
+                false => Part::Old(field.value.clone()),
+            });
+        }
+        if !self.fields.iter().any(|field| field.name == key) {
+            let comma = if self.fields.is_empty() { "" } else { "," };
+            parts.push(Part::text(format!("{comma}\"{key}\":{list}")));
+        }
+        parts.extend([Part::text("}"), Part::Old(at.end..message.len())]);
+        parts
+    }
+}
+
+/// An entry of a list: what it is called, and how it is written.
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The tools of a server as the client is told of them: under another name where `rename` gives one, and without an
+/// `outputSchema` unless `whole` says that their results are never touched. A client that has the schema of a result
+/// refuses one whose structured content is gone.
+pub(crate) fn tools(
+    message: &Message,
+    listing: &Listing,
+    rename: impl Fn(&str) -> Option<String>,
+    whole: impl Fn(&str) -> bool,
+) -> io::Result<Vec<Entry>> {
+    let tool = |range: &Range<u64>| {
+        let fields = fields_of(message.reader(range.clone()), range.start)?;
+        let named = fields.iter().find(|field| field.name == "name");
+        let name = named.and_then(|field| message.string(field.value.clone())).unwrap_or_default();
+        let other = rename(&name);
+        let drops = fields.iter().any(|field| field.name == "outputSchema") && !whole(&name);
+        if !drops && other.is_none() {
+            return Ok(Entry { name, text: message.text(range.clone())? });
+        }
+        let mut written = Vec::new();
+        for field in fields.iter().filter(|field| !(drops && field.name == "outputSchema")) {
+            let value = match (&other, field.name.as_str()) {
+                (Some(other), "name") => Value::from(other.as_str()).to_string(),
+                _ => message.text(field.value.clone())?,
+            };
+            written.push(format!("\"{}\":{value}", field.name));
+        }
+        Ok(Entry { name, text: format!("{{{}}}", written.join(",")) })
+    };
+    listing.entries.iter().map(tool).collect()
+}
+
+/// The answer to `initialize` or `server/discover`, in which the server can do what we add: tools and resources.
+pub(crate) fn with_capabilities(message: &Message, result: Range<u64>) -> io::Result<Vec<Part>> {
+    let mut parts = vec![Part::Old(0..result.start)];
+    let Some(at) = message.find(result.clone(), &["capabilities"]) else {
+        parts.push(Part::Old(result.start..message.len()));
+        return Ok(parts);
+    };
+    let fields = fields_of(message.reader(at.clone()), at.start)?;
+    let missing: Vec<String> = ["tools", "resources"]
+        .into_iter()
+        .filter(|name| !fields.iter().any(|field| field.name == *name))
+        .map(|name| format!("\"{name}\":{{}}"))
+        .collect();
+    let comma = if fields.is_empty() || missing.is_empty() { "" } else { "," };
+    let end = at.end - 1;
+    parts.extend([
+        Part::Old(result.start..end),
+        Part::text(format!("{comma}{}", missing.join(","))),
+        Part::Old(end..message.len()),
+    ]);
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Spool;
+
+    fn spool() -> Spool {
+        Spool::new(std::env::temp_dir())
+    }
+
+    fn composed(message: &Message, parts: &[Part]) -> String {
+        let message = message.composed(parts, &spool()).unwrap();
+        message.text(message.all()).unwrap()
+    }
+
+    #[test]
+    fn a_tool_stays_as_it_is_written_but_for_what_we_cannot_keep() {
+        let text = r#"{"id":1,"result":{"ttlMs":5, "tools":[ {"name":"a","inputSchema":{"max":1e2}},{"name":"b","outputSchema":{"x":1},"new":[1 ]} ]}}"#;
+        let message = Message::from(text.to_owned());
+        let result = message.find(message.all(), &["result"]).unwrap();
+        let listing = Listing::of(&message, result.clone(), "tools").unwrap();
+        let entries = tools(&message, &listing, |_| None, |_| false).unwrap();
+        let texts: Vec<String> = entries.into_iter().map(|entry| entry.text).collect();
+        assert_eq!(texts, [r#"{"name":"a","inputSchema":{"max":1e2}}"#, r#"{"name":"b","new":[1 ]}"#]);
+        assert_eq!(
+            composed(&message, &listing.with(&message, result, "tools", &texts)),
+            r#"{"id":1,"result":{"ttlMs":5,"tools":[{"name":"a","inputSchema":{"max":1e2}},{"name":"b","new":[1 ]}]}}"#
+        );
+        let renamed = tools(&message, &listing, |name| Some(format!("s__{name}")), |_| true).unwrap();
+        assert_eq!(renamed[0].text, r#"{"name":"s__a","inputSchema":{"max":1e2}}"#);
+        assert_eq!(renamed[1].text, r#"{"name":"s__b","outputSchema":{"x":1},"new":[1 ]}"#);
+    }
+
+    #[test]
+    fn capabilities_are_added_and_none_is_lost() {
+        let table = [
+            (r#"{"capabilities":{}}"#, r#"{"capabilities":{"tools":{},"resources":{}}}"#),
+            (
+                r#"{"capabilities":{"tools":{"listChanged":true} },"x":1}"#,
+                r#"{"capabilities":{"tools":{"listChanged":true} ,"resources":{}},"x":1}"#,
+            ),
+            (
+                r#"{"capabilities":{"resources":{},"tools":{}}}"#,
+                r#"{"capabilities":{"resources":{},"tools":{}}}"#,
+            ),
+            (r#"{"x":1}"#, r#"{"x":1}"#),
+        ];
+        for (before, after) in table {
+            let message = Message::from(before.to_owned());
+            assert_eq!(composed(&message, &with_capabilities(&message, message.all()).unwrap()), after);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! One JSON-RPC message, as its sender wrote it: in memory, or in a file when it is large.
+//!
+//! Messages are forwarded byte for byte. What must be changed in one is put between ranges of the original, so that
+//! everything else stays as it was, numbers and unknown fields included.
+
+use crate::scan::{Scanner, fields_of};
+use bytes::Bytes;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// A message of more bytes is kept in a file while it is on its way.
+pub(crate) const IN_MEMORY: usize = 1024 * 1024;
+
+/// How much is read or copied at a time.
+const AT_ONCE: usize = 64 * 1024;
+
+/// No id is longer than this: it is repeated in answers.
+const LONGEST_ID: u64 = 1_024;
+
+/// Where large messages wait: files without a name, which are gone when nobody has them open.
+#[derive(Clone, Debug)]
+pub(crate) struct Spool {
+    folder: PathBuf,
+}
+
+impl Spool {
+    pub(crate) fn new(folder: impl Into<PathBuf>) -> Spool {
+        Spool { folder: folder.into() }
+    }
+
+    fn file(&self) -> io::Result<File> {
+        // Memory is what is to be spared, and temporary folders are often in memory: the store's disk comes first.
+        tempfile::tempfile_in(&self.folder).or_else(|_| tempfile::tempfile())
+    }
+}
+
+/// One message.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    Memory(Bytes),
+    File { file: Arc<File>, length: u64 },
+}
+
+/// A part of a message that is being composed.
+pub(crate) enum Part {
+    /// Something new.
+    New(Vec<u8>),
+    /// Something of the message that it is made from.
+    Old(Range<u64>),
+}
+
+impl Part {
+    pub(crate) fn text(text: impl Into<String>) -> Part {
+        Part::New(text.into().into_bytes())
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Message {
+        Message::Memory(text.into())
+    }
+}
+
+impl Message {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Message::Memory(bytes) => bytes.len() as u64,
+            Message::File { length, .. } => *length,
+        }
+    }
+
+    pub(crate) fn all(&self) -> Range<u64> {
+        0..self.len()
+    }
+
+    /// Reads a part of it.
+    pub(crate) fn reader(&self, range: Range<u64>) -> Box<dyn BufRead + '_> {
+        match self {
+            Message::Memory(bytes) => {
+                Box::new(bytes.get(range.start as usize..range.end as usize).unwrap_or_default())
+            }
+            Message::File { file, .. } => Box::new(BufReader::with_capacity(
+                AT_ONCE,
+                Ranged { file: file.clone(), at: range.start, end: range.end },
+            )),
+        }
+    }
+
+    pub(crate) fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
+        self.reader(range).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A part of it as text; what is not UTF-8 stands as U+FFFD.
+    pub(crate) fn text(&self, range: Range<u64>) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&self.read(range)?).into_owned())
+    }
+
+    /// A part of it as a value.
+    pub(crate) fn value(&self, range: Range<u64>) -> io::Result<serde_json::Value> {
+        Ok(serde_json::from_reader(self.reader(range))?)
+    }
+
+    /// What a string says that stands in `range`, if one does.
+    pub(crate) fn string(&self, range: Range<u64>) -> Option<String> {
+        serde_json::from_reader(self.reader(range)).ok()
+    }
+
+    /// The value of a field below an object in `range`: `["params", "name"]`.
+    pub(crate) fn find(&self, range: Range<u64>, path: &[&str]) -> Option<Range<u64>> {
+        path.iter().try_fold(range, |range, name| {
+            let fields = fields_of(self.reader(range.clone()), range.start).ok()?;
+            fields.into_iter().rev().find(|field| field.name == *name).map(|field| field.value)
+        })
+    }
+
+    /// A message made of parts of this one and of new ones.
+    pub(crate) fn composed(&self, parts: &[Part], spool: &Spool) -> io::Result<Message> {
+        let length = parts.iter().map(|part| match part {
+            Part::New(bytes) => bytes.len() as u64,
+            Part::Old(range) => range.end - range.start,
+        });
+        let length: u64 = length.sum();
+        if length <= IN_MEMORY as u64 {
+            let mut bytes = Vec::with_capacity(length as usize);
+            self.write_parts(parts, &mut bytes)?;
+            return Ok(Message::Memory(bytes.into()));
+        }
+        let mut file = spool.file()?;
+        self.write_parts(parts, &mut file)?;
+        Ok(Message::File { file: Arc::new(file), length })
+    }
+
+    fn write_parts(&self, parts: &[Part], to: &mut dyn Write) -> io::Result<()> {
+        for part in parts {
+            match part {
+                Part::New(bytes) => to.write_all(bytes)?,
+                Part::Old(range) => {
+                    io::copy(&mut self.reader(range.clone()), to)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same message with another text in `range`.
+    pub(crate) fn with(&self, range: Range<u64>, text: &str, spool: &Spool) -> io::Result<Message> {
+        self.composed(&[Part::Old(0..range.start), Part::text(text), Part::Old(range.end..self.len())], spool)
+    }
+
+    /// Writes it as a line.
+    pub(crate) async fn write_line(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        match self {
+            // One write where it is possible: a reader at the other end wakes once.
+            Message::Memory(bytes) if bytes.len() < AT_ONCE => {
+                to.write_all(&[&bytes[..], b"\n"].concat()).await?;
+            }
+            Message::Memory(bytes) => {
+                to.write_all(bytes).await?;
+                to.write_all(b"\n").await?;
+            }
+            Message::File { file, length } => {
+                let mut at = 0;
+                let mut block = vec![0; AT_ONCE * 4];
+                while at < *length {
+                    let read = tokio::task::block_in_place(|| file.read_at(&mut block, at))?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    to.write_all(&block[..read]).await?;
+                    at += read as u64;
+                }
+                to.write_all(b"\n").await?;
+            }
+        }
+        to.flush().await
+    }
+}
+
+/// A message as a stream of blocks, for a body.
+pub(crate) fn blocks(message: Message) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
+    futures_util::stream::unfold((message, 0), |(message, at)| async move {
+        let end = (at + AT_ONCE as u64 * 4).min(message.len());
+        if at == end {
+            return None;
+        }
+        let block = tokio::task::block_in_place(|| message.read(at..end));
+        Some((block.map(Bytes::from), (message, end)))
+    })
+}
+
+/// A part of a file, read without moving the file's own position.
+struct Ranged {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Ranged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.end - self.at).unwrap_or(usize::MAX));
+        let read = self.file.read_at(&mut buffer[..most], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// The outermost fields of a message.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frame {
+    /// As it is written: `7`, `"a"`.
+    pub(crate) id: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) params: Option<Range<u64>>,
+    pub(crate) result: Option<Range<u64>>,
+    pub(crate) error: Option<Range<u64>>,
+    /// Where the id stands.
+    pub(crate) id_at: Option<Range<u64>>,
+}
+
+/// What a line holds.
+pub(crate) enum Parsed {
+    One(Frame),
+    /// A batch, message by message.
+    Many(Vec<Range<u64>>),
+}
+
+impl Message {
+    /// Tells what it is; an error if it is neither an object nor an array. What stands inside is between the two ends:
+    /// many a server writes `NaN`, which is not JSON, for a client that takes it.
+    pub(crate) fn parse(&self) -> io::Result<Parsed> {
+        let mut scanner = Scanner::new(self.reader(self.all()), 0);
+        match scanner.first()? {
+            b'{' => {}
+            b'[' => {
+                let mut items = Vec::new();
+                scanner.items(|scanner| {
+                    items.push(scanner.value()?);
+                    Ok(())
+                })?;
+                scanner.end()?;
+                return Ok(Parsed::Many(items));
+            }
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "not a JSON-RPC message")),
+        }
+        let mut frame = Frame::default();
+        scanner.fields(|scanner, name| {
+            let value = scanner.value()?;
+            match name {
+                "id" if value.end - value.start <= LONGEST_ID => {
+                    frame.id = Some(self.text(value.clone())?).filter(|id| id != "null");
+                    frame.id_at = Some(value);
+                }
+                "id" => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "the id of a message is too long",
+                    ));
+                }
+                "method" => frame.method = self.string(value),
+                "params" => frame.params = Some(value),
+                "result" => frame.result = Some(value),
+                "error" => frame.error = Some(value),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        scanner.end()?;
+        Ok(Parsed::One(frame))
+    }
+
+    /// A message inside this one, for a batch.
+    pub(crate) fn part(&self, range: Range<u64>, spool: &Spool) -> io::Result<Message> {
+        self.composed(&[Part::Old(range)], spool)
+    }
+}
+
+/// A line of what a peer sends.
+#[derive(Debug)]
+pub(crate) enum Line {
+    Message(Message),
+    /// The peer ended in the middle of one, after so many bytes.
+    Cut(Message),
+}
+
+/// Reads messages, one a line.
+pub(crate) struct Lines<R> {
+    input: R,
+    spool: Spool,
+    /// What was read and not yet given.
+    ready: Vec<u8>,
+    /// How much of `ready` has no newline.
+    searched: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(crate) fn new(input: R, spool: Spool) -> Lines<R> {
+        Lines { input, spool, ready: Vec::new(), searched: 0 }
+    }
+
+    /// The next line that is not empty; `None` at the end.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let (message, cut) = match self.line().await? {
+                None => return Ok(None),
+                Some(line) => line,
+            };
+            let blank = match &message {
+                Message::Memory(bytes) => bytes.trim_ascii().is_empty(),
+                Message::File { .. } => false,
+            };
+            match (blank, cut) {
+                (true, _) => {}
+                (false, false) => return Ok(Some(Line::Message(message))),
+                (false, true) => return Ok(Some(Line::Cut(message))),
+            }
+        }
+    }
+
+    async fn line(&mut self) -> io::Result<Option<(Message, bool)>> {
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.ready[self.searched..]) {
+                let end = self.searched + at;
+                let rest = self.ready.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.ready, rest);
+                self.searched = 0;
+                line.truncate(end);
+                if line.ends_with(b"\r") {
+                    line.pop();
+                }
+                return Ok(Some((Message::Memory(line.into()), false)));
+            }
+            self.searched = self.ready.len();
+            if self.ready.len() > IN_MEMORY {
+                return self.large().await.map(Some);
+            }
+            if self.fill().await? == 0 {
+                let left = std::mem::take(&mut self.ready);
+                self.searched = 0;
+                return Ok((!left.is_empty()).then(|| (Message::Memory(left.into()), true)));
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> io::Result<usize> {
+        self.ready.reserve(AT_ONCE);
+        self.input.read_buf(&mut self.ready).await
+    }
+
+    /// Goes on in a file with a line that is too large for memory.
+    async fn large(&mut self) -> io::Result<(Message, bool)> {
+        let mut file = tokio::task::block_in_place(|| self.spool.file())?;
+        let mut length = 0;
+        loop {
+            let end = memchr::memchr(b'\n', &self.ready[self.searched..]).map(|at| self.searched + at);
+            let part = &self.ready[..end.unwrap_or(self.ready.len())];
+            tokio::task::block_in_place(|| file.write_all(part))?;
+            length += part.len() as u64;
+            self.ready.drain(..end.map_or(self.ready.len(), |end| end + 1));
+            self.searched = 0;
+            let message = |file| Message::File { file: Arc::new(file), length };
+            if end.is_some() {
+                return Ok((message(file), false));
+            }
+            if self.fill().await? == 0 {
+                return Ok((message(file), true));
+            }
+        }
+    }
+}
+
+/// A body that came by HTTP, as it grows.
+pub(crate) struct Growing {
+    memory: Vec<u8>,
+    file: Option<(File, u64)>,
+    spool: Spool,
+}
+
+impl Growing {
+    pub(crate) fn new(spool: Spool) -> Growing {
+        Growing { memory: Vec::new(), file: None, spool }
+    }
+
+    /// Takes more of it. Newlines, which JSON has only between its parts, become spaces: a message is one line.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let line = bytes.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
+        self.memory.extend(line);
+        if self.memory.len() > IN_MEMORY {
+            let (file, length) = match &mut self.file {
+                Some(file) => file,
+                none => none.insert((self.spool.file()?, 0)),
+            };
+            tokio::task::block_in_place(|| file.write_all(&self.memory))?;
+            *length += self.memory.len() as u64;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.file.is_none() && self.memory.trim_ascii().is_empty()
+    }
+
+    pub(crate) fn finish(self) -> io::Result<Message> {
+        match self.file {
+            None => Ok(Message::Memory(self.memory.trim_ascii().to_vec().into())),
+            Some((mut file, length)) => {
+                file.write_all(&self.memory)?;
+                Ok(Message::File { file: Arc::new(file), length: length + self.memory.len() as u64 })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &[u8]) -> Vec<(String, bool)> {
+        let mut lines = Lines::new(input, Spool::new(std::env::temp_dir()));
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            all.push(match line {
+                Line::Message(message) => (message.text(message.all()).unwrap(), false),
+                Line::Cut(message) => (message.text(message.all()).unwrap(), true),
+            });
+        }
+        all
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_line_is_a_message_whatever_its_length() {
+        let long = "x".repeat(3 * IN_MEMORY + 17);
+        let input = format!("{{}}\r\n\n  \n{long}\n[1]\n{long}");
+        let expected =
+            [("{}".to_owned(), false), (long.clone(), false), ("[1]".to_owned(), false), (long, true)];
+        assert_eq!(lines(input.as_bytes()).await, expected);
+        assert_eq!(lines(b"{\"half\":").await, [("{\"half\":".to_owned(), true)]);
+    }
+
+    #[test]
+    fn only_what_is_meant_is_changed() {
+        let text = r#"{"id":1.50,"params":{"_meta":{"progressToken":7},"x":1e400}}"#;
+        let message = Message::from(text.to_owned());
+        let token = message.find(message.all(), &["params", "_meta", "progressToken"]).unwrap();
+        let spool = Spool::new(std::env::temp_dir());
+        let changed = message.with(token, "\"a\"", &spool).unwrap();
+        assert_eq!(changed.text(changed.all()).unwrap(), text.replace('7', "\"a\""));
+        assert_eq!(message.find(message.all(), &["params", "none", "x"]), None);
+        let Parsed::One(frame) = message.parse().unwrap() else { panic!("one message") };
+        assert_eq!(frame.id.as_deref(), Some("1.50"));
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error() {
+        for text in ["", "hello", "12", "{\"a\":", "{\"a\":1}x", "\"x\""] {
+            assert!(Message::from(text.to_owned()).parse().is_err(), "{text}");
+        }
+    }
+}

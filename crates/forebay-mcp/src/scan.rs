@@ -1,0 +1,298 @@
+//! Finds the parts of JSON by where they stand, so that what is forwarded is never re-written.
+//!
+//! A message may be a gigabyte in a file, so it is walked once with a small buffer and nothing is kept but ranges. A
+//! scanner trusts the inside of scalars: what it finds is forwarded as it is, and its reader may be less strict.
+
+use memchr::memchr2;
+use std::io::{self, BufRead};
+use std::ops::Range;
+
+/// No name of a field is longer than this, escapes included; what is longer is none that we look for.
+const LONGEST_NAME: usize = 256;
+
+/// No message nests deeper in what is walked by hand.
+const DEEPEST: usize = 10_000;
+
+/// Walks one JSON text from its beginning.
+pub(crate) struct Scanner<R> {
+    input: R,
+    at: u64,
+}
+
+/// A field of an object: its name as it is written, quotes included, and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) value: Range<u64>,
+}
+
+impl<R: BufRead> Scanner<R> {
+    /// A scanner of a text that begins at `at` of something larger: ranges are told from there.
+    pub(crate) fn new(input: R, at: u64) -> Scanner<R> {
+        Scanner { input, at }
+    }
+
+    /// Skips one value of any kind and says where it stands.
+    pub(crate) fn value(&mut self) -> io::Result<Range<u64>> {
+        let first = self.first()?;
+        let start = self.at;
+        match first {
+            b'"' => self.skip_string()?,
+            b'{' | b'[' => self.skip_nested()?,
+            _ => self.skip_scalar()?,
+        }
+        Ok(start..self.at)
+    }
+
+    /// Walks an object: `each` gets every name and must take its value. What is not an object is skipped.
+    pub(crate) fn fields(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> io::Result<()>,
+    ) -> io::Result<Range<u64>> {
+        if self.first()? != b'{' {
+            return self.value();
+        }
+        let start = self.at;
+        self.take()?;
+        loop {
+            match self.first()? {
+                b'}' => break,
+                b',' => {
+                    self.take()?;
+                }
+                b'"' => {
+                    let name = self.name()?;
+                    if self.first()? != b':' {
+                        return Err(malformed(self.at, "a colon is missing"));
+                    }
+                    self.take()?;
+                    each(self, &name)?;
+                }
+                _ => return Err(malformed(self.at, "a field has no name")),
+            }
+        }
+        self.take()?;
+        Ok(start..self.at)
+    }
+
+    /// Walks an array: `each` must take one value. What is not an array is skipped.
+    pub(crate) fn items(
+        &mut self,
+        mut each: impl FnMut(&mut Self) -> io::Result<()>,
+    ) -> io::Result<Range<u64>> {
+        if self.first()? != b'[' {
+            return self.value();
+        }
+        let start = self.at;
+        self.take()?;
+        loop {
+            match self.first()? {
+                b']' => break,
+                b',' => {
+                    self.take()?;
+                }
+                _ => each(self)?,
+            }
+        }
+        self.take()?;
+        Ok(start..self.at)
+    }
+
+    /// What the next value begins with, after white space.
+    pub(crate) fn first(&mut self) -> io::Result<u8> {
+        loop {
+            match self.peek()? {
+                None => return Err(malformed(self.at, "it ends too early")),
+                Some(b' ' | b'\t' | b'\n' | b'\r') => {
+                    self.take()?;
+                }
+                Some(byte) => return Ok(byte),
+            }
+        }
+    }
+
+    /// There must be nothing more.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        match self.first() {
+            Ok(_) => Err(malformed(self.at, "something stands after its end")),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn peek(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.input.fill_buf()?.first().copied())
+    }
+
+    fn take(&mut self) -> io::Result<u8> {
+        let byte = self.peek()?.ok_or_else(|| malformed(self.at, "it ends too early"))?;
+        self.skip(1);
+        Ok(byte)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.input.consume(count);
+        self.at += count as u64;
+    }
+
+    /// The name of a field; one that has escapes is not one that we look for, and comes as it is written.
+    fn name(&mut self) -> io::Result<String> {
+        self.take()?;
+        let mut name = Vec::new();
+        loop {
+            match self.take()? {
+                b'"' => return Ok(String::from_utf8_lossy(&name).into_owned()),
+                b'\\' => name.extend([b'\\', self.take()?]),
+                byte => name.push(byte),
+            }
+            if name.len() > LONGEST_NAME {
+                return Err(malformed(self.at, "a field's name is too long"));
+            }
+        }
+    }
+
+    fn skip_string(&mut self) -> io::Result<()> {
+        self.take()?;
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                return Err(malformed(self.at, "a string does not end"));
+            }
+            match memchr2(b'"', b'\\', buffer) {
+                None => {
+                    let all = buffer.len();
+                    self.skip(all);
+                }
+                Some(at) if buffer[at] == b'"' => {
+                    self.skip(at + 1);
+                    return Ok(());
+                }
+                Some(at) => {
+                    self.skip(at + 1);
+                    self.take()?;
+                }
+            }
+        }
+    }
+
+    fn skip_nested(&mut self) -> io::Result<()> {
+        let mut depth = 0;
+        loop {
+            match self.first()? {
+                b'{' | b'[' => {
+                    depth += 1;
+                    if depth > DEEPEST {
+                        return Err(malformed(self.at, "it nests too deep"));
+                    }
+                }
+                b'}' | b']' => depth -= 1,
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                _ => {}
+            }
+            self.take()?;
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_scalar(&mut self) -> io::Result<()> {
+        let start = self.at;
+        while let Some(byte) = self.peek()? {
+            if matches!(byte, b',' | b'}' | b']' | b':' | b'"' | b'{' | b'[') || byte.is_ascii_whitespace() {
+                break;
+            }
+            self.skip(1);
+        }
+        if self.at == start {
+            return Err(malformed(self.at, "a value is missing"));
+        }
+        Ok(())
+    }
+}
+
+/// The fields of an object, in their order.
+pub(crate) fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> {
+    let mut fields = Vec::new();
+    Scanner::new(input, at).fields(|scanner, name| {
+        fields.push(Field { name: name.to_owned(), value: scanner.value()? });
+        Ok(())
+    })?;
+    Ok(fields)
+}
+
+fn malformed(at: u64, what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("not JSON: {what} at byte {at}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn fields(text: &str) -> Vec<(String, &str)> {
+        let fields = fields_of(text.as_bytes(), 0).unwrap();
+        fields
+            .into_iter()
+            .map(|Field { name, value }| (name, &text[value.start as usize..value.end as usize]))
+            .collect()
+    }
+
+    #[test]
+    fn parts_are_found_where_they_stand() {
+        let text = r#" {"id" : 1.0e2 ,"a":{"x":[1,"}]\"",{}]}, "b":"q\\\"" , "c":[ ],"d":null}"#;
+        assert_eq!(
+            fields(text),
+            [
+                ("id".into(), "1.0e2"),
+                ("a".into(), r#"{"x":[1,"}]\"",{}]}"#),
+                ("b".into(), r#""q\\\"""#),
+                ("c".into(), "[ ]"),
+                ("d".into(), "null")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_is_an_error() {
+        let text = r#"{"id":1,"result":{"a":["x\"y",{"b":null}]}}"#;
+        for cut in 0..text.len() {
+            assert!(fields_of(&text.as_bytes()[..cut], 0).is_err(), "{}", &text[..cut]);
+        }
+        assert!(fields_of(&b"{\"a\":}"[..], 0).is_err());
+        assert!(fields_of(&b"{\"a\" 1}"[..], 0).is_err());
+        assert!(fields_of(&b"{1:1}"[..], 0).is_err());
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 30, 5, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec(("[a-z\"\\\\]{0,4}", inner), 0..4)
+                    .prop_map(|fields| fields.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_found_whole_whatever_it_is(value in json(), pretty in any::<bool>(), small in 1usize..9) {
+            let inner = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+            let text = format!("{{\"first\": {inner} ,\"second\":{inner}}}");
+            let input = std::io::BufReader::with_capacity(small, text.as_bytes());
+            let found: Vec<&str> = fields_of(input, 0).unwrap().into_iter()
+                .map(|field| &text[field.value.start as usize..field.value.end as usize]).collect();
+            prop_assert_eq!(&found, &[&inner, &inner]);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A server behind the gateway: how it is reached, and how it is brought back when it is gone.
+
+mod child;
+mod http;
+
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::message::{Message, Spool};
+use crate::talk::Talk;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// So many messages wait for a server that does not take them.
+pub(crate) const WAITING: usize = 64;
+
+/// The first wait before a server is started again; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// No wait is longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// A server that lived so long is not failing at its start.
+const STEADY: Duration = Duration::from_secs(60);
+
+/// A request waits so long for a server that is being brought back; after that it is told when to try again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A server, as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// What it is called.
+    pub name: String,
+    /// How it is reached.
+    pub reached: Reached,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// It is a program that speaks by its standard streams.
+    Program {
+        /// The program and its arguments.
+        command: Vec<OsString>,
+        /// What is set in its environment.
+        environment: BTreeMap<String, String>,
+        /// The folder it runs in, if it is another than ours.
+        folder: Option<PathBuf>,
+    },
+    /// It is at an address.
+    Address {
+        /// Where it is.
+        url: String,
+        /// What every request to it carries, such as `Authorization`.
+        headers: BTreeMap<String, String>,
+        /// Whether it is known to speak only by the older transport.
+        legacy: bool,
+    },
+}
+
+/// A connection to a server.
+pub(crate) struct Link {
+    /// Takes messages to it; the server is let go when this is dropped.
+    pub(crate) to: mpsc::Sender<Message>,
+    /// Gives its messages, and in the end why there are no more.
+    pub(crate) from: mpsc::Receiver<Incoming>,
+    /// Ends when nothing of it is left.
+    pub(crate) gone: tokio::task::JoinHandle<()>,
+}
+
+/// What comes from a server.
+pub(crate) enum Incoming {
+    Message(Message),
+    /// It is gone.
+    Closed(String),
+}
+
+impl Server {
+    async fn connect(&self, talk: &Talk, spool: &Spool) -> Result<Link> {
+        match &self.reached {
+            Reached::Program { command, environment, folder } => {
+                child::start(&self.name, command, environment, folder.as_deref(), talk, spool)
+            }
+            Reached::Address { url, headers, legacy } => {
+                http::connect(&self.name, url, headers, *legacy, spool).await
+            }
+        }
+    }
+}
+
+/// Keeps a server running as long as its conversation goes on: messages go to it, and what it says is given to the
+/// conversation. When it is gone, those who wait for it are told, and it is started again.
+pub(crate) async fn tend(
+    conversation: Arc<Conversation>,
+    number: usize,
+    mut queue: mpsc::Receiver<Message>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut wait = FIRST_WAIT;
+    let mut starts = 0u64;
+    loop {
+        let began = Instant::now();
+        let server = conversation.server(number);
+        starts += 1;
+        let why = match server.connect(conversation.talk(), conversation.spool()).await {
+            Err(error) => error.to_string(),
+            Ok(link) => {
+                let Link { to, mut from, gone } = link;
+                let why = match greet_again(&conversation, number, starts, &to, &mut from).await {
+                    Err(why) => why,
+                    Ok(()) => pump(&conversation, number, &mut queue, &to, &mut from, &mut stopped).await,
+                };
+                drop((to, from));
+                let _ = gone.await;
+                why
+            }
+        };
+        if *stopped.borrow() {
+            return;
+        }
+        if began.elapsed() > STEADY {
+            wait = FIRST_WAIT;
+        }
+        conversation.lost(number, &why, wait).await;
+        if pause(&conversation, number, &mut queue, wait, &mut stopped).await.is_break() {
+            return;
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Passes messages both ways until the server is gone; says why.
+async fn pump(
+    conversation: &Arc<Conversation>,
+    number: usize,
+    queue: &mut mpsc::Receiver<Message>,
+    to: &mpsc::Sender<Message>,
+    from: &mut mpsc::Receiver<Incoming>,
+    stopped: &mut watch::Receiver<bool>,
+) -> String {
+    let sending = async {
+        while let Some(message) = queue.recv().await {
+            if to.send(message).await.is_err() {
+                break;
+            }
+        }
+        // Whether it is gone is told by its other end.
+        std::future::pending::<()>().await
+    };
+    let receiving = async {
+        loop {
+            match from.recv().await {
+                Some(Incoming::Message(message)) => conversation.clone().from_server(number, message).await,
+                Some(Incoming::Closed(why)) => return why,
+                None => return "it is gone".to_owned(),
+            }
+        }
+    };
+    tokio::select! {
+        () = sending => String::new(),
+        why = receiving => why,
+        _ = stopped.wait_for(|&stopped| stopped) => "the gateway ends".to_owned(),
+    }
+}
+
+/// Says again to a server that was started anew what the client said to the first one.
+async fn greet_again(
+    conversation: &Arc<Conversation>,
+    number: usize,
+    starts: u64,
+    to: &mpsc::Sender<Message>,
+    from: &mut mpsc::Receiver<Incoming>,
+) -> std::result::Result<(), String> {
+    let Some(greeting) = conversation.greeting(number).filter(|_| starts > 1) else { return Ok(()) };
+    let sent = |sent: std::result::Result<(), _>| sent.map_err(|_| "it takes no messages".to_owned());
+    sent(to.send(greeting.hello).await)?;
+    let answer = loop {
+        let answer = tokio::time::timeout(LONGEST_WAIT, from.recv()).await;
+        match answer.map_err(|_| "it did not answer initialize".to_owned())? {
+            None => return Err("it is gone".to_owned()),
+            Some(Incoming::Closed(why)) => return Err(why),
+            Some(Incoming::Message(message)) => match conversation.is_answer_to(&message, &greeting.id) {
+                true => break message,
+                false => conversation.clone().from_server(number, message).await,
+            },
+        }
+    };
+    for message in greeting.then {
+        sent(to.send(message).await)?;
+    }
+    conversation.is_back(number, &answer).await;
+    Ok(())
+}
+
+/// Waits before the next start. Requests wait too, but not for long.
+async fn pause(
+    conversation: &Arc<Conversation>,
+    number: usize,
+    queue: &mut mpsc::Receiver<Message>,
+    wait: Duration,
+    stopped: &mut watch::Receiver<bool>,
+) -> ControlFlow<()> {
+    let until = tokio::time::Instant::now() + wait;
+    let refusing = async {
+        tokio::time::sleep(wait.min(PATIENCE)).await;
+        if wait <= PATIENCE {
+            return ControlFlow::Continue(());
+        }
+        loop {
+            let message = tokio::select! {
+                () = tokio::time::sleep_until(until) => return ControlFlow::Continue(()),
+                message = queue.recv() => message,
+            };
+            let Some(message) = message else { return ControlFlow::Break(()) };
+            let left = until.duration_since(tokio::time::Instant::now());
+            conversation.refuse(number, &message, left).await;
+        }
+    };
+    tokio::select! {
+        flow = refusing => flow,
+        _ = stopped.wait_for(|&stopped| stopped) => ControlFlow::Break(()),
+    }
+}

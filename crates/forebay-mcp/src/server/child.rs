@@ -1,0 +1,165 @@
+//! A server that is a program: it reads messages on its standard input and writes them on its standard output.
+
+use super::{Incoming, Link, WAITING};
+use crate::error::{Error, Result};
+use crate::message::{Line, Lines, Message, Spool};
+use crate::talk::Talk;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot};
+
+/// A program whose input has ended has so long to end by itself, and so long again after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What ended a program is waited for so long after its output ended.
+const STATUS: Duration = Duration::from_millis(500);
+
+/// Starts a program.
+pub(super) fn start(
+    name: &str,
+    command: &[OsString],
+    environment: &BTreeMap<String, String>,
+    folder: Option<&Path>,
+    talk: &Talk,
+    spool: &Spool,
+) -> Result<Link> {
+    let start = |source: std::io::Error| Error::Start { name: name.to_owned(), source };
+    let [program, arguments @ ..] = command else {
+        return Err(Error::Config(format!("the server {name} has no command")));
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(environment)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It leads a group, so that what it starts can be ended with it.
+    command.process_group(0).kill_on_drop(true);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let mut child = command.spawn().map_err(start)?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(start(std::io::ErrorKind::BrokenPipe.into()));
+    };
+    let (to, messages) = mpsc::channel(WAITING);
+    let (comes, from) = mpsc::channel(WAITING);
+    let (tell_status, status) = oneshot::channel();
+    tokio::spawn(hear(stderr, talk.clone()));
+    let (input_ended, input_ends) = oneshot::channel();
+    tokio::spawn(send(stdin, messages, input_ended));
+    let (output_ended, output_ends) = oneshot::channel();
+    tokio::spawn(receive(Lines::new(stdout, spool.clone()), comes, status, output_ended));
+    let gone = tokio::spawn(watch(child, input_ends, output_ends, tell_status));
+    Ok(Link { to, from, gone })
+}
+
+/// Passes its standard error on.
+async fn hear(mut stderr: ChildStderr, talk: Talk) {
+    let mut block = vec![0; 8 * 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut block).await {
+        talk.pass(block[..read].to_vec());
+    }
+}
+
+/// Writes messages to it until there are no more or it takes none. Its input ends then.
+async fn send(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Message>, ended: oneshot::Sender<()>) {
+    while let Some(message) = messages.recv().await {
+        if message.write_line(&mut stdin).await.is_err() {
+            break;
+        }
+    }
+    drop(stdin);
+    let _ = ended.send(());
+}
+
+/// Reads its messages until its output ends.
+async fn receive(
+    mut lines: Lines<ChildStdout>,
+    comes: mpsc::Sender<Incoming>,
+    status: oneshot::Receiver<ExitStatus>,
+    ended: oneshot::Sender<()>,
+) {
+    let mut cut = None;
+    let failure = loop {
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = comes.closed() => break None,
+        };
+        match line {
+            Ok(Some(Line::Message(message))) => {
+                if comes.send(Incoming::Message(message)).await.is_err() {
+                    break None;
+                }
+            }
+            Ok(Some(Line::Cut(message))) => cut = Some(message.len()),
+            Ok(None) => break None,
+            Err(error) => break Some(format!("its output cannot be read: {error}")),
+        }
+    };
+    let _ = ended.send(());
+    let status = tokio::time::timeout(STATUS, status).await.ok().and_then(|status| status.ok());
+    let why = match (failure, status) {
+        (Some(failure), _) => failure,
+        (None, Some(status)) => format!("it ended ({status})"),
+        (None, None) => "it closed its output".to_owned(),
+    };
+    let why = match cut {
+        Some(bytes) => format!("{why} in the middle of a message, after {bytes} bytes of it"),
+        None => why,
+    };
+    let _ = comes.send(Incoming::Closed(why)).await;
+}
+
+/// Waits for its end, and sees to it when it must end. Nothing that it started is left behind.
+async fn watch(
+    mut child: Child,
+    input_ended: oneshot::Receiver<()>,
+    output_ended: oneshot::Receiver<()>,
+    status: oneshot::Sender<ExitStatus>,
+) {
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let kill = |signal| {
+        // It may be gone already.
+        let _ = group.map(|group| kill_process_group(group, signal));
+    };
+    let ended = tokio::select! {
+        ended = child.wait() => Some(ended),
+        _ = async { let _ = tokio::join!(either(input_ended, output_ended)); } => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => match tokio::time::timeout(GRACE, child.wait()).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                kill(Signal::TERM);
+                match tokio::time::timeout(GRACE, child.wait()).await {
+                    Ok(ended) => ended,
+                    Err(_) => {
+                        kill(Signal::KILL);
+                        child.wait().await
+                    }
+                }
+            }
+        },
+    };
+    kill(Signal::KILL);
+    let _ = ended.map(|ended| status.send(ended));
+}
+
+/// Ends when one of two does.
+async fn either(one: oneshot::Receiver<()>, other: oneshot::Receiver<()>) {
+    tokio::select! {
+        _ = one => {}
+        _ = other => {}
+    }
+}

@@ -1,0 +1,123 @@
+//! Server-sent events, as they come and as they go.
+
+use crate::message::{Growing, Message, Spool};
+use std::io;
+
+/// One event: what it is called, and its data.
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: Message,
+}
+
+/// Reads events from a stream of bytes.
+pub(crate) struct Events {
+    spool: Spool,
+    /// The line that is being read, as far as it is short: names and small data.
+    line: Vec<u8>,
+    /// Whether the line that is being read is data, and goes there as it comes.
+    in_data: bool,
+    after_return: bool,
+    name: String,
+    data: Option<Growing>,
+}
+
+/// So much of a line is looked at before it is known what it is.
+const LOOKED_AT: usize = 6;
+
+impl Events {
+    pub(crate) fn new(spool: Spool) -> Events {
+        Events {
+            spool,
+            line: Vec::new(),
+            in_data: false,
+            after_return: false,
+            name: String::new(),
+            data: None,
+        }
+    }
+
+    /// Takes more of the stream; gives the events that ended in it.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<Event>> {
+        let mut events = Vec::new();
+        let mut rest = bytes;
+        if std::mem::take(&mut self.after_return) && rest.first() == Some(&b'\n') {
+            rest = &rest[1..];
+        }
+        while !rest.is_empty() {
+            let end = memchr::memchr2(b'\n', b'\r', rest);
+            self.more(&rest[..end.unwrap_or(rest.len())])?;
+            let Some(end) = end else { break };
+            events.extend(self.end_of_line()?);
+            let both = rest[end] == b'\r' && rest.get(end + 1) == Some(&b'\n');
+            self.after_return = rest[end] == b'\r' && rest.len() == end + 1;
+            rest = &rest[end + 1 + usize::from(both)..];
+        }
+        Ok(events)
+    }
+
+    /// Takes more of a line.
+    fn more(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.in_data {
+            return self.data.get_or_insert_with(|| Growing::new(self.spool.clone())).push(bytes);
+        }
+        self.line.extend(bytes);
+        if self.line.len() >= LOOKED_AT && self.line.starts_with(b"data:") {
+            self.in_data = true;
+            let line = std::mem::take(&mut self.line);
+            let value = &line[5..];
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            let data = self.data.get_or_insert_with(|| Growing::new(self.spool.clone()));
+            if !data.is_empty() {
+                data.push(b"\n")?;
+            }
+            data.push(value)?;
+        }
+        Ok(())
+    }
+
+    fn end_of_line(&mut self) -> io::Result<Option<Event>> {
+        if std::mem::take(&mut self.in_data) {
+            return Ok(None);
+        }
+        let line = std::mem::take(&mut self.line);
+        if let Some(name) = line.strip_prefix(b"event:") {
+            self.name = String::from_utf8_lossy(name).trim().to_owned();
+        }
+        if !line.is_empty() {
+            return Ok(None);
+        }
+        let name = std::mem::take(&mut self.name);
+        match self.data.take().filter(|data| !data.is_empty()) {
+            Some(data) => Ok(Some(Event { name, data: data.finish()? })),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(text: &str, at_once: usize) -> Vec<(String, String)> {
+        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        let parts = text.as_bytes().chunks(at_once);
+        let all = parts.flat_map(|part| events.push(part).unwrap());
+        all.map(|event| (event.name, event.data.text(event.data.all()).unwrap())).collect()
+    }
+
+    #[test]
+    fn events_are_read_however_they_are_cut() {
+        let text = "\u{feff}: hello\nid: 1\nevent: message\ndata: {\"a\":\ndata: 1}\n\ndata:x\r\n\r\ndata\n\nretry: 5\r\rdata: y\r\rdata: half";
+        for at_once in 1..text.len() {
+            assert_eq!(
+                events(text, at_once),
+                [
+                    ("message".into(), "{\"a\": 1}".into()),
+                    (String::new(), "x".into()),
+                    (String::new(), "y".into())
+                ],
+                "{at_once} bytes at once"
+            );
+        }
+    }
+}
