@@ -32,7 +32,7 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
-use crate::models::{Clients, Provider, Waiting};
+use crate::models::{Clients, Reach};
 use crate::print;
 use crate::settings::Layers;
 use forebay::query::{Ended, Found};
@@ -42,7 +42,7 @@ use forebay::{
     Store, Surface, Timestamp,
 };
 use serde_json::json;
-use std::{collections::BTreeMap, process::ExitCode};
+use std::process::ExitCode;
 
 /// What a command works with.
 pub(crate) struct Context {
@@ -53,10 +53,8 @@ pub(crate) struct Context {
     /// The session that is named after the folder we run in.
     pub(crate) folder: Session,
     pub(crate) settings: Settings,
-    /// How models are waited for.
-    waiting: Waiting,
-    /// Who has models.
-    providers: BTreeMap<String, Provider>,
+    /// Which models there are, and how they are reached.
+    pub(crate) reach: Reach,
     pub(crate) json: bool,
     /// How the commands in views and excerpts are written.
     pub(crate) surface: Surface,
@@ -159,9 +157,13 @@ impl Context {
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
             session,
+            reach: Reach {
+                names: settings.shown.extract.models.clone(),
+                waiting: settings.models,
+                providers: settings.providers,
+                ends_by_signal: true,
+            },
             settings: settings.shown,
-            waiting: settings.models,
-            providers: settings.providers,
             json: common.json,
             surface,
             session_is_set,
@@ -213,7 +215,7 @@ impl Context {
 
     /// The models that read, as they are configured.
     pub(crate) fn clients(&self) -> Result<Clients, CliError> {
-        Clients::new(&self.settings.extract.models, &self.waiting, &self.providers)
+        self.reach.clients()
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -46,34 +46,25 @@ pub(crate) struct Waiting {
 /// No pause is longer, unless the server asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The models of one extraction.
-pub(crate) struct Clients {
-    clients: Vec<Client>,
-    /// Drives the requests of all threads that wait for one. None is made where no model is configured.
-    _runtime: Option<Arc<Runtime>>,
+/// Which models there are, and how they are reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    /// The models as provider/model, in their order.
+    pub(crate) names: Vec<String>,
+    pub(crate) waiting: Waiting,
+    pub(crate) providers: BTreeMap<String, Provider>,
+    /// Whether a signal ends an extraction. Whoever serves others sees to signals himself.
+    pub(crate) ends_by_signal: bool,
 }
 
-impl Clients {
-    /// The models of the settings, in their order.
-    pub(crate) fn new(
-        names: &[String],
-        waiting: &Waiting,
-        providers: &BTreeMap<String, Provider>,
-    ) -> Result<Clients, CliError> {
-        if names.is_empty() {
-            return Ok(Clients { clients: Vec::new(), _runtime: None });
-        }
-        let cannot = |error: std::io::Error| CliError::not_there(format!("cannot ask models: {error}"));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = Arc::new(runtime.map_err(cannot)?);
-        let signalled = Arc::new(AtomicBool::new(false));
-        crate::stop::flag(&signalled).map_err(cannot)?;
-        let http = request::client()?;
-        let deadline = Instant::now() + Duration::from_secs(waiting.deadline_seconds);
+impl Reach {
+    /// The models for one extraction. Nothing is opened before the first is asked.
+    pub(crate) fn clients(&self) -> Result<Clients, CliError> {
+        let opened = Arc::<OnceLock<Result<Opened, String>>>::default();
         let client = |name: &String| -> Result<Client, CliError> {
             let (provider, model) = name.split_once('/').unwrap_or((name, ""));
-            let Some(found) = providers.get(provider) else {
-                let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+            let Some(found) = self.providers.get(provider) else {
+                let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
                 let problem = format!("there is no provider {provider:?} for the model {name:?}");
                 return Err(CliError::usage(problem)
                     .hint(format!("there are {}; `[providers.NAME]` adds one", known.join(", "))));
@@ -84,24 +75,51 @@ impl Clients {
                 base_url: found.base_url(),
                 key: found.key(),
                 speech: found.wire,
-                waiting: waiting.clone(),
-                deadline,
-                http: http.clone(),
-                runtime: runtime.clone(),
-                signalled: signalled.clone(),
+                waiting: self.waiting.clone(),
+                ends_by_signal: self.ends_by_signal,
+                opened: opened.clone(),
             })
         };
-        let clients = names.iter().map(client).collect::<Result<_, _>>()?;
-        Ok(Clients { clients, _runtime: Some(runtime) })
+        self.names.iter().map(client).collect::<Result<_, _>>().map(Clients)
     }
+}
 
+/// The models of one extraction.
+pub(crate) struct Clients(Vec<Client>);
+
+impl Clients {
     /// The models as the library takes them.
     pub(crate) fn list(&self) -> Vec<&dyn Model> {
-        self.clients.iter().map(|client| client as &dyn Model).collect()
+        self.0.iter().map(|client| client as &dyn Model).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Client> {
-        self.clients.iter()
+        self.0.iter()
+    }
+}
+
+/// What the models of one extraction share from the moment when one is asked.
+struct Opened {
+    /// Drives the requests of all threads that wait for one.
+    runtime: Runtime,
+    http: reqwest::Client,
+    deadline: Instant,
+    signalled: Arc<AtomicBool>,
+}
+
+impl Opened {
+    fn new(waiting: &Waiting, ends_by_signal: bool) -> Result<Opened, String> {
+        let signalled = Arc::default();
+        if ends_by_signal {
+            crate::stop::flag(&signalled).map_err(|error| error.to_string())?;
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Ok(Opened {
+            runtime: runtime.map_err(|error| error.to_string())?,
+            http: request::client()?,
+            deadline: Instant::now() + Duration::from_secs(waiting.deadline_seconds),
+            signalled,
+        })
     }
 }
 
@@ -114,10 +132,8 @@ pub(crate) struct Client {
     pub(crate) key: Key,
     pub(crate) speech: Speech,
     waiting: Waiting,
-    deadline: Instant,
-    http: reqwest::Client,
-    runtime: Arc<Runtime>,
-    signalled: Arc<AtomicBool>,
+    ends_by_signal: bool,
+    opened: Arc<OnceLock<Result<Opened, String>>>,
 }
 
 impl Model for Client {
@@ -136,7 +152,9 @@ impl Model for Client {
             silence: Duration::from_secs(self.waiting.timeout_seconds),
             other_limit: false,
         };
-        let asked = self.asked(&mut request, prompt);
+        let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
+        let opened = opened.as_ref().map_err(|why| ModelError::Lasting(why.clone()))?;
+        let asked = self.asked(opened, &mut request, prompt);
         // A server may repeat what it was sent, and a key is for nobody's eyes.
         asked.map_err(|error| {
             let hidden = |text: String| match &key {
@@ -153,10 +171,10 @@ impl Model for Client {
 }
 
 impl Client {
-    fn asked(&self, request: &mut Request, prompt: &Prompt) -> Result<Said, ModelError> {
+    fn asked(&self, opened: &Opened, request: &mut Request, prompt: &Prompt) -> Result<Said, ModelError> {
         let mut tries = 0;
         loop {
-            let problem = match self.waited_for(request.send(&self.http, prompt))? {
+            let problem = match self.waited_for(opened, request.send(&opened.http, prompt))? {
                 Ok(said) => return Ok(said),
                 Err(problem) => problem,
             };
@@ -177,18 +195,18 @@ impl Client {
                 return Err(ModelError::Lasting(format!("{why}{times}")));
             }
             let pause = pause.unwrap_or_else(|| self.pause(tries));
-            if Instant::now() + pause >= self.deadline {
+            if Instant::now() + pause >= opened.deadline {
                 let asked = format!("the deadline would pass before the next try in {} s", pause.as_secs());
                 return Err(ModelError::Lasting(format!("{why}{times}; {asked}")));
             }
-            self.waited_for(async { tokio::time::sleep(pause).await })?;
+            self.waited_for(opened, async { tokio::time::sleep(pause).await })?;
         }
     }
 
     /// The result of something, unless the deadline passes or a signal comes before.
-    fn waited_for<T>(&self, work: impl Future<Output = T>) -> Result<T, ModelError> {
+    fn waited_for<T>(&self, opened: &Opened, work: impl Future<Output = T>) -> Result<T, ModelError> {
         let signalled = async {
-            while !self.signalled.load(Ordering::Relaxed) {
+            while !opened.signalled.load(Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
@@ -196,15 +214,15 @@ impl Client {
             let seconds = self.waiting.deadline_seconds;
             ModelError::Lasting(format!("the deadline of {seconds} s passed (models.deadline_seconds)"))
         };
-        if Instant::now() >= self.deadline {
+        if Instant::now() >= opened.deadline {
             return Err(late());
         }
-        self.runtime.block_on(async {
+        opened.runtime.block_on(async {
             tokio::select! {
                 biased;
                 () = signalled => Err(ModelError::Stopped("a signal came".to_owned())),
                 result = work => Ok(result),
-                () = tokio::time::sleep_until(self.deadline.into()) => Err(late()),
+                () = tokio::time::sleep_until(opened.deadline.into()) => Err(late()),
             }
         })
     }

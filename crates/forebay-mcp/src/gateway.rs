@@ -5,8 +5,8 @@ use crate::message::Spool;
 use crate::server::Server;
 use crate::talk::Talk;
 use crate::{fold::Called, hosts};
-use forebay::wire::{Tool, Wire};
-use forebay::{Call, Clock, DiskStore, Limits, Preset, Session, Settings, fresh_id, tools};
+use forebay::wire::{Tool, ToolCall, ToolResult, Wire};
+use forebay::{Call, Clock, DiskStore, Limits, Outputs, Preset, Session, Settings, fresh_id, tools};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +32,12 @@ pub struct Gateway {
     pub talk: Talk,
     /// The clock.
     pub now: Clock,
+    /// Answers calls of our own tools: [`tools::answer`], with models that read where there are any.
+    pub answer: Answer,
 }
+
+/// Answers a call of one of our own tools; the prefix of their names stands last.
+pub type Answer = Box<dyn Fn(Outputs, &ToolCall, &Settings, &str) -> ToolResult + Send + Sync>;
 
 /// The prefix of our tools where a server has a tool of the same name.
 const OTHER_PREFIX: &str = "forebay_";

@@ -24,7 +24,7 @@ mod text;
 
 pub use client::http::Door;
 pub use error::{Error, Result};
-pub use gateway::Gateway;
+pub use gateway::{Answer, Gateway};
 pub use server::{Reached, Server};
 pub use talk::Talk;
 

@@ -4,9 +4,11 @@ mod wrap;
 
 use super::{Context, Outcome, clean};
 use crate::error::{CliError, DONE};
+use crate::models::{self, Reach};
 use crate::units;
+use forebay::extract::Models;
 use forebay::{DiskStore, Timestamp, tools};
-use forebay_mcp::{Door, Gateway, Reached, Server, Talk, config};
+use forebay_mcp::{Answer, Door, Gateway, Reached, Server, Talk, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -107,12 +109,26 @@ fn serve(args: Serve, context: &Context) -> Outcome {
         timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
         talk: Talk::to(std::io::stderr()),
         now: Timestamp::now,
+        answer: answer(context),
     };
     match door {
         Some(door) => forebay_mcp::serve_http(gateway, door)?,
         None => forebay_mcp::serve_stdio(gateway)?,
     }
     Ok(ExitCode::from(DONE))
+}
+
+/// Answers calls of our own tools; models read where some are configured.
+fn answer(context: &Context) -> Answer {
+    let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
+    Box::new(move |outputs, call, settings, prefix| match reach.clients() {
+        Ok(clients) => {
+            let list = clients.list();
+            let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
+            tools::answer(&outputs.read_by(models), call, settings, prefix)
+        }
+        Err(error) => call.failed(error.to_string()),
+    })
 }
 
 fn door(args: &Serve) -> Result<Option<Door>, CliError> {

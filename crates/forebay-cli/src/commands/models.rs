@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             print::json(&line)?;
         }
     } else if checked.is_empty() {
-        let known: Vec<&str> = context.providers.keys().map(String::as_str).collect();
+        let known: Vec<&str> = context.reach.providers.keys().map(String::as_str).collect();
         print::out(
             format!(
                 "No model is configured: `forebay extract` answers by the words of the instructions.\n\

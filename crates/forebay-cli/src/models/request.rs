@@ -3,7 +3,6 @@
 use super::provider::Speech;
 use super::sse::Events;
 use super::{anthropic, gemini, openai_chat};
-use crate::error::CliError;
 use forebay::model::{Prompt, Said};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
@@ -14,7 +13,7 @@ use std::time::Duration;
 const LARGEST: usize = 64 * 1024 * 1024;
 
 /// A client that can be used without certificates where none are needed.
-pub(super) fn client() -> Result<reqwest::Client, CliError> {
+pub(super) fn client() -> Result<reqwest::Client, String> {
     // The system's certificates are used where there are any; these are the ones that browsers have.
     let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
@@ -26,7 +25,7 @@ pub(super) fn client() -> Result<reqwest::Client, CliError> {
         .redirect(reqwest::redirect::Policy::none())
         .tls_certs_merge(roots)
         .build()
-        .map_err(|error| CliError::not_there(format!("cannot ask models: {error}")))
+        .map_err(|error| format!("no connection can be made: {error}"))
 }
 
 /// What a provider's answer is made of, as its stream comes.

@@ -4,7 +4,10 @@ use super::forebay::{Forebay, Ran, eventually};
 use super::model_server::{Asked, Does, ModelServer, report};
 use expect_test::expect;
 use serde_json::{Value, json};
-use std::process::{Command, Stdio};
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+};
 
 /// The providers, a model of each, and the variables that say where they are and who asks.
 const PROVIDERS: [(&str, &str, &str); 3] = [
@@ -366,6 +369,30 @@ fn the_tool_that_models_know_has_an_output_read_by_models() {
         ),
         "{answer}"
     );
+}
+
+#[test]
+fn models_read_for_the_clients_of_the_gateway_too() {
+    let forebay = Forebay::new();
+    forebay.put("big001", log(50).as_bytes(), &[]);
+    let server = ModelServer::start(|asked| report(asked, "found"));
+    let mut command = forebay.command(["mcp"]);
+    reaching(&mut command, &server);
+    command.env("FOREBAY_EXTRACT_MODELS", "anthropic/one").stdin(Stdio::piped());
+    let mut gateway = forebay.start(&mut command);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let called = json!({"name": "tool_output", "arguments": {"handle": "big001", "extract": "which error?"}});
+    let mut input = gateway.stdin.take().unwrap();
+    for (id, method, params) in [(1, "initialize", params), (2, "tools/call", called)] {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .unwrap();
+    }
+    let mut lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+    let _ = lines.next().unwrap().unwrap();
+    let answer = lines.next().unwrap().unwrap();
+    assert!(answer.contains("STRATEGY:full-chunked:\\n\\nfound\\n"), "{answer}");
+    drop(input);
+    assert!(gateway.wait().unwrap().success());
 }
 
 #[test]

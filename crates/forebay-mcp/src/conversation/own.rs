@@ -3,7 +3,6 @@
 use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
 use crate::message::{Frame, Message, Parsed};
 use crate::resources;
-use forebay::tools;
 use forebay::wire::{ToolResult, Wire};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -70,7 +69,9 @@ impl Conversation {
                 let calls = Wire::Mcp.calls(&params).map_err(|error| (INVALID_PARAMS, error.to_string()))?;
                 let results: Vec<ToolResult> = calls
                     .iter()
-                    .map(|call| tools::answer(&self.outputs(), call, &self.gateway.settings, &self.prefix()))
+                    .map(|call| {
+                        (self.gateway.answer)(self.outputs(), call, &self.gateway.settings, &self.prefix())
+                    })
                     .collect();
                 Ok(Wire::Mcp.results(&results).remove(0))
             }
