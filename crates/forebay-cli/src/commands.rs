@@ -32,7 +32,7 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
-use crate::models::{Clients, Reach};
+use crate::models::Reach;
 use crate::print;
 use crate::settings::Layers;
 use forebay::query::{Ended, Found};
@@ -211,11 +211,6 @@ impl Context {
 
     fn outputs_of(&self, session: Session) -> Outputs<'_> {
         Outputs::new(self.store(), session, Timestamp::now).within(self.settings.room)
-    }
-
-    /// The models that read, as they are configured.
-    pub(crate) fn clients(&self) -> Result<Clients, CliError> {
-        self.reach.clients()
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

@@ -10,7 +10,7 @@ mod provider;
 mod request;
 mod sse;
 
-pub(crate) use provider::{Key, Provider, Speech};
+pub(crate) use provider::Provider;
 
 use crate::error::CliError;
 use forebay::model::{Model, ModelError, Prompt, Said};
@@ -46,6 +46,9 @@ pub(crate) struct Waiting {
 /// No pause is longer, unless the server asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Nobody waits longer: a week, in seconds.
+const LONGEST: u64 = 7 * 24 * 3_600;
+
 /// Which models there are, and how they are reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
@@ -58,29 +61,44 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// The models for one extraction. Nothing is opened before the first is asked.
-    pub(crate) fn clients(&self) -> Result<Clients, CliError> {
-        let opened = Arc::<OnceLock<Result<Opened, String>>>::default();
-        let client = |name: &String| -> Result<Client, CliError> {
-            let (provider, model) = name.split_once('/').unwrap_or((name, ""));
-            let Some(found) = self.providers.get(provider) else {
+    /// Whether all models have a provider.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        match self.clients().0.iter().find_map(|client| client.provider.as_ref().err()) {
+            Some(problem) => {
                 let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-                let problem = format!("there is no provider {provider:?} for the model {name:?}");
-                return Err(CliError::usage(problem)
-                    .hint(format!("there are {}; `[providers.NAME]` adds one", known.join(", "))));
-            };
-            Ok(Client {
+                let hint = format!(
+                    "there are {}; `[providers.NAME]` in your own settings adds one",
+                    known.join(", ")
+                );
+                Err(CliError::usage(problem.clone()).hint(hint))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The models for one extraction. Nothing is opened before the first is asked.
+    pub(crate) fn clients(&self) -> Clients {
+        let opened = Arc::<OnceLock<Result<Opened, String>>>::default();
+        let mut keys: BTreeMap<&str, Arc<OnceLock<Result<Option<String>, String>>>> = BTreeMap::new();
+        let mut clients: Vec<Client> = Vec::new();
+        for name in &self.names {
+            if clients.iter().any(|client| client.name == *name) {
+                continue;
+            }
+            let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+            let missing = || format!("there is no provider {provider:?} for the model {name:?}");
+            clients.push(Client {
                 name: name.clone(),
                 model: model.to_owned(),
-                base_url: found.base_url(),
-                key: found.key(),
-                speech: found.wire,
+                provider: self.providers.get(provider).cloned().ok_or_else(missing),
+                key: keys.entry(provider).or_default().clone(),
                 waiting: self.waiting.clone(),
                 ends_by_signal: self.ends_by_signal,
+                other_limit: AtomicBool::new(false),
                 opened: opened.clone(),
-            })
-        };
-        self.names.iter().map(client).collect::<Result<_, _>>().map(Clients)
+            });
+        }
+        Clients(clients)
     }
 }
 
@@ -117,7 +135,7 @@ impl Opened {
         Ok(Opened {
             runtime: runtime.map_err(|error| error.to_string())?,
             http: request::client()?,
-            deadline: Instant::now() + Duration::from_secs(waiting.deadline_seconds),
+            deadline: Instant::now() + Duration::from_secs(waiting.deadline_seconds.min(LONGEST)),
             signalled,
         })
     }
@@ -128,11 +146,14 @@ pub(crate) struct Client {
     name: String,
     /// What its provider calls it.
     model: String,
-    pub(crate) base_url: String,
-    pub(crate) key: Key,
-    pub(crate) speech: Speech,
+    /// Who has it, or that nobody does.
+    pub(crate) provider: Result<Provider, String>,
+    /// The provider's key, once it was wanted.
+    key: Arc<OnceLock<Result<Option<String>, String>>>,
     waiting: Waiting,
     ends_by_signal: bool,
+    /// Whether its server takes the limit of an answer only under its other name.
+    other_limit: AtomicBool,
     opened: Arc<OnceLock<Result<Opened, String>>>,
 }
 
@@ -142,47 +163,45 @@ impl Model for Client {
     }
 
     fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
-        let key = self.key.value().map_err(ModelError::Lasting)?;
-        let mut request = Request {
-            speech: self.speech,
-            base_url: &self.base_url,
-            key: key.as_deref(),
+        let lasting = |why: &String| ModelError::Lasting(why.clone());
+        let provider = self.provider.as_ref().map_err(lasting)?;
+        let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
+        let opened = opened.as_ref().map_err(lasting)?;
+        let key = provider.key();
+        // A command that asks a person for the key is not run again for every request.
+        let key = match self.key.get() {
+            Some(key) => key,
+            None => {
+                let value = self.waited_for(opened, prompt, key.value())?;
+                self.key.get_or_init(|| value)
+            }
+        };
+        let request = Request {
+            wire: provider.wire,
+            base_url: &provider.base_url(),
+            key: key.as_ref().map_err(lasting)?.as_deref(),
             model: &self.model,
             stream: self.waiting.stream,
-            silence: Duration::from_secs(self.waiting.timeout_seconds),
-            other_limit: false,
+            silence: Duration::from_secs(self.waiting.timeout_seconds.min(LONGEST)),
+            other_limit: &self.other_limit,
         };
-        let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
-        let opened = opened.as_ref().map_err(|why| ModelError::Lasting(why.clone()))?;
-        let asked = self.asked(opened, &mut request, prompt);
-        // A server may repeat what it was sent, and a key is for nobody's eyes.
-        asked.map_err(|error| {
-            let hidden = |text: String| match &key {
-                Some(key) if !key.is_empty() => text.replace(key.as_str(), "…"),
-                _ => text,
-            };
-            match error {
-                ModelError::Passing(why) => ModelError::Passing(hidden(why)),
-                ModelError::Lasting(why) => ModelError::Lasting(hidden(why)),
-                ModelError::Stopped(why) => ModelError::Stopped(hidden(why)),
-            }
-        })
+        self.asked(opened, &request, prompt)
     }
 }
 
 impl Client {
-    fn asked(&self, opened: &Opened, request: &mut Request, prompt: &Prompt) -> Result<Said, ModelError> {
+    fn asked(&self, opened: &Opened, request: &Request, prompt: &Prompt) -> Result<Said, ModelError> {
         let mut tries = 0;
         loop {
-            let problem = match self.waited_for(opened, request.send(&opened.http, prompt))? {
+            let problem = match self.waited_for(opened, prompt, request.send(&opened.http, prompt))? {
                 Ok(said) => return Ok(said),
                 Err(problem) => problem,
             };
             tries += 1;
             let (why, pause) = match problem {
                 Problem::Lasting(why) => return Err(ModelError::Lasting(why)),
-                Problem::OtherLimit if !request.other_limit => {
-                    request.other_limit = true;
+                Problem::OtherLimit if tries < 3 => {
+                    self.other_limit.store(true, Ordering::Relaxed);
                     continue;
                 }
                 Problem::OtherLimit => {
@@ -199,14 +218,25 @@ impl Client {
                 let asked = format!("the deadline would pass before the next try in {} s", pause.as_secs());
                 return Err(ModelError::Lasting(format!("{why}{times}; {asked}")));
             }
-            self.waited_for(opened, async { tokio::time::sleep(pause).await })?;
+            self.waited_for(opened, prompt, async { tokio::time::sleep(pause).await })?;
         }
     }
 
-    /// The result of something, unless the deadline passes or a signal comes before.
-    fn waited_for<T>(&self, opened: &Opened, work: impl Future<Output = T>) -> Result<T, ModelError> {
-        let signalled = async {
-            while !opened.signalled.load(Ordering::Relaxed) {
+    /// The result of something, unless the deadline passes, a signal comes or nobody waits any more.
+    fn waited_for<T>(
+        &self,
+        opened: &Opened,
+        prompt: &Prompt,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ModelError> {
+        let ended = async {
+            loop {
+                if opened.signalled.load(Ordering::Relaxed) {
+                    break "a signal came";
+                }
+                if prompt.abandoned.load(Ordering::Relaxed) {
+                    break "nobody waits for it any more";
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
@@ -220,7 +250,7 @@ impl Client {
         opened.runtime.block_on(async {
             tokio::select! {
                 biased;
-                () = signalled => Err(ModelError::Stopped("a signal came".to_owned())),
+                why = ended => Err(ModelError::Stopped(why.to_owned())),
                 result = work => Ok(result),
                 () = tokio::time::sleep_until(opened.deadline.into()) => Err(late()),
             }
@@ -247,5 +277,92 @@ pub(crate) fn nonce() -> String {
         Ok(()) => random.iter().map(|byte| format!("{byte:02x}")).collect(),
         // Without random numbers no answer can be proved, and the library takes no empty nonce.
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::request::Fold;
+    use super::{anthropic, gemini, openai_chat};
+    use serde_json::{Value, json};
+
+    /// Whatever a server sends, it is read or refused.
+    #[test]
+    fn no_stream_is_too_strange_to_be_read_or_refused() {
+        let odd = [
+            json!(null),
+            json!("x"),
+            json!(7),
+            json!([]),
+            json!(["x"]),
+            json!({}),
+            json!(u64::MAX),
+            json!([[{}]]),
+        ];
+        let mut events: Vec<Value> = odd.to_vec();
+        for value in &odd {
+            for kind in [
+                "message_start",
+                "content_block_start",
+                "content_block_delta",
+                "content_block_stop",
+                "message_delta",
+            ] {
+                events.push(json!({"type": kind, "index": 0, "message": value, "content_block": value, "delta": value, "usage": value}));
+            }
+            events.push(json!({"choices": value, "usage": value}));
+            events.push(json!({"choices": [{"delta": value, "finish_reason": value}]}));
+            events.push(json!({"choices": [{"delta": {"tool_calls": [value, {"index": value, "id": value, "function": value}]}}]}));
+            events.push(json!({"candidates": value, "promptFeedback": value, "usageMetadata": value}));
+            events.push(json!({"candidates": [value]}));
+            events.push(json!({"candidates": [{"content": value, "finishReason": value}]}));
+        }
+        events.push(json!({"type": "message_stop"}));
+        events.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
+        events.push(json!({"candidates": [{"finishReason": "STOP"}],
+            "usageMetadata": {"candidatesTokenCount": u64::MAX, "thoughtsTokenCount": u64::MAX}}));
+        let folds: [(Box<dyn Fold>, fn(&Value) -> Result<forebay::model::Said, String>); 3] = [
+            (Box::<openai_chat::Stream>::default(), openai_chat::said),
+            (Box::<anthropic::Stream>::default(), anthropic::said),
+            (Box::<gemini::Stream>::default(), gemini::said),
+        ];
+        for (mut fold, said) in folds {
+            for event in &events {
+                fold.take(event.clone());
+                let _ = said(event);
+            }
+            let _ = said(&fold.whole().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_stream_of_gemini_keeps_its_end_whatever_comes_behind_it() {
+        let mut stream = Box::<gemini::Stream>::default();
+        let part =
+            json!({"content": {"role": "model", "parts": [{"text": "half"}]}, "finishReason": "MAX_TOKENS"});
+        stream.take(json!({"candidates": [part]}));
+        stream.take(json!({"candidates": [{"content": {"role": "model"}}]}));
+        stream.take(json!({"usageMetadata": {"promptTokenCount": 7}}));
+        let said = gemini::said(&stream.whole().unwrap()).unwrap();
+        assert_eq!(
+            (said.text.as_str(), said.stop, said.usage.tokens_in),
+            ("half", forebay::model::Stop::Length, 7)
+        );
+    }
+
+    #[test]
+    fn calls_that_all_have_the_same_number_are_told_apart_by_their_ids() {
+        let mut stream = Box::<openai_chat::Stream>::default();
+        let delta = |call: Value| json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+        for (id, name) in [("a", "Grep"), ("b", "Read")] {
+            stream.take(delta(
+                json!({"index": 0, "id": id, "function": {"name": name, "arguments": "{\"x\":"}}),
+            ));
+            stream.take(delta(json!({"index": 0, "function": {"arguments": "1}"}})));
+        }
+        let said = openai_chat::said(&stream.whole().unwrap()).unwrap();
+        let calls: Vec<(&str, bool)> =
+            said.calls.iter().map(|call| (call.name.as_str(), call.arguments.is_ok())).collect();
+        assert_eq!(calls, [("Grep", true), ("Read", true)]);
     }
 }

@@ -124,6 +124,7 @@ impl Layers {
 
         for layer in &layers[1..] {
             check_keys(layer)?;
+            check_providers(layer)?;
         }
         let mut merged = Table::new();
         layers.iter().for_each(|layer| merge(&mut merged, &layer.values));
@@ -416,6 +417,21 @@ fn flags(common: &Common, shown: Option<&Shown>, by_models: Option<&ByModels>) -
         add("--preset", &[(&["preset"], Value::from(name))]);
     }
     layers
+}
+
+/// Refuses providers in files that come with a project: what is cloned from elsewhere must not say where keys are sent,
+/// nor which command prints them.
+fn check_providers(layer: &Layer) -> Result<(), CliError> {
+    let foreign = match &layer.source {
+        Source::File(path) => Some(path) != user_file().as_ref(),
+        Source::AgentFile(_) => true,
+        Source::BuiltIn | Source::Environment(_) | Source::Flag(_) => false,
+    };
+    match foreign && layer.values.contains_key("providers") {
+        true => Err(CliError::usage(format!("{}: providers cannot be set by a project", layer.source))
+            .hint("they belong into your own file, $XDG_CONFIG_HOME/forebay/settings.toml")),
+        false => Ok(()),
+    }
 }
 
 /// Refuses keys that set nothing, with the nearest that would.

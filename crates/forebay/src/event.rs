@@ -174,6 +174,11 @@ pub struct Memory {
     pub mode: String,
     /// How many bytes the output had.
     pub length: u64,
+    /// The hash of its bytes; empty if it still grew.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hash: String,
+    /// How many chunks could be read, and of how many tokens.
+    pub most: (u64, u64),
     /// What was read, and the answer.
     pub reading: Reading,
 }

@@ -22,7 +22,12 @@ use chunked::Chunked;
 use prompts::Prompts;
 use read_grep::ReadGrep;
 use serde::{Deserialize, Serialize};
-use std::{fmt, ops::Range, str::FromStr, sync::Mutex};
+use std::{
+    fmt,
+    ops::Range,
+    str::FromStr,
+    sync::{Mutex, atomic::AtomicBool},
+};
 use wrapper::Wrapper;
 
 /// How an output is to be read.
@@ -140,8 +145,10 @@ pub struct Reading {
     pub usage: Usage,
     /// The bytes of the output that were read, in their order.
     pub ranges: Vec<(u64, u64)>,
-    /// What the models found, with where it comes from behind it, however long it is.
+    /// What the models found, however long it is.
     pub answer: String,
+    /// Where it comes from: whole, in a few words, and not at all, to be told as there is room.
+    pub notes: Vec<String>,
 }
 
 /// What a strategy read.
@@ -154,8 +161,8 @@ struct Read {
 enum How {
     /// All of it, in so many chunks.
     Chunks(u64),
-    /// What the instructions speak of, in so many chunks.
-    Narrowed(u64),
+    /// A part of it: what the instructions speak of, or its beginning and its end.
+    Narrowed { chunks: u64, by_words: bool },
     /// As an agent does; with the patterns that it searched for.
     Turns { turns: u64, calls: u64, patterns: Vec<String> },
 }
@@ -164,10 +171,19 @@ enum How {
 ///
 /// Nobody is asked twice: [`Outputs::extract`](crate::Outputs::extract) remembers.
 pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Budget) -> Result<Extract> {
+    if wanted.instructions.trim().is_empty() {
+        return Err(Error::BadQuery(
+            "no instructions were given: say what is wanted of the output".to_owned(),
+        ));
+    }
     if output.is_empty() && wanted.mode != Mode::Truncate {
         // There is nothing to read, whoever reads it.
-        let strategy = if models.list.is_empty() { "ask" } else { Mode::NAMES[Mode::FullChunked as usize] };
-        return Ok(told(output, strategy, "NO RELEVANT DATA FOUND\nThe output is empty.", "", budget));
+        let strategy = match wanted.mode {
+            _ if models.list.is_empty() => "ask",
+            Mode::Auto => Mode::NAMES[Mode::FullChunked as usize],
+            mode => Mode::NAMES[mode as usize],
+        };
+        return Ok(told(output, strategy, "NO RELEVANT DATA FOUND\nThe output is empty.", &[], budget));
     }
     let none = || (wanted.mode, "no model is configured (extract.models)".to_owned());
     let fell_back = match wanted.mode {
@@ -200,6 +216,7 @@ fn read(
         wrapper: &wrapper,
         max_output: wanted.settings.output_tokens,
         spent: Mutex::default(),
+        abandoned: AtomicBool::new(false),
     };
     // What stands around the abstract needs some of the budget too.
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
@@ -228,14 +245,10 @@ fn read(
         Ok((answer, read)) => {
             let (answer, missing) = quotes::checked(output, &answer)?;
             let ranges = joined(read.ranges.clone());
-            let note = note(output, &reading, &read, &ranges, missing)?;
-            let reading = Reading {
-                ranges: ranges.iter().map(|range| (range.start, range.end)).collect(),
-                answer: format!("{}\n\n{note}", answer.trim_end()),
-                ..reading
-            };
-            let strategy = Mode::NAMES[mode as usize];
-            Ok(Ok(Extract { reading: Some(reading), ..told(output, strategy, &answer, &note, budget) }))
+            let notes = notes(output, &reading, &read, &ranges, missing)?;
+            let extract = told(output, Mode::NAMES[mode as usize], &answer, &notes, budget);
+            let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
+            Ok(Ok(Extract { reading: Some(Reading { ranges, answer, notes, ..reading }), ..extract }))
         }
         Err(Failure::Failed(why)) => Ok(Err((mode, why, reading))),
         Err(Failure::Stopped(why)) => Err(Error::Stopped(why)),
@@ -256,14 +269,15 @@ fn wrapper(output: &Output, wanted: &Extraction, models: &Models) -> Result<Opti
     Ok(None)
 }
 
-/// The answer of models in its envelope, cut where it does not fit.
-fn told(output: &Output, strategy: &'static str, answer: &str, note: &str, budget: Budget) -> Extract {
+/// The answer of models in its envelope, cut where it does not fit. Of the notes, the first is told that leaves most of
+/// the budget to the answer.
+fn told(output: &Output, strategy: &'static str, answer: &str, notes: &[String], budget: Budget) -> Extract {
     let head = opening(output, strategy);
     let all = answer.chars().count();
-    let print = |shown: usize| {
+    let print = |shown: usize, note: &str| {
+        let apart = if note.is_empty() { "" } else { "\n" };
         if shown == all {
-            let apart = if note.is_empty() { "\n" } else { "\n\n" };
-            return format!("{head}{answer}{apart}{note}");
+            return format!("{head}{answer}\n{apart}{note}");
         }
         let part: String = answer.chars().take(shown).collect();
         let (left, all) = (grouped((all - shown) as u64), grouped(all as u64));
@@ -271,31 +285,53 @@ fn told(output: &Output, strategy: &'static str, answer: &str, note: &str, budge
             format!("[… {left} of {all} characters of this abstract are left out: ask for less at once]");
         format!("{head}{}\n{left}\n{note}", part.trim_end())
     };
-    let shown = fitted(all, budget, |shown| print(shown).into_bytes());
-    Extract { text: print(shown), strategy, fell_back: None, reading: None, repeated: false }
+    let small =
+        |note: &&String| tokens::count(note) <= budget.tokens / 4 && note.len() as u64 <= budget.bytes / 4;
+    let whole = notes.iter().map(String::as_str).chain([""]).map(|note| print(all, note));
+    let mut text = whole.into_iter().find(|text| budget.holds(text.as_bytes())).unwrap_or_else(|| {
+        let note = notes.iter().find(small).map_or("", String::as_str);
+        print(fitted(all, budget, |shown| print(shown, note).into_bytes()), note)
+    });
+    if !budget.holds(text.as_bytes()) {
+        text = print(0, "");
+    }
+    // Names may be so long that nothing else fits.
+    while !budget.holds(text.as_bytes()) {
+        text = crate::shortened(&text, text.chars().count() / 2);
+    }
+    Extract { text, strategy, fell_back: None, reading: None, repeated: false }
 }
 
 /// An earlier answer, given again.
-pub(crate) fn again(output: &Output, strategy: &'static str, reading: Reading, budget: Budget) -> Extract {
-    let note = "[this was asked before, and is the answer that was given then; other instructions have it read anew]\n";
-    Extract { repeated: true, ..told(output, strategy, reading.answer.trim_end(), note, budget) }
+pub(crate) fn again(output: &Output, strategy: &'static str, reading: &Reading, budget: Budget) -> Extract {
+    let how = match output.surface() {
+        Surface::Shell { .. } => "--anew has it read again",
+        _ => "other instructions have it read anew",
+    };
+    let repeated = format!("[this was asked before, and is the answer that was given then; {how}]\n");
+    let notes: Vec<String> = reading.notes.iter().map(|note| format!("{note}{repeated}")).collect();
+    Extract { repeated: true, ..told(output, strategy, &reading.answer, &notes, budget) }
 }
 
-/// Where an answer comes from: what was read, by whom, and what it cost.
-fn note(
+/// Where an answer comes from: what was read, by whom, and what it cost; then in a few words.
+fn notes(
     output: &Output,
     reading: &Reading,
     read: &Read,
     ranges: &[Range<u64>],
     missing: u64,
-) -> Result<String> {
+) -> Result<Vec<String>> {
     let covered = covered(output, ranges)?;
     let how = match &read.how {
         How::Chunks(chunks) => format!("in {}: {covered}", count("chunk", *chunks)),
-        How::Narrowed(chunks) => format!(
-            "in {}: {covered}, chosen by the words of the instructions; the rest was not read (extract.max_chunks)",
-            count("chunk", *chunks)
-        ),
+        How::Narrowed { chunks, by_words } => {
+            let chosen = match by_words {
+                true => "chosen by the words of the instructions",
+                false => "its beginning and its end, since no words of the instructions are in it",
+            };
+            let chunks = count("chunk", *chunks);
+            format!("in {chunks}: {covered}, {chosen}; the rest was not read (extract.max_chunks)")
+        }
         How::Turns { turns, calls, patterns } => {
             let searched = match patterns.as_slice() {
                 [] => String::new(),
@@ -303,7 +339,7 @@ fn note(
                     let shown = some.iter().take(PATTERNS).cloned().collect::<Vec<_>>().join(", ");
                     let more = some.len().saturating_sub(PATTERNS);
                     let more = if more > 0 { format!(" and {more} more patterns") } else { String::new() };
-                    format!("; searched all of it for {shown}{more}")
+                    format!("; searched for {shown}{more}")
                 }
             };
             format!("in {}, {}: {covered}{searched}", count("turn", *turns), count("call", *calls))
@@ -317,26 +353,37 @@ fn note(
         1 => "[1 quote is not found in the output]\n".to_owned(),
         many => format!("[{many} quotes are not found in the output]\n"),
     };
-    Ok(format!("{unfound}[read by {models} {how} · {cost}]\n"))
+    Ok(vec![
+        format!("{unfound}[read by {models} {how} · {cost}]\n"),
+        format!("{unfound}[read by {models}: {} · {cost}]\n", share(output, ranges)?),
+        format!("[read: {}]\n", share(output, ranges)?),
+        String::new(),
+    ])
 }
 
-/// How much of an output some ranges are, and which lines.
-fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
-    let lines = output.lines()?;
+/// How much of an output some ranges are.
+fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     if bytes >= output.len() {
-        return Ok(format!("all {}", count("line", lines)));
-    }
-    if bytes == 0 {
-        return Ok(format!("nothing of {}", count("byte", output.len())));
+        return Ok(format!("all {}", count("line", output.lines()?)));
     }
     // Rounded down, so that all means all.
     let share = bytes as f64 * 100.0 / output.len() as f64;
     let share = match share {
-        _ if share < 0.01 => "less than 0.01".to_owned(),
-        _ if share < 1.0 => format!("{share:.2}"),
-        _ => format!("{:.0}", share.floor()),
+        _ if bytes == 0 => "nothing".to_owned(),
+        _ if share < 0.01 => "less than 0.01 %".to_owned(),
+        _ if share < 1.0 => format!("{share:.2} %"),
+        _ => format!("{:.0} %", share.floor()),
     };
+    Ok(format!("{share} of {}", count("byte", output.len())))
+}
+
+/// How much of an output some ranges are, and which lines.
+fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
+    let (share, lines) = (share(output, ranges)?, output.lines()?);
+    if ranges.is_empty() || share.starts_with("all ") {
+        return Ok(share);
+    }
     let mut places = Vec::new();
     for range in ranges.iter().take(RANGES) {
         let first = output.newlines_before(range.start)? + 1;
@@ -352,7 +399,7 @@ fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
         places.push(format!("and {} more", ranges.len() - RANGES));
     }
     let noun = if lines <= 1 { "bytes" } else { "lines" };
-    Ok(format!("{share} % of {} ({noun} {})", count("byte", output.len()), places.join(", ")))
+    Ok(format!("{share} ({noun} {})", places.join(", ")))
 }
 
 /// So many of the patterns that were searched for are named.
@@ -400,17 +447,26 @@ fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extr
 
 /// The beginning and the end, and why nothing better.
 fn ends(output: &Output, fell_back: Option<(Mode, String)>, budget: Budget) -> Result<Extract> {
-    let mut head = opening(output, "truncate");
-    if let Some((mode, why)) = &fell_back {
-        // The cause must be told, and something of the output too.
-        let why =
-            crate::shortened(why, usize::try_from(budget.tokens).unwrap_or(usize::MAX).clamp(80, 2_000));
-        head.push_str(&format!(
-            "WARNING: {mode} could not run: {why}. These are the beginning and the end instead.\n"
-        ));
+    let bare = opening(output, "truncate");
+    let warned = |length: usize| match &fell_back {
+        Some((mode, why)) => format!(
+            "{bare}WARNING: {mode} could not run: {}. These are the beginning and the end instead.\n",
+            crate::shortened(why, length)
+        ),
+        None => bare.clone(),
+    };
+    // The cause must be told, and something of the output too.
+    let room = Budget { tokens: budget.tokens * 3 / 4, bytes: budget.bytes * 3 / 4, ..budget };
+    let heads = [2_000, 1_000, 500, 250, 100, 40].map(warned);
+    let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
+    let body = view::top_and_bottom(output, budget.less(cost(head)))?.print(output)?;
+    let mut text = head.clone() + &String::from_utf8_lossy(&body);
+    if !budget.holds(text.as_bytes()) {
+        text.clone_from(head);
     }
-    let body = view::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
-    let text = head + &String::from_utf8_lossy(&body);
+    while !budget.holds(text.as_bytes()) {
+        text = crate::shortened(&text, text.chars().count() / 2);
+    }
     Ok(Extract { text, strategy: "truncate", fell_back, reading: None, repeated: false })
 }
 

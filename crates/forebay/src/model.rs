@@ -6,7 +6,7 @@
 use crate::wire::{Tool, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::ops::AddAssign;
+use std::{ops::AddAssign, sync::atomic::AtomicBool};
 
 /// A model that can be asked.
 pub trait Model: Sync {
@@ -30,6 +30,8 @@ pub struct Prompt<'a> {
     pub may_call: bool,
     /// So many tokens may it write.
     pub max_output: u64,
+    /// Becomes true when nobody waits for the answer any more: a client that waits should look at it.
+    pub abandoned: &'a AtomicBool,
 }
 
 /// A message of the conversation.

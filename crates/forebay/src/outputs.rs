@@ -323,7 +323,7 @@ impl<'a> Outputs<'a> {
         let budget = self.within_room(budget);
         let before = if wanted.anew { None } else { self.extracted(&output, wanted)? };
         let answer = match before {
-            Some((strategy, reading)) => again(&output, strategy, reading, budget),
+            Some((strategy, reading)) => again(&output, strategy, &reading, budget),
             None => extract(&output, wanted, &self.models, budget)?,
         };
         let tokens = tokens::count(&answer.text);
@@ -345,10 +345,24 @@ impl<'a> Outputs<'a> {
                 instructions: wanted.instructions.to_owned(),
                 mode: wanted.mode.to_string(),
                 length: output.len(),
+                hash: output.record().hash.clone(),
+                most: (wanted.settings.max_chunks, wanted.settings.context_tokens),
                 reading,
             }),
         }));
         Ok(answer)
+    }
+
+    /// Whether what was wanted before is wanted now, of the same bytes, and would be read by the same models as far.
+    fn is_the_same(&self, memory: &Memory, output: &Output, wanted: &Extraction) -> bool {
+        let read: u64 = memory.reading.ranges.iter().map(|(start, end)| end - start).sum();
+        let most = (wanted.settings.max_chunks, wanted.settings.context_tokens);
+        let known = |name: &String| self.models.list.iter().any(|model| model.name() == name);
+        memory.instructions == wanted.instructions
+            && memory.mode == wanted.mode.to_string()
+            && (memory.length, &memory.hash) == (output.len(), &output.record().hash)
+            && (read >= output.len() || memory.most == most)
+            && (self.models.list.is_empty() || memory.reading.models.iter().all(known))
     }
 
     /// What models found before, if the same was wanted of the same bytes; the newest answer.
@@ -361,9 +375,7 @@ impl<'a> Outputs<'a> {
             if may_be.iter().all(|part| memchr::memmem::find(line, part).is_some())
                 && let Some(What::ExtractionDone(done)) = Event::parse(line).map(|event| event.what)
                 && let Some(memory) = done.memory.filter(|_| done.id == id)
-                && memory.instructions == wanted.instructions
-                && memory.mode == wanted.mode.to_string()
-                && memory.length == output.len()
+                && self.is_the_same(&memory, output, wanted)
             {
                 let strategy = Mode::NAMES.into_iter().find(|name| *name == done.strategy);
                 found = strategy.map(|strategy| (strategy, memory.reading));

@@ -247,9 +247,10 @@ pub struct Extract {
     #[schemars(range(min = 1))]
     pub parallel: u64,
     /// How many turns an agent has that reads and searches by itself.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 2))]
     pub max_turns: u64,
     /// How many calls of its tools it may make in all of them.
+    #[schemars(range(min = 1))]
     pub max_calls: u64,
 }
 
@@ -289,11 +290,17 @@ impl Settings {
                 self.extract.overlap_percent
             ));
         }
-        let Extract { max_chunks, parallel, max_turns, context_tokens, output_tokens, .. } = self.extract;
-        for (key, number) in [("max_chunks", max_chunks), ("parallel", parallel), ("max_turns", max_turns)] {
-            if number == 0 {
-                return wrong(format!("extract.{key} is at least 1, not 0"));
-            }
+        let Extract { max_chunks, parallel, max_turns, max_calls, context_tokens, output_tokens, .. } =
+            self.extract;
+        let least = [
+            ("max_chunks", max_chunks, 1),
+            ("parallel", parallel, 1),
+            // One turn to read, and one to answer.
+            ("max_turns", max_turns, 2),
+            ("max_calls", max_calls, 1),
+        ];
+        if let Some((key, number, least)) = least.iter().find(|(_, number, least)| number < least) {
+            return wrong(format!("extract.{key} is at least {least}, not {number}"));
         }
         if output_tokens == 0 || output_tokens >= context_tokens {
             return wrong(format!(

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let clients = context.clients()?;
+    let clients = context.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = context.session_outputs().read_by(models);

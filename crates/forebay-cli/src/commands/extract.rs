@@ -45,13 +45,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let clients = context.clients()?;
+    context.reach.check()?;
+    let clients = context.reach.clients();
     let list = clients.list();
     let progress = Mutex::new(Progress::new());
     let shown = || progress.lock().unwrap_or_else(PoisonError::into_inner);
     let told = |step| shown().reading(step);
     let models = Models { list: &list, nonce: &models::nonce, progress: &told };
     let outputs = context.outputs(&args.handle)?.read_by(models);
+    let handle = outputs.find(&args.handle)?;
     let budget = context.settings.excerpt_budget();
     let instructions = args.instructions.join(" ");
     let wanted = Extraction {
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let answer = answer?;
     match context.json {
         true => print::json(&json!({
-            "handle": outputs.find(&args.handle)?.to_string(),
+            "handle": handle.to_string(),
             "strategy": answer.strategy,
             "fell_back": answer.fell_back.map(|(from, why)| json!({"from": from.to_string(), "why": why})),
             "repeated": answer.repeated,

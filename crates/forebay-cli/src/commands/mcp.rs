@@ -121,13 +121,11 @@ fn serve(args: Serve, context: &Context) -> Outcome {
 /// Answers calls of our own tools; models read where some are configured.
 fn answer(context: &Context) -> Answer {
     let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
-    Box::new(move |outputs, call, settings, prefix| match reach.clients() {
-        Ok(clients) => {
-            let list = clients.list();
-            let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
-            tools::answer(&outputs.read_by(models), call, settings, prefix)
-        }
-        Err(error) => call.failed(error.to_string()),
+    Box::new(move |outputs, call, settings, prefix| {
+        let clients = reach.clients();
+        let list = clients.list();
+        let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
+        tools::answer(&outputs.read_by(models), call, settings, prefix)
     })
 }
 

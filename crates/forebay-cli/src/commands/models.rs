@@ -5,9 +5,9 @@ use crate::args::ByModels;
 use crate::error::{DONE, NOT_THERE};
 use crate::models::Client;
 use crate::print;
-use forebay::model::{Message, Model, Prompt, Said, Stop};
+use forebay::model::{Message, Model, Prompt, Stop};
 use serde_json::json;
-use std::{process::ExitCode, time::Instant};
+use std::{process::ExitCode, sync::atomic::AtomicBool, time::Instant};
 
 /// See which models read, and whether they answer.
 ///
@@ -39,21 +39,18 @@ pub(crate) struct Args {
 /// What a model made of a question.
 struct Checked {
     milliseconds: u128,
-    said: Result<Said, String>,
+    said: Result<(), String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let clients = context.clients()?;
+    context.reach.check()?;
+    let clients = context.reach.clients();
     let checked: Vec<(&Client, Option<Checked>)> =
         clients.iter().map(|client| (client, args.check.then(|| check(client)))).collect();
     if context.json {
         for (client, checked) in &checked {
-            let mut line = json!({
-                "model": client.name(),
-                "wire": client.speech,
-                "base_url": client.base_url,
-                "key": client.key.to_string(),
-            });
+            let [name, wire, address, key] = told(client);
+            let mut line = json!({"model": name, "wire": wire, "base_url": address, "key": key});
             if let Some(Checked { milliseconds, said }) = checked {
                 line["answers"] = said.is_ok().into();
                 line["milliseconds"] = json!(milliseconds);
@@ -80,14 +77,27 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
 }
 
+/// What is told of a model: its name, how its provider speaks, where that is, and where the key comes from.
+fn told(client: &Client) -> [String; 4] {
+    let Ok(provider) = &client.provider else { return Default::default() };
+    let address = provider.base_url();
+    // An address may have a password in it.
+    let address = match address.split_once("://") {
+        Some((scheme, rest)) => {
+            format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host))
+        }
+        None => address,
+    };
+    [client.name().to_owned(), provider.wire.wire().to_string(), address, provider.key().to_string()]
+}
+
 fn row(client: &Client, checked: &Option<Checked>) -> Vec<String> {
     let answers = match checked {
         None => String::new(),
-        Some(Checked { milliseconds, said: Ok(_) }) => format!("yes, in {milliseconds} ms"),
+        Some(Checked { milliseconds, said: Ok(()) }) => format!("yes, in {milliseconds} ms"),
         Some(Checked { said: Err(why), .. }) => format!("no: {why}"),
     };
-    let wire = client.speech.wire().to_string();
-    vec![client.name().to_owned(), wire, client.base_url.clone(), client.key.to_string(), answers]
+    told(client).into_iter().chain([answers]).collect()
 }
 
 fn check(client: &Client) -> Checked {
@@ -99,10 +109,13 @@ fn check(client: &Client) -> Checked {
         may_call: false,
         // Models that think need some room before they say a word.
         max_output: 512,
+        abandoned: &AtomicBool::new(false),
     };
     let said = client.answer(&prompt).map_err(|error| error.to_string()).and_then(|said| match &said.stop {
+        Stop::Refused(why) if why.is_empty() => Err("it refused".to_owned()),
         Stop::Refused(why) => Err(format!("it refused: {why}")),
-        _ => Ok(said),
+        _ if said.text.trim().is_empty() => Err("its answer was empty".to_owned()),
+        _ => Ok(()),
     });
     Checked { milliseconds: started.elapsed().as_millis(), said }
 }

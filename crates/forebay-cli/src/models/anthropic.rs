@@ -3,7 +3,7 @@
 use super::request::{Fold, Request};
 use forebay::model::{Message, Prompt, Said, Stop, Usage};
 use forebay::wire::Wire;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     let mut messages = Vec::new();
@@ -42,12 +42,15 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
         Some(other) => Stop::Other(other.to_owned()),
     };
     let number = |name: &str| answer.pointer(&format!("/usage/{name}")).and_then(Value::as_u64).unwrap_or(0);
-    let cached = number("cache_creation_input_tokens") + number("cache_read_input_tokens");
+    let cached = number("cache_creation_input_tokens").saturating_add(number("cache_read_input_tokens"));
     Ok(Said {
         text,
         calls,
         stop,
-        usage: Usage { tokens_in: number("input_tokens") + cached, tokens_out: number("output_tokens") },
+        usage: Usage {
+            tokens_in: number("input_tokens").saturating_add(cached),
+            tokens_out: number("output_tokens"),
+        },
         raw: json!({"role": "assistant", "content": content}),
     })
 }
@@ -55,36 +58,47 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
 /// A stream of events that build up one message.
 #[derive(Default)]
 pub(super) struct Stream {
-    message: Value,
-    blocks: Vec<Value>,
+    blocks: Vec<Map<String, Value>>,
     /// The arguments of a call come as parts of a JSON text.
     arguments: Vec<String>,
+    stop: Value,
+    usage: Map<String, Value>,
     ended: bool,
+}
+
+impl Stream {
+    fn count(&mut self, usage: Option<&Value>) {
+        let usage = usage.and_then(Value::as_object).into_iter().flatten();
+        // What is null at the end was said at the start.
+        for (name, number) in usage.filter(|(_, number)| !number.is_null()) {
+            self.usage.insert(name.clone(), number.clone());
+        }
+    }
 }
 
 impl Fold for Stream {
     fn take(&mut self, event: Value) {
-        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
+        let index = event.get("index").and_then(Value::as_u64).map_or(usize::MAX, |index| index as usize);
+        let object = |name: &str| event.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "message_start" => self.message = event.get("message").cloned().unwrap_or_default(),
+            "message_start" => self.count(event.pointer("/message/usage")),
             "content_block_start" => {
-                self.blocks.push(event.get("content_block").cloned().unwrap_or_default());
+                self.blocks.push(object("content_block"));
                 self.arguments.push(String::new());
             }
             "content_block_delta" => {
-                let delta = event.get("delta").cloned().unwrap_or_default();
                 let (Some(block), Some(arguments)) =
                     (self.blocks.get_mut(index), self.arguments.get_mut(index))
                 else {
                     return;
                 };
-                if let Some(more) = delta.get("partial_json").and_then(Value::as_str) {
-                    arguments.push_str(more);
-                }
+                let delta = object("delta");
+                let said = |name: &str| delta.get(name).and_then(Value::as_str);
+                arguments.push_str(said("partial_json").unwrap_or_default());
                 for name in ["text", "thinking", "signature"] {
-                    let Some(more) = delta.get(name).and_then(Value::as_str) else { continue };
+                    let Some(more) = said(name) else { continue };
                     let before = block.get(name).and_then(Value::as_str).unwrap_or_default();
-                    block[name] = format!("{before}{more}").into();
+                    block.insert(name.to_owned(), format!("{before}{more}").into());
                 }
             }
             "content_block_stop" => {
@@ -95,26 +109,27 @@ impl Fold for Stream {
                 if !arguments.is_empty() {
                     // What is not JSON stays a text, and the call says so.
                     let text = || Value::String(arguments.clone());
-                    block["input"] = serde_json::from_str(arguments).unwrap_or_else(|_| text());
+                    block.insert(
+                        "input".to_owned(),
+                        serde_json::from_str(arguments).unwrap_or_else(|_| text()),
+                    );
                 }
             }
             "message_delta" => {
                 if let Some(reason) = event.pointer("/delta/stop_reason") {
-                    self.message["stop_reason"] = reason.clone();
+                    self.stop = reason.clone();
                 }
-                let usage = event.get("usage").and_then(Value::as_object);
-                // What is null there was said at the start.
-                for (name, number) in usage.into_iter().flatten().filter(|(_, number)| !number.is_null()) {
-                    self.message["usage"][name] = number.clone();
-                }
+                self.count(event.get("usage"));
             }
             "message_stop" => self.ended = true,
             _ => {}
         }
     }
 
-    fn whole(mut self: Box<Self>) -> Option<Value> {
-        self.message["content"] = std::mem::take(&mut self.blocks).into();
-        self.ended.then_some(self.message)
+    fn whole(self: Box<Self>) -> Option<Value> {
+        let message = json!({
+            "role": "assistant", "content": self.blocks, "stop_reason": self.stop, "usage": self.usage,
+        });
+        self.ended.then_some(message)
     }
 }

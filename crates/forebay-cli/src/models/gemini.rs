@@ -33,7 +33,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
         |name: &str| answer.pointer(&format!("/usageMetadata/{name}")).and_then(Value::as_u64).unwrap_or(0);
     let usage = Usage {
         tokens_in: number("promptTokenCount"),
-        tokens_out: number("candidatesTokenCount") + number("thoughtsTokenCount"),
+        tokens_out: number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount")),
     };
     let blocked = answer.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
     let Some(candidate) = answer.pointer("/candidates/0") else {
@@ -58,27 +58,37 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
     Ok(Said { text, calls, stop, usage, raw: content })
 }
 
-/// A stream of answers, each with the parts that are new.
+/// A stream of answers, each with the parts that are new. Any of them may have the end, the count or the refusal.
 #[derive(Default)]
 pub(super) struct Stream {
-    answer: Value,
     parts: Vec<Value>,
-    ended: bool,
+    finish: Option<Value>,
+    blocked: Option<Value>,
+    usage: Value,
 }
 
 impl Fold for Stream {
     fn take(&mut self, event: Value) {
         let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
         self.parts.extend(parts.into_iter().flatten().cloned());
-        let finished = event.pointer("/candidates/0/finishReason").is_some_and(Value::is_string);
-        self.ended |= finished || event.pointer("/promptFeedback/blockReason").is_some();
-        self.answer = event;
+        let said = |place: &str| event.pointer(place).filter(|value| value.is_string()).cloned();
+        self.finish = said("/candidates/0/finishReason").or(self.finish.take());
+        self.blocked = said("/promptFeedback/blockReason").or(self.blocked.take());
+        if let Some(usage) = event.get("usageMetadata") {
+            self.usage = usage.clone();
+        }
     }
 
-    fn whole(mut self: Box<Self>) -> Option<Value> {
-        if let Some(candidate) = self.answer.pointer_mut("/candidates/0") {
-            candidate["content"] = json!({"role": "model", "parts": std::mem::take(&mut self.parts)});
+    fn whole(self: Box<Self>) -> Option<Value> {
+        if self.finish.is_none() && self.blocked.is_none() {
+            return None;
         }
-        self.ended.then_some(self.answer)
+        let mut answer =
+            json!({"usageMetadata": self.usage, "promptFeedback": {"blockReason": self.blocked}});
+        if let Some(finish) = self.finish {
+            let content = json!({"role": "model", "parts": self.parts});
+            answer["candidates"] = json!([{"content": content, "finishReason": finish}]);
+        }
+        Some(answer)
     }
 }

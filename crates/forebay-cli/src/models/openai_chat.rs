@@ -4,6 +4,7 @@ use super::request::{Fold, Request};
 use forebay::model::{Message, Prompt, Said, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
 
 pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     let mut messages = vec![json!({"role": "system", "content": prompt.system})];
@@ -15,7 +16,8 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
         }
     }
     // Newer models of OpenAI take only the second name, other servers often only the first.
-    let limit = if request.other_limit { "max_completion_tokens" } else { "max_tokens" };
+    let limit =
+        if request.other_limit.load(Ordering::Relaxed) { "max_completion_tokens" } else { "max_tokens" };
     let mut body = json!({"model": request.model, "messages": messages, limit: prompt.max_output});
     if !prompt.tools.is_empty() {
         body["tools"] = Wire::OpenaiChat.tools(prompt.tools);
@@ -35,7 +37,8 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
     let calls = Wire::OpenaiChat.calls(message).map_err(|error| error.to_string())?;
     let stop = match (choice.get("finish_reason").and_then(Value::as_str), refusal) {
         (_, Some(refusal)) => Stop::Refused(refusal.to_owned()),
-        (Some("stop"), _) | (None, _) if calls.is_empty() => Stop::Ended,
+        // Not every server that imitates OpenAI has its words.
+        (Some("stop" | "eos" | "end_turn" | "stop_sequence") | None, _) if calls.is_empty() => Stop::Ended,
         (Some("stop" | "tool_calls" | "function_call") | None, _) => Stop::Calls,
         (Some("length"), _) => Stop::Length,
         (Some("content_filter"), _) => Stop::Refused("content filter".to_owned()),
@@ -43,7 +46,12 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
     };
     let number = |path: &str| answer.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     Ok(Said {
-        text: message.get("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        text: match message.get("content") {
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+            }
+            content => content.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        },
         calls,
         stop,
         usage: Usage {
@@ -64,9 +72,41 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
 pub(super) struct Stream {
     content: String,
     refusal: String,
-    calls: Vec<Value>,
+    calls: Vec<Call>,
     finish: Option<Value>,
     usage: Value,
+}
+
+/// A call as it comes in parts.
+#[derive(Default)]
+struct Call {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Stream {
+    /// Takes a part of a call. Servers number calls, but some give all the same number, and then a new id begins one.
+    fn take_call(&mut self, part: &Value) {
+        let text = |place: &str| part.pointer(place).and_then(Value::as_str).unwrap_or_default();
+        let index = part.get("index").and_then(Value::as_u64).unwrap_or(0);
+        let id = text("/id");
+        let open = self.calls.iter().rposition(|call| call.index == index);
+        let open =
+            open.filter(|&open| id.is_empty() || self.calls[open].id.is_empty() || self.calls[open].id == id);
+        let at = open.unwrap_or_else(|| {
+            self.calls.push(Call { index, ..Call::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        for (known, said) in [(&mut call.id, id), (&mut call.name, text("/function/name"))] {
+            if known.is_empty() {
+                said.clone_into(known);
+            }
+        }
+        call.arguments.push_str(text("/function/arguments"));
+    }
 }
 
 impl Fold for Stream {
@@ -79,23 +119,7 @@ impl Fold for Stream {
         self.content.push_str(text("/delta/content"));
         self.refusal.push_str(text("/delta/refusal"));
         for part in choice.pointer("/delta/tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            let index = part.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
-            // A wild number is not let fill the memory.
-            while self.calls.len() <= index.min(1_000) {
-                self.calls
-                    .push(json!({"id": "", "type": "function", "function": {"name": "", "arguments": ""}}));
-            }
-            let call = &mut self.calls[index.min(1_000)];
-            for (from, to) in [
-                ("/id", "/id"),
-                ("/function/name", "/function/name"),
-                ("/function/arguments", "/function/arguments"),
-            ] {
-                let more = part.pointer(from).and_then(Value::as_str).unwrap_or_default();
-                if let Some(Value::String(text)) = call.pointer_mut(to) {
-                    text.push_str(more);
-                }
-            }
+            self.take_call(part);
         }
         if let Some(finish) = choice.get("finish_reason").filter(|finish| !finish.is_null()) {
             self.finish = Some(finish.clone());
@@ -109,7 +133,11 @@ impl Fold for Stream {
             message["refusal"] = self.refusal.into();
         }
         if !self.calls.is_empty() {
-            message["tool_calls"] = self.calls.into();
+            let calls = self.calls.into_iter().map(|call| {
+                let function = json!({"name": call.name, "arguments": call.arguments});
+                json!({"id": call.id, "type": "function", "function": function})
+            });
+            message["tool_calls"] = calls.collect();
         }
         Some(json!({"choices": [{"message": message, "finish_reason": finish}], "usage": self.usage}))
     }

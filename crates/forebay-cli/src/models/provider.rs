@@ -3,12 +3,12 @@
 use forebay::wire::Wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{env, fmt, process::Command};
+use std::{env, fmt, process::Stdio};
 
 /// How a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Speech {
+pub(crate) enum ModelWire {
     /// OpenAI's chat completions, which many servers imitate.
     OpenaiChat,
     /// Anthropic's messages.
@@ -17,12 +17,12 @@ pub(crate) enum Speech {
     Gemini,
 }
 
-impl Speech {
+impl ModelWire {
     pub(crate) fn wire(self) -> Wire {
         match self {
-            Speech::OpenaiChat => Wire::OpenaiChat,
-            Speech::Anthropic => Wire::Anthropic,
-            Speech::Gemini => Wire::Gemini,
+            ModelWire::OpenaiChat => Wire::OpenaiChat,
+            ModelWire::Anthropic => Wire::Anthropic,
+            ModelWire::Gemini => Wire::Gemini,
         }
     }
 }
@@ -32,7 +32,7 @@ impl Speech {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Provider {
     /// How it speaks: openai-chat, anthropic or gemini.
-    pub(crate) wire: Speech,
+    pub(crate) wire: ModelWire,
     /// Where it is.
     pub(crate) base_url: String,
     /// The variable that says where it is instead, if it is set.
@@ -69,11 +69,23 @@ impl Provider {
             Some(&self.base_url_env).filter(|name| !name.is_empty()).and_then(|name| env::var(name).ok());
         let url = set.filter(|url| !url.trim().is_empty()).unwrap_or_else(|| self.base_url.clone());
         let url = url.trim().trim_end_matches('/');
-        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let url = match url.contains("://") {
+            true => url.to_owned(),
+            // A host alone has the port that its server usually has, and every address is also our own.
+            false => {
+                let usual = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+                let port =
+                    usual.split('/').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
+                let port = port
+                    .filter(|_| !url.contains([':', '/']))
+                    .map_or(String::new(), |port| format!(":{port}"));
+                format!("http://{}{port}", url.replace("0.0.0.0", "127.0.0.1"))
+            }
+        };
         // Servers that imitate OpenAI have it below /v1, and their own tools are told only the host.
         let only_host = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
         match self.wire {
-            Speech::OpenaiChat if only_host => url + "/v1",
+            ModelWire::OpenaiChat if only_host => url + "/v1",
             _ => url,
         }
     }
@@ -91,7 +103,7 @@ impl Provider {
 
 impl Key {
     /// The key itself.
-    pub(crate) fn value(&self) -> Result<Option<String>, String> {
+    pub(crate) async fn value(&self) -> Result<Option<String>, String> {
         match self {
             Key::NotNeeded => Ok(None),
             Key::Missing(names) => {
@@ -99,9 +111,12 @@ impl Key {
             }
             Key::Variable(name) => Ok(env::var(name).ok().map(|key| key.trim().to_owned())),
             Key::Command(command) => {
-                let ran = Command::new("sh").arg("-c").arg(command).output();
+                let mut shell = tokio::process::Command::new("sh");
+                let ran = shell.arg("-c").arg(command).stdin(Stdio::null()).kill_on_drop(true).output().await;
                 let ran = ran.map_err(|error| format!("its key command cannot run: {error}"))?;
-                let key = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
+                // Password stores keep notes behind the password.
+                let text = String::from_utf8_lossy(&ran.stdout);
+                let key = text.lines().next().unwrap_or_default().trim().to_owned();
                 match ran.status.success() && !key.is_empty() {
                     true => Ok(Some(key)),
                     // What the command says may be the key or near it.
@@ -139,11 +154,12 @@ mod tests {
             key_optional: false,
         };
         let table = [
-            (Speech::OpenaiChat, "http://localhost:8000/v1/", "http://localhost:8000/v1"),
-            (Speech::OpenaiChat, "http://localhost:8000", "http://localhost:8000/v1"),
-            (Speech::OpenaiChat, "127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
-            (Speech::OpenaiChat, "https://host/openai/v3", "https://host/openai/v3"),
-            (Speech::Anthropic, "https://host/", "https://host"),
+            (ModelWire::OpenaiChat, "http://localhost:8000/v1/", "http://localhost:8000/v1"),
+            (ModelWire::OpenaiChat, "http://localhost:8000", "http://localhost:8000/v1"),
+            (ModelWire::OpenaiChat, "127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
+            (ModelWire::OpenaiChat, "0.0.0.0:9", "http://127.0.0.1:9/v1"),
+            (ModelWire::OpenaiChat, "https://host/openai/v3", "https://host/openai/v3"),
+            (ModelWire::Anthropic, "https://host/", "https://host"),
         ];
         for (wire, given, expected) in table {
             assert_eq!(provider(wire, given).base_url(), expected);
@@ -152,10 +168,12 @@ mod tests {
 
     #[test]
     fn a_key_comes_from_a_command_and_is_never_shown() {
-        let key = Key::Command("echo secret".to_owned());
-        assert_eq!(key.value(), Ok(Some("secret".to_owned())));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let value = |key: &Key| runtime.block_on(key.value());
+        let key = Key::Command("printf 'secret\\nuser: me\\n'".to_owned());
+        assert_eq!(value(&key), Ok(Some("secret".to_owned())));
         assert_eq!(key.to_string(), "from its key command");
-        let failed = Key::Command("echo secret; exit 3".to_owned()).value().unwrap_err();
+        let failed = value(&Key::Command("echo secret; exit 3".to_owned())).unwrap_err();
         assert_eq!(failed, "its key command gave no key (exit status: 3)");
     }
 }

@@ -1,16 +1,19 @@
 //! One request to a provider, and what became of it.
 
-use super::provider::Speech;
+use super::provider::ModelWire;
 use super::sse::Events;
 use super::{anthropic, gemini, openai_chat};
 use forebay::model::{Prompt, Said};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
-use std::time::Duration;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 /// An answer has no more bytes than this: a server that goes on and on is not let fill the memory.
 const LARGEST: usize = 64 * 1024 * 1024;
+
+/// A shorter key is no secret, and a part of many words.
+const SHORTEST_KEY: usize = 8;
 
 /// A client that can be used without certificates where none are needed.
 pub(super) fn client() -> Result<reqwest::Client, String> {
@@ -39,7 +42,7 @@ pub(super) trait Fold {
 
 /// A request.
 pub(super) struct Request<'a> {
-    pub(super) speech: Speech,
+    pub(super) wire: ModelWire,
     pub(super) base_url: &'a str,
     pub(super) key: Option<&'a str>,
     pub(super) model: &'a str,
@@ -47,7 +50,7 @@ pub(super) struct Request<'a> {
     /// So long may a server say nothing.
     pub(super) silence: Duration,
     /// Whether the limit of the answer has its other name: servers take one or the other.
-    pub(super) other_limit: bool,
+    pub(super) other_limit: &'a AtomicBool,
 }
 
 /// Why a request gave no answer.
@@ -63,10 +66,10 @@ pub(super) enum Problem {
 impl Request<'_> {
     /// Sends it and reads the answer.
     pub(super) async fn send(&self, http: &reqwest::Client, prompt: &Prompt<'_>) -> Result<Said, Problem> {
-        let (path, body) = match self.speech {
-            Speech::OpenaiChat => openai_chat::request(self, prompt),
-            Speech::Anthropic => anthropic::request(self, prompt),
-            Speech::Gemini => gemini::request(self, prompt),
+        let (path, body) = match self.wire {
+            ModelWire::OpenaiChat => openai_chat::request(self, prompt),
+            ModelWire::Anthropic => anthropic::request(self, prompt),
+            ModelWire::Gemini => gemini::request(self, prompt),
         };
         let body = serde_json::to_vec(&body).map_err(|error| Problem::Lasting(error.to_string()))?;
         let sent = http
@@ -83,42 +86,55 @@ impl Request<'_> {
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
-        let streamed = response
-            .headers()
-            .get("content-type")
-            .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let streamed = kind.is_some_and(|kind| kind.to_lowercase().starts_with("text/event-stream"));
         let answer = match streamed {
-            true => self.streamed(&mut response).await?,
+            true => {
+                let mut stream = self.stream();
+                while let Some(part) = self.part(&mut response).await? {
+                    if !stream.take(self, &part)? {
+                        break;
+                    }
+                }
+                stream.whole(self)?
+            }
             false => {
                 let body = self.body(&mut response).await?;
-                serde_json::from_slice(&body).map_err(|error| Problem::Passing {
-                    why: format!("its answer is not JSON ({error}): {}", beginning(&body)),
-                    after: None,
-                })?
+                // Some servers stream and do not say so.
+                match body.starts_with(b"data:") || body.starts_with(b"event:") || body.starts_with(b":") {
+                    true => {
+                        let mut stream = self.stream();
+                        stream.take(self, &body)?;
+                        stream.whole(self)?
+                    }
+                    false => serde_json::from_slice(&body).map_err(|error| Problem::Passing {
+                        why: format!("its answer is not JSON ({error}): {}", self.beginning(&body)),
+                        after: None,
+                    })?,
+                }
             }
         };
-        if let Some(why) = error_in(&answer) {
+        if let Some(why) = self.error_in(&answer) {
             return Err(Problem::Passing { why, after: None });
         }
-        let said = match self.speech {
-            Speech::OpenaiChat => openai_chat::said(&answer),
-            Speech::Anthropic => anthropic::said(&answer),
-            Speech::Gemini => gemini::said(&answer),
+        let said = match self.wire {
+            ModelWire::OpenaiChat => openai_chat::said(&answer),
+            ModelWire::Anthropic => anthropic::said(&answer),
+            ModelWire::Gemini => gemini::said(&answer),
         };
         said.map_err(|why| Problem::Passing { why: format!("its answer cannot be read: {why}"), after: None })
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {
         let mut headers = HeaderMap::new();
-        if self.speech == Speech::Anthropic {
+        if self.wire == ModelWire::Anthropic {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
         let Some(key) = self.key else { return Ok(headers) };
-        let (name, value) = match self.speech {
-            Speech::OpenaiChat => ("authorization", format!("Bearer {key}")),
-            Speech::Anthropic => ("x-api-key", key.to_owned()),
-            Speech::Gemini => ("x-goog-api-key", key.to_owned()),
+        let (name, value) = match self.wire {
+            ModelWire::OpenaiChat => ("authorization", format!("Bearer {key}")),
+            ModelWire::Anthropic => ("x-api-key", key.to_owned()),
+            ModelWire::Gemini => ("x-goog-api-key", key.to_owned()),
         };
         let mut value = HeaderValue::from_str(&value)
             .map_err(|_| Problem::Lasting("its key has characters that no header can have".to_owned()))?;
@@ -127,48 +143,13 @@ impl Request<'_> {
         Ok(headers)
     }
 
-    /// The answer of a stream, put together.
-    async fn streamed(&self, response: &mut Response) -> Result<Value, Problem> {
-        let mut fold: Box<dyn Fold> = match self.speech {
-            Speech::OpenaiChat => Box::<openai_chat::Stream>::default(),
-            Speech::Anthropic => Box::<anthropic::Stream>::default(),
-            Speech::Gemini => Box::<gemini::Stream>::default(),
+    fn stream(&self) -> Streamed {
+        let fold: Box<dyn Fold> = match self.wire {
+            ModelWire::OpenaiChat => Box::<openai_chat::Stream>::default(),
+            ModelWire::Anthropic => Box::<anthropic::Stream>::default(),
+            ModelWire::Gemini => Box::<gemini::Stream>::default(),
         };
-        let (mut events, mut bytes) = (Events::default(), 0);
-        let mut take = |data: String| -> Result<bool, Problem> {
-            if data.trim() == "[DONE]" {
-                return Ok(false);
-            }
-            let event: Value = serde_json::from_str(&data).map_err(|error| Problem::Passing {
-                why: format!("an event of its answer is not JSON ({error}): {}", beginning(data.as_bytes())),
-                after: None,
-            })?;
-            match error_in(&event) {
-                Some(why) => Err(Problem::Passing { why, after: None }),
-                None => {
-                    fold.take(event);
-                    Ok(true)
-                }
-            }
-        };
-        'stream: while let Some(part) = self.part(response).await? {
-            bytes += part.len();
-            if bytes > LARGEST {
-                return Err(Problem::Lasting("its answer does not end".to_owned()));
-            }
-            for data in events.take(&part) {
-                if !take(data)? {
-                    break 'stream;
-                }
-            }
-        }
-        if let Some(data) = events.end() {
-            take(data)?;
-        }
-        fold.whole().ok_or_else(|| Problem::Passing {
-            why: "its answer broke off before the end".to_owned(),
-            after: None,
-        })
+        Streamed { fold, events: Events::default(), bytes: 0 }
     }
 
     async fn body(&self, response: &mut Response) -> Result<Vec<u8>, Problem> {
@@ -196,25 +177,102 @@ impl Request<'_> {
         Problem::Passing { why, after: None }
     }
 
+    /// What an error says that came in place of an answer.
+    fn error_in(&self, answer: &Value) -> Option<String> {
+        let error = answer.get("error").filter(|error| !error.is_null())?;
+        Some(self.message_in(answer).unwrap_or_else(|| self.beginning(error.to_string().as_bytes())))
+    }
+
+    fn message_in(&self, answer: &Value) -> Option<String> {
+        // Gemini gives a list with one error in it.
+        let answer = answer.get(0).unwrap_or(answer);
+        let error = answer.get("error")?;
+        let message = error.get("message").and_then(Value::as_str).or(error.as_str())?;
+        Some(self.beginning(message.as_bytes()))
+    }
+
+    /// The beginning of what a server said. It may repeat what it was sent, and a key is for nobody's eyes.
+    fn beginning(&self, body: &[u8]) -> String {
+        let text = String::from_utf8_lossy(body);
+        let text = match self.key {
+            Some(key) if key.len() >= SHORTEST_KEY => text.replace(key, "…"),
+            _ => text.into_owned(),
+        };
+        forebay::printable(&forebay::shortened(text.trim(), 300)).replace('\n', " ")
+    }
+
     /// What a status that is not success means.
     async fn refused(&self, mut response: Response) -> Problem {
         let status = response.status();
         let after = retry_after(response.headers());
+        let to = response.headers().get("location").and_then(|to| to.to_str().ok());
+        let to = to.map_or(String::new(), |to| format!(" to {}", self.beginning(to.as_bytes())));
         let body = self.body(&mut response).await.unwrap_or_default();
-        let said = serde_json::from_slice(&body).ok().and_then(|answer| message_in(&answer));
-        let said = said.unwrap_or_else(|| beginning(&body));
+        let said = serde_json::from_slice(&body).ok().and_then(|answer| self.message_in(&answer));
+        let said = said.unwrap_or_else(|| self.beginning(&body));
         let name = match status {
             StatusCode::TOO_MANY_REQUESTS => "rate limit",
             _ => status.canonical_reason().unwrap_or("error"),
         };
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        let why = format!("{} {name}{said}", status.as_u16());
+        let why = format!("{} {name}{to}{said}", status.as_u16());
         let names = |field: &str| said.contains(field);
         match status.as_u16() {
             400 | 422 if names("max_tokens") && names("max_completion_tokens") => Problem::OtherLimit,
             408 | 409 | 425 | 429 | 500..=599 => Problem::Passing { why, after },
             _ => Problem::Lasting(why),
         }
+    }
+}
+
+/// An answer that comes as a stream, put together.
+struct Streamed {
+    fold: Box<dyn Fold>,
+    events: Events,
+    bytes: usize,
+}
+
+impl Streamed {
+    /// Takes what came next; whether more is to come.
+    fn take(&mut self, request: &Request, part: &[u8]) -> Result<bool, Problem> {
+        self.bytes += part.len();
+        if self.bytes > LARGEST {
+            return Err(Problem::Lasting("its answer does not end".to_owned()));
+        }
+        for data in self.events.take(part) {
+            if !self.event(request, &data)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn event(&mut self, request: &Request, data: &str) -> Result<bool, Problem> {
+        if data.trim() == "[DONE]" {
+            return Ok(false);
+        }
+        let event: Value = serde_json::from_str(data).map_err(|error| {
+            let data = request.beginning(data.as_bytes());
+            Problem::Passing {
+                why: format!("an event of its answer is not JSON ({error}): {data}"),
+                after: None,
+            }
+        })?;
+        match request.error_in(&event) {
+            Some(why) => Err(Problem::Passing { why, after: None }),
+            None => {
+                self.fold.take(event);
+                Ok(true)
+            }
+        }
+    }
+
+    fn whole(mut self, request: &Request) -> Result<Value, Problem> {
+        if let Some(data) = self.events.end() {
+            self.event(request, &data)?;
+        }
+        let why = "its answer broke off before the end".to_owned();
+        self.fold.whole().ok_or(Problem::Passing { why, after: None })
     }
 }
 
@@ -235,32 +293,19 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// A connection that did not come about or broke: its cause is the innermost one.
 fn broken(error: reqwest::Error) -> Problem {
+    if error.is_builder() {
+        return Problem::Lasting(format!("its address cannot be used: {}", innermost(&error)));
+    }
     let what = if error.is_connect() { "cannot be reached" } else { "the connection broke" };
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
+    Problem::Passing { why: format!("{what}: {}", innermost(&error.without_url())), after: None }
+}
+
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    Problem::Passing { why: format!("{what}: {cause}"), after: None }
-}
-
-/// What an error says that came in place of an answer.
-fn error_in(answer: &Value) -> Option<String> {
-    let error = answer.get("error").filter(|error| !error.is_null())?;
-    Some(message_in(answer).unwrap_or_else(|| beginning(error.to_string().as_bytes())))
-}
-
-fn message_in(answer: &Value) -> Option<String> {
-    // Gemini gives a list with one error in it.
-    let answer = answer.get(0).unwrap_or(answer);
-    let error = answer.get("error")?;
-    let message = error.get("message").and_then(Value::as_str).or(error.as_str())?;
-    Some(beginning(message.as_bytes()))
-}
-
-fn beginning(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    forebay::shortened(text.trim(), 300).replace('\n', " ")
+    cause.to_string()
 }
 
 #[cfg(test)]

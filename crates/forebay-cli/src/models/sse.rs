@@ -18,12 +18,8 @@ impl Events {
                 self.line.push(byte);
                 continue;
             }
-            let line = std::mem::take(&mut self.line);
-            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
-            if line.is_empty() {
-                events.extend(self.end());
-            } else if let Some(data) = line.strip_prefix("data:") {
-                self.data.push(data.strip_prefix(' ').unwrap_or(data).to_owned());
+            if self.is_end_of_event() {
+                events.extend(self.event());
             }
         }
         events
@@ -31,6 +27,21 @@ impl Events {
 
     /// The event that a stream ended in, without the empty line behind it.
     pub(super) fn end(&mut self) -> Option<String> {
+        self.is_end_of_event();
+        self.event()
+    }
+
+    /// Takes the line that has come; whether it is the empty one that ends an event.
+    fn is_end_of_event(&mut self) -> bool {
+        let line = std::mem::take(&mut self.line);
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
+        if let Some(data) = line.strip_prefix("data:") {
+            self.data.push(data.strip_prefix(' ').unwrap_or(data).to_owned());
+        }
+        line.is_empty()
+    }
+
+    fn event(&mut self) -> Option<String> {
         let data = std::mem::take(&mut self.data);
         (!data.is_empty()).then(|| data.join("\n"))
     }
@@ -43,7 +54,7 @@ mod tests {
     #[test]
     fn events_are_whole_however_the_stream_is_cut() {
         let stream =
-            ": hello\r\nevent: x\r\ndata: {\"a\":\r\ndata: \"é\"}\r\n\r\ndata:[DONE]\n\n\ndata: last\n";
+            ": hello\r\nevent: x\r\ndata: {\"a\":\r\ndata: \"é\"}\r\n\r\ndata:[DONE]\n\n\ndata: last";
         for size in [1, 2, 7, 1_000] {
             let mut events = Events::default();
             let mut found: Vec<String> =

@@ -89,7 +89,7 @@ fn each_wire_carries_the_conversation_of_an_agent_that_reads_and_searches() {
                 "ABSTRACT FROM TOOL OUTPUT put WITH HANDLE s/big001, STRATEGY:read-grep:\n\n\
                  Line 400 says `error: disk is full`.\n\n\
                  [read by {model} in 3 turns, 3 calls: 0.16 % of 61,893 bytes (lines 1–2, 399–401); \
-                 searched all of it for \"error\" (1 match) · 150 tokens in, 15 out]\n"
+                 searched for \"error\" (1 match) · 150 tokens in, 15 out]\n"
             );
             assert_eq!(answer.text(), expected, "{model} {stream}");
             let last = server.asked().pop().unwrap().body.to_string();
@@ -171,52 +171,58 @@ fn every_cause_of_a_failure_reaches_the_user() {
         ),
         (
             "wrong key",
-            Does::Fails(401, "", json!({"error": {"message": format!("bad key {SECRET}")}}).to_string()),
-            "401 Unauthorized: bad key …",
+            // So long that its middle is left out, and the key stands where it is cut.
+            Does::Fails(
+                401,
+                "",
+                json!({"error": {"message": format!("bad key {}{SECRET}", "x".repeat(130))}}).to_string(),
+            ),
+            "401 Unauthorized: bad key x",
         ),
         ("not found", Does::Fails(404, "", "no such model".to_owned()), "404 Not Found: no such model"),
         ("silence", Does::IsSilent, "timeout: nothing came for 1 s (models.timeout_seconds) (3 times)"),
-        ("break", Does::BreaksOff("<ai-agent- and more of it".to_owned()), "(3 times)"),
+        ("break", Does::BreaksOff("<ai-agent- and more of it".to_owned()), "broke"),
         ("babble", Does::Babbles("<html>hello"), "its answer is not JSON"),
         ("bad JSON in a call", Does::Calls(vec![("Read", "{\"filename\": ".to_owned())]), tool),
         ("unknown tool", Does::Calls(vec![("Bash", "{}".to_owned())]), tool),
     ];
+    let fails = |model: &str, stream: &str, name: &str, does: Does, cause: &str| {
+        let agent = cause == tool;
+        let went_on = "it went on calling tools after 2 turns and gave no final report";
+        let cause = if agent { went_on } else { cause };
+        let forebay = Forebay::new();
+        forebay.put("big001", log(50).as_bytes(), &[]);
+        let server = ModelServer::start(move |_| does.clone());
+        let mode = if agent { "read-grep" } else { "full-chunked" };
+        let answer = ran(extracting(&forebay, &server, model, &["--mode", mode])
+            .env("FOREBAY_MODELS_STREAM", stream)
+            .env("FOREBAY_MODELS_RETRIES", "2")
+            .env("FOREBAY_MODELS_TIMEOUT_SECONDS", "1")
+            .env("FOREBAY_EXTRACT_MAX_TURNS", "2"))
+        .ok();
+        let text = answer.text();
+        let warning = format!("STRATEGY:truncate:\n\nWARNING: {mode} could not run: {model}: ");
+        assert!(text.contains(&warning), "{model} {stream} {name}: {text}");
+        assert!(text.contains(cause), "{model} {stream} {name}: {text}");
+        let events = forebay.run(["events", "--kind", "fell-back"]).ok().text();
+        let log = forebay.run(["events", "--form", "log"]).ok().text();
+        let said = cause.split_once(" <").map_or(cause, |(start, _)| start);
+        assert!(events.contains(said), "{name}: {events}");
+        assert!(log.contains(said) && log.contains("[WRN]"), "{name}: {log}");
+        for shown in [text, events, log] {
+            assert!(!shown.contains("sk-very"), "{model} {stream} {name}");
+        }
+    };
     std::thread::scope(|scope| {
-        for stream in ["true", "false"] {
-            let table = table.clone();
-            scope.spawn(move || {
-                for (index, (name, does, cause)) in table.into_iter().enumerate() {
-                    let (model, _, _) = PROVIDERS[index % 3];
-                    let agent = cause == tool;
-                    let cause = if agent {
-                        "it went on calling tools after 2 turns and gave no final report"
-                    } else {
-                        cause
-                    };
-                    let forebay = Forebay::new();
-                    forebay.put("big001", log(50).as_bytes(), &[]);
-                    let server = ModelServer::start(move |_| does.clone());
-                    let mode = if agent { "read-grep" } else { "full-chunked" };
-                    let answer = ran(extracting(&forebay, &server, model, &["--mode", mode])
-                        .env("FOREBAY_MODELS_STREAM", stream)
-                        .env("FOREBAY_MODELS_RETRIES", "2")
-                        .env("FOREBAY_MODELS_TIMEOUT_SECONDS", "1")
-                        .env("FOREBAY_EXTRACT_MAX_TURNS", "2"))
-                    .ok();
-                    let text = answer.text();
-                    let warning = format!("STRATEGY:truncate:\n\nWARNING: {mode} could not run: {model}: ");
-                    assert!(text.contains(&warning), "{name}: {text}");
-                    assert!(text.contains(cause), "{name}: {text}");
-                    let events = forebay.run(["events", "--kind", "fell-back"]).ok().text();
-                    let log = forebay.run(["events", "--form", "log"]).ok().text();
-                    let said = cause.split_once(" <").map_or(cause, |(start, _)| start);
-                    assert!(events.contains(said), "{name}: {events}");
-                    assert!(log.contains(said) && log.contains("[WRN]"), "{name}: {log}");
-                    for shown in [text, events, log] {
-                        assert!(!shown.contains(SECRET), "{name}");
+        for (model, _, _) in PROVIDERS {
+            for stream in ["true", "false"] {
+                let (table, fails) = (table.clone(), &fails);
+                scope.spawn(move || {
+                    for (name, does, cause) in table {
+                        fails(model, stream, name, does, cause);
                     }
-                }
-            });
+                });
+            }
         }
     });
 }
@@ -346,7 +352,12 @@ fn what_was_found_is_remembered_by_the_session() {
     let first = ask(&[]);
     let again = ask(&[]);
     assert!(first.contains("\nanswer 0\n") && again.contains("\nanswer 0\n"));
-    assert!(again.ends_with("[this was asked before, and is the answer that was given then; other instructions have it read anew]\n"), "{again}");
+    assert!(
+        again.ends_with(
+            "[this was asked before, and is the answer that was given then; --anew has it read again]\n"
+        ),
+        "{again}"
+    );
     assert!(ask(&["--anew"]).contains("\nanswer 1\n"));
     assert!(ask(&[]).contains("\nanswer 1\n"));
     assert_eq!(server.asked().len(), 2);
@@ -369,6 +380,18 @@ fn the_tool_that_models_know_has_an_output_read_by_models() {
         ),
         "{answer}"
     );
+}
+
+#[test]
+fn a_model_that_nobody_has_does_not_hinder_other_tools() {
+    let forebay = Forebay::new();
+    forebay.put("big001", b"one\n", &[]);
+    let arguments = json!({"handle": "s/big001"}).to_string();
+    let ran = forebay.run(["call", "output_read", &arguments, "--models", "nobody/one"]).ok();
+    assert!(ran.text().contains("one"));
+    let arguments = json!({"handle": "s/big001", "extract": "which?"}).to_string();
+    let ran = forebay.run(["call", "tool_output", &arguments, "--models", "nobody/one"]).ok().text();
+    assert!(ran.contains("could not run: nobody/one: there is no provider \"nobody\""), "{ran}");
 }
 
 #[test]
@@ -404,13 +427,17 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
         Some("good") => Does::Says("ready".to_owned()),
         _ => Does::Fails(404, "", "no such model".to_owned()),
     });
-    forebay.file(
-        "forebay.toml",
+    let own = forebay.folder().join(".config/forebay");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(
+        own.join("settings.toml"),
         format!(
-            "[extract]\nmodels = ['local/good', 'local/bad', 'openai/gpt']\n[providers.local]\nwire = 'openai-chat'\nbase_url = '{}'\nkey_command = 'echo {SECRET}'\n",
-            server.url
+            "[extract]\nmodels = ['local/good', 'local/bad', 'openai/gpt']\n[providers.local]\nwire = 'openai-chat'\nbase_url = '{}'\nkey_command = 'echo {SECRET}; echo called >> {}'\n",
+            server.url,
+            own.join("calls").display()
         ),
-    );
+    )
+    .unwrap();
     let checked = forebay.run(["models", "--check"]);
     assert_eq!(checked.status, 1);
     let text = checked.text().replace(&server.url, "URL");
@@ -428,6 +455,15 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
     assert_eq!(server.asked()[0].header("authorization"), format!("Bearer {SECRET}"));
     let lines = forebay.run(["models", "--json"]).ok().text();
     assert!(lines.contains(r#""key":"from its key command""#) && !lines.contains(SECRET), "{lines}");
+
+    // Both models of a provider were checked, and its key was asked for once.
+    assert_eq!(std::fs::read_to_string(own.join("calls")).unwrap(), "called\n");
+
+    // What is cloned from elsewhere says neither where keys go nor which command is run.
+    forebay.file("forebay.toml", "[providers.openai]\nwire = 'openai-chat'\nbase_url = 'http://elsewhere'\n");
+    let error = forebay.run(["models"]).fails(2);
+    assert!(error.contains("forebay.toml: providers cannot be set by a project"), "{error}");
+    forebay.file("forebay.toml", "");
 
     let error = forebay.run(["models", "--models", "nobody/one"]).fails(2);
     assert!(

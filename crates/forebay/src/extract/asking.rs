@@ -45,7 +45,12 @@ pub(super) struct Asking<'a> {
     pub(super) max_output: u64,
     /// Guards what is added up by maps that run at once.
     pub(super) spent: Mutex<Spent>,
+    /// Whether one of several that run at once has failed, so that nobody waits for the others.
+    pub(super) abandoned: AtomicBool,
 }
+
+/// A report may have so many bytes for each token that it may have.
+const TOKEN: usize = 16;
 
 impl Asking<'_> {
     /// The answer to one message.
@@ -53,8 +58,22 @@ impl Asking<'_> {
         let messages = [Message::User(text.to_owned())];
         self.of_each(ATTEMPTS, |model| {
             let said = self.said(model, system, &messages, &[], false)?;
-            self.wrapper.answer(&said).map_err(|why| Refusal::Useless(model.name().to_owned(), why))
+            self.report(model, &said)
         })
+    }
+
+    /// The report in what a model said.
+    pub(super) fn report(&self, model: &dyn Model, said: &Said) -> Result<String, Refusal> {
+        let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
+        let report = self.wrapper.answer(said).map_err(useless)?;
+        let most = usize::try_from(self.max_output).unwrap_or(usize::MAX).saturating_mul(TOKEN);
+        match report.len() > most {
+            true => Err(useless(format!(
+                "its answer is longer than the {} tokens that it may have",
+                self.max_output
+            ))),
+            false => Ok(report),
+        }
     }
 
     /// Has models `attempt` something in their order. An attempt is made again where that may help.
@@ -97,7 +116,14 @@ impl Asking<'_> {
         tools: &[Tool],
         may_call: bool,
     ) -> Result<Said, Refusal> {
-        let prompt = Prompt { system, messages, tools, may_call, max_output: self.max_output };
+        let prompt = Prompt {
+            system,
+            messages,
+            tools,
+            may_call,
+            max_output: self.max_output,
+            abandoned: &self.abandoned,
+        };
         let said = model.answer(&prompt);
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         spent.asked += 1;
@@ -131,20 +157,21 @@ impl From<Error> for Refusal {
 }
 
 /// Does `work` for each of `items`, `at_once` at a time, and gives the results in their order. After one fails, no
-/// other is begun.
+/// other is begun, and `abandoned` tells those that run.
 pub(super) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     at_once: u64,
+    abandoned: &AtomicBool,
     work: impl Fn(usize, &T) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Failure> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<R, Failure>)>> = Mutex::default();
     let worker = || {
-        while !failed.load(Ordering::Relaxed) {
+        while !abandoned.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { break };
             let result = work(index, item);
-            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            abandoned.fetch_or(result.is_err(), Ordering::Relaxed);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
@@ -156,6 +183,8 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
         worker();
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
+    // What was abandoned says nothing of why.
+    let stopped = |result: &Result<R, Failure>| matches!(result, Err(Failure::Stopped(_)));
+    done.sort_by_key(|(index, result)| (stopped(result), *index));
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What a wire adds to the texts that are sent: roles, brackets, field names.
 const FRAMING: u64 = 64;
 
+/// What stands before a part has so many tokens at most.
+const LABEL: u64 = 32;
+
 /// With fewer tokens than this for a chunk, reading would never end.
 const LEAST: u64 = 64;
 
@@ -22,6 +25,8 @@ const LEAST: u64 = 64;
 struct Narrowed {
     text: String,
     ranges: Vec<Range<u64>>,
+    /// Whether it has words of the instructions; if nothing has, it is the beginning and the end.
+    by_words: bool,
 }
 
 /// What the models of one extraction are given.
@@ -71,7 +76,7 @@ impl Chunked<'_> {
             let sizes = Sizes { overlap: 0, ..sizes };
             if let Some(parts) = chunks(&narrowed.text, sizes)? {
                 let text = self.map_and_reduce(&narrowed.text, &parts, 0)?;
-                let how = super::How::Narrowed(parts.len() as u64);
+                let how = super::How::Narrowed { chunks: parts.len() as u64, by_words: narrowed.by_words };
                 return Ok((text, Read { ranges: narrowed.ranges, how }));
             }
             if room < LEAST {
@@ -90,7 +95,7 @@ impl Chunked<'_> {
         let (count, done) = (parts.len(), AtomicUsize::new(0));
         let told = || (self.progress)(Progress::Chunks { done: done.load(Ordering::Relaxed), of: count });
         told();
-        let texts = in_parallel(parts, self.settings.parallel, |index, part| {
+        let texts = in_parallel(parts, self.settings.parallel, &self.asking.abandoned, |index, part| {
             let system = self.prompts.map(index + 1, count, overlap);
             let text = source.read(part.clone())?;
             let answer =
@@ -130,15 +135,24 @@ impl Chunked<'_> {
                     self.settings.context_tokens
                 )));
             }
-            texts = in_parallel(&groups, self.settings.parallel, |_, group| match &texts[group.clone()] {
-                [alone] => Ok(alone.clone()),
-                group => self.reduced(group, false),
+            let abandoned = &self.asking.abandoned;
+            texts = in_parallel(&groups, self.settings.parallel, abandoned, |_, group| {
+                match &texts[group.clone()] {
+                    [alone] => Ok(alone.clone()),
+                    group => self.reduced(group, false),
+                }
             })?;
         }
     }
 
+    /// The answers of several chunks as one text.
+    fn joined(&self, texts: &[String]) -> String {
+        let label = |index: usize| self.asking.wrapper.label(index + 1, texts.len());
+        texts.iter().enumerate().map(|(index, text)| format!("{}\n{text}\n", label(index))).collect()
+    }
+
     fn reduced(&self, texts: &[String], last: bool) -> std::result::Result<String, Failure> {
-        let system = self.prompts.reduce(&joined(texts), last);
+        let system = self.prompts.reduce(&self.joined(texts), last);
         let answer = self.asking.answer(&system, "Synthesize the chunk outputs into one final answer.");
         answer.map_err(|failure| match failure {
             Failure::Failed(why) => Failure::Failed(format!("reducing {} parts: {why}", texts.len())),
@@ -147,19 +161,12 @@ impl Chunked<'_> {
     }
 }
 
-/// The answers of several chunks as one text.
-fn joined(texts: &[String]) -> String {
-    let parts = texts.iter().enumerate();
-    parts.map(|(index, text)| format!("[part {} of {}]\n{text}\n", index + 1, texts.len())).collect()
-}
-
 /// Neighbours that can be read together, so many as fit.
 fn grouped_within(texts: &[String], room: u64) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for (index, text) in texts.iter().enumerate() {
-        // The label of a part has a few tokens of its own.
-        let cost = tokens::count(text) + 16;
+        let cost = tokens::count(text) + LABEL;
         match groups.last_mut() {
             Some(group) if used + cost <= room => {
                 group.end = index + 1;
@@ -184,15 +191,16 @@ fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> 
     }
     let left = room.saturating_sub(tokens::count(&text)).max(LEAST);
     let found = excerpt(output, &Query::Ask(instructions.to_owned()), budget(left))?;
-    let ranges = match &found.found {
-        Found::Passages(passages) if passages.is_empty() => {
+    let by_words = !matches!(&found.found, Found::Passages(passages) if passages.is_empty());
+    let ranges = match () {
+        () if !by_words => {
             let ends = view::top_and_bottom(output, budget(left))?;
             text.push_str(&String::from_utf8_lossy(&ends.print(output)?));
             let verbatim = ends.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
             verbatim.map(|piece| piece.range().clone()).collect()
         }
         // A member that answers is worth little without the record that it stands in.
-        _ if json => {
+        () if json => {
             let ranges = widened(output, found.shown, left)?;
             for range in &ranges {
                 let part = output.read(range.clone())?;
@@ -202,12 +210,12 @@ fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> 
             }
             ranges
         }
-        _ => {
+        () => {
             text.push_str(&String::from_utf8_lossy(&found.text));
             found.shown
         }
     };
-    Ok(Narrowed { text, ranges })
+    Ok(Narrowed { text, ranges, by_words })
 }
 
 /// The ranges with what stands around each, as far as the tokens go; those that then touch are one.
@@ -240,7 +248,7 @@ mod tests {
     fn neighbours_are_read_together_as_far_as_they_fit() {
         let texts: Vec<String> = [10, 10, 50, 200, 10].map(|words| "word ".repeat(words)).to_vec();
         assert_eq!(grouped_within(&texts, 1_000), [0..5]);
-        assert_eq!(grouped_within(&texts, 130), [0..3, 3..4, 4..5]);
+        assert_eq!(grouped_within(&texts, 180), [0..3, 3..4, 4..5]);
         assert_eq!(grouped_within(&texts, 1), [0..1, 1..2, 2..3, 3..4, 4..5]);
     }
 }

@@ -23,6 +23,8 @@ const LONGEST: usize = 1_024;
 struct Quote {
     /// Where a mark belongs.
     end: usize,
+    /// The mark.
+    mark: String,
     /// What must stand in the output; where the quote leaves something out, all of its parts.
     parts: Vec<String>,
 }
@@ -30,6 +32,9 @@ struct Quote {
 /// The abstract with every quote marked that is not in the output, and how many those are.
 pub(super) fn checked(output: &Output, text: &str) -> Result<(String, u64)> {
     let quotes: Vec<Quote> = quotes(text).into_iter().take(MOST).collect();
+    if quotes.is_empty() {
+        return Ok((text.to_owned(), 0));
+    }
     let parts: Vec<&str> = quotes.iter().flat_map(|quote| &quote.parts).map(String::as_str).collect();
     let mut found = found_as_it_is(output, &parts)?;
     if found.contains(&false) {
@@ -46,43 +51,52 @@ pub(super) fn checked(output: &Output, text: &str) -> Result<(String, u64)> {
     }
     let mut marked = text.to_owned();
     // From the end on, so that the places before stay where they are.
-    missing.iter().rev().for_each(|quote| marked.insert_str(quote.end, NOT_FOUND));
+    missing.iter().rev().for_each(|quote| marked.insert_str(quote.end, &quote.mark));
     Ok((marked, missing.len() as u64))
 }
 
 /// The quotes in a text: lines of code blocks and block quotes, and what stands between quotation marks.
 fn quotes(text: &str) -> Vec<Quote> {
+    let lines: Vec<(usize, &str)> = text
+        .split_inclusive('\n')
+        .scan(0, |at, line| {
+            let start = *at;
+            *at += line.len();
+            Some((start, line.trim_end_matches(['\n', '\r'])))
+        })
+        .collect();
+    let is_fence = |line: &str| line.trim().strip_prefix("```").is_some_and(|rest| !rest.contains('`'));
     let mut quotes = Vec::new();
-    let mut fenced = false;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let content = line.trim_end_matches(['\n', '\r']);
-        let end = at + content.len();
-        let trimmed = content.trim();
-        if trimmed.starts_with("```") {
-            fenced = !fenced;
-        } else if fenced {
-            quotes.extend(quote(trimmed, end));
-        } else if let Some(quoted) = trimmed.strip_prefix("> ") {
-            quotes.extend(quote(quoted, end));
-        } else {
-            quotes.extend(
-                between_marks(content).filter_map(|range| quote(&content[range.clone()], at + range.end + 1)),
-            );
+    let mut number = 0;
+    while let Some(&(at, line)) = lines.get(number) {
+        let end = at + line.len();
+        let closing = lines.iter().skip(number + 1).position(|(_, line)| is_fence(line));
+        match (is_fence(line), closing) {
+            (true, Some(length)) => {
+                // A mark inside would break what the block shows.
+                let (at, line) = lines[number + 1 + length];
+                let end = at + line.len();
+                for (_, line) in &lines[number + 1..number + 1 + length] {
+                    let mark = format!("\n`{}`{NOT_FOUND}", crate::shortened(line.trim(), 60));
+                    quotes.extend(quote(line.trim(), end, &mark));
+                }
+                number += length + 1;
+            }
+            _ => match line.trim().strip_prefix('>') {
+                Some(quoted) => quotes.extend(quote(quoted.trim(), end, NOT_FOUND)),
+                None => quotes.extend(
+                    between_marks(line)
+                        .filter_map(|(inside, behind)| quote(&line[inside], at + behind, NOT_FOUND)),
+                ),
+            },
         }
-        at += line.len();
-    }
-    // A mark stands behind the closing quotation mark, which may have more than one byte.
-    for quote in &mut quotes {
-        while !text.is_char_boundary(quote.end) {
-            quote.end += 1;
-        }
+        number += 1;
     }
     quotes
 }
 
-/// What stands between quotation marks in a line.
-fn between_marks(line: &str) -> impl Iterator<Item = Range<usize>> {
+/// What stands between quotation marks in a line, and where it goes on behind them.
+fn between_marks(line: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
     const MARKS: [(char, char); 3] = [('`', '`'), ('"', '"'), ('“', '”')];
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -94,7 +108,7 @@ fn between_marks(line: &str) -> impl Iterator<Item = Range<usize>> {
             match line[start..].find(closing) {
                 Some(length) => {
                     at = start + length + closing.len_utf8();
-                    return Some(start..start + length);
+                    return Some((start..start + length, at));
                 }
                 None => at = start,
             }
@@ -103,7 +117,7 @@ fn between_marks(line: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A quote, if it is long enough to be one.
-fn quote(text: &str, end: usize) -> Option<Quote> {
+fn quote(text: &str, end: usize, mark: &str) -> Option<Quote> {
     let parts: Vec<String> = text
         .split('…')
         .flat_map(|part| part.split("..."))
@@ -111,7 +125,7 @@ fn quote(text: &str, end: usize) -> Option<Quote> {
         .filter(|part| part.chars().count() >= SHORTEST)
         .map(|part| part.chars().take(LONGEST).collect())
         .collect();
-    (!parts.is_empty()).then_some(Quote { end, parts })
+    (!parts.is_empty()).then(|| Quote { end, mark: mark.to_owned(), parts })
 }
 
 /// A line without the number that a reader puts before it.
@@ -154,8 +168,15 @@ fn found_as_it_looks(output: &Output, parts: &[&str], found: &mut [bool]) -> Res
         return Ok(());
     };
     let mut look = |line: &[u8]| {
-        for place in search.find_overlapping_iter(&single_blanks(&visible(line))) {
-            found[missing[place.pattern().as_usize()]] = true;
+        let shown = visible(line);
+        let mut search_in = |text: &str| {
+            for place in search.find_overlapping_iter(&single_blanks(text)) {
+                found[missing[place.pattern().as_usize()]] = true;
+            }
+        };
+        search_in(&shown);
+        if shown.contains('\\') {
+            search_in(&unescaped(&shown));
         }
     };
     let mut rest: Vec<u8> = Vec::new();
@@ -176,6 +197,26 @@ fn found_as_it_looks(output: &Output, parts: &[&str], found: &mut [bool]) -> Res
     Ok(())
 }
 
+/// A text with the escapes of JSON strings replaced by what they stand for.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let code = after.strip_prefix('u').and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
+        let (stands_for, length) = match (code.and_then(char::from_u32), after.chars().next()) {
+            (Some(character), _) => (character, 5),
+            (None, Some('n' | 't' | 'r')) => (' ', 1),
+            (None, Some(character)) => (character, character.len_utf8()),
+            (None, None) => break,
+        };
+        plain.push(stands_for);
+        rest = &after[length..];
+    }
+    plain + rest
+}
+
 fn single_blanks(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -188,7 +229,7 @@ mod tests {
     #[test]
     fn a_quote_that_is_not_in_the_output_is_marked() {
         let output = output_of(
-            b"\x1b[31merror:\x1b[0m disk   is full\nat main.rs:12:5\n{\"path\":\"C:\\\\temp\\\\a file\"}\nassertion failed: left == right\n",
+            b"\"caf\\u00e9 au lait at https:\\/\\/x.y\\/z\"\n\x1b[31merror:\x1b[0m disk   is full\nat main.rs:12:5\n{\"path\":\"C:\\\\temp\\\\a file\"}\nassertion failed: left == right\n",
         );
         let table = [
             // As it stands, as it looks on a terminal, as JSON writes it.
@@ -204,12 +245,22 @@ mod tests {
             ("> error: memory is full\n> error: disk is full", 1),
             ("```\nno such line as this\nassertion failed: left == right\n```", 1),
             ("“out of memory here” and “disk   is full”", 1),
+            // A block in one line is no fence, and neither is one that is never closed.
+            ("```error: disk is full```\nAll of this is prose, and long.", 0),
+            ("```\nAll of this is prose, and long.", 0),
+            // As JSON may write it.
+            ("It has `café au lait at https://x.y/z`.", 0),
         ];
         for (text, expected) in table {
             let (marked, missing) = checked(&output, text).unwrap();
             assert_eq!(missing, expected, "{marked}");
             assert_eq!(marked.matches(NOT_FOUND).count() as u64, expected, "{marked}");
         }
+        let (marked, _) = checked(&output, "```\n{\"none\": \"such at all\"}\n```\nso").unwrap();
+        assert_eq!(
+            marked,
+            "```\n{\"none\": \"such at all\"}\n```\n`{\"none\": \"such at all\"}` [not found in the output]\nso"
+        );
         let (marked, _) = checked(&output, "“out of memory here”, it says").unwrap();
         assert_eq!(marked, "“out of memory here” [not found in the output], it says");
     }

@@ -63,20 +63,26 @@ impl<'a> ReadGrep<'a> {
         let system = self.prompts.read_grep();
         let handle = &self.output.record().handle;
         let (lines, bytes) = (count("line", self.output.lines()?), count("byte", self.output.len()));
-        let mut first = format!("The file {handle} has {lines}, {bytes}. Begin.");
-        if self.settings.max_turns <= 1 || self.settings.max_calls == 0 {
-            first = format!("{first}\n{LAST}");
-        }
+        let first = format!("The file {handle} has {lines}, {bytes}. Begin.");
         let mut used = tokens::count(&system) + tokens::count(&first);
         let mut messages = vec![Message::User(first)];
         let mut seen = Seen::default();
+        if self.is_full(used) {
+            let context = self.settings.context_tokens;
+            return Err(useless(format!(
+                "a context of {context} tokens has no room to read (extract.context_tokens)"
+            )));
+        }
         loop {
             seen.turns += 1;
             (self.progress)(Progress::Turn { turn: seen.turns, of: self.settings.max_turns });
             let last = self.is_last(&seen, used);
             let said = self.asking.said(model, &system, &messages, &self.tools, !last)?;
             if said.calls.is_empty() || said.stop == Stop::Length {
-                let answer = self.asking.wrapper.answer(&said).map_err(useless)?;
+                let answer = self.asking.report(model, &said)?;
+                if seen.ranges.is_empty() && seen.patterns.is_empty() && !self.output.is_empty() {
+                    return Err(useless("it answered without reading or searching anything".to_owned()));
+                }
                 let how = How::Turns { turns: seen.turns, calls: seen.calls, patterns: seen.patterns };
                 return Ok((answer, Read { ranges: seen.ranges, how }));
             }
@@ -90,10 +96,17 @@ impl<'a> ReadGrep<'a> {
                     count("turn", seen.turns)
                 )));
             }
-            let mut results: Vec<ToolResult> =
-                said.calls.iter().map(|call| self.answer(call, &mut seen)).collect::<Result<_>>()?;
             used += tokens::count(&said.raw.to_string());
-            used += results.iter().map(|result| tokens::count(&result.text)).sum::<u64>();
+            let mut results: Vec<ToolResult> = Vec::new();
+            for call in &said.calls {
+                let result = match self.is_full(used) {
+                    true => call.failed(LAST),
+                    false => self.answer(call, &mut seen)?,
+                };
+                // The names of a result and its brackets cost something too.
+                used += tokens::count(&result.text) + 16;
+                results.push(result);
+            }
             // The turn that comes is the last one: it must know.
             if self.is_last(&Seen { turns: seen.turns + 1, calls: seen.calls, ..Seen::default() }, used)
                 && let Some(result) = results.last_mut()
@@ -107,10 +120,12 @@ impl<'a> ReadGrep<'a> {
 
     /// Whether the model must answer in this turn: its turns, its calls or its context are used up.
     fn is_last(&self, seen: &Seen, used: u64) -> bool {
-        let Settings { max_turns, max_calls, context_tokens, output_tokens, .. } = *self.settings;
-        // One more answer of a tool must have room.
-        let full = used + output_tokens + self.budget().tokens * 2 > context_tokens;
-        seen.turns >= max_turns || seen.calls >= max_calls || full
+        seen.turns >= self.settings.max_turns || seen.calls >= self.settings.max_calls || self.is_full(used)
+    }
+
+    /// Whether one more answer of a tool has no room in the context.
+    fn is_full(&self, used: u64) -> bool {
+        used + self.settings.output_tokens + self.budget().tokens * 2 > self.settings.context_tokens
     }
 
     /// What one answer of a tool may cost: a small part of the context, so that many can be had.
@@ -133,11 +148,13 @@ impl<'a> ReadGrep<'a> {
             Ok(answer) => {
                 seen.ranges.extend(answer.shown.iter().cloned());
                 if let (Query::Grep(grep), Found::Matches(matches)) = (&query, &answer.found) {
-                    seen.patterns.push(format!(
-                        "{:?} ({})",
-                        crate::shortened(&grep.pattern, 60),
-                        count("match", matches.total)
-                    ));
+                    let from = match grep.from_byte {
+                        0 => String::new(),
+                        byte => format!(" from byte {byte} on"),
+                    };
+                    let (pattern, found) =
+                        (crate::shortened(&grep.pattern, 60), count("match", matches.total));
+                    seen.patterns.push(format!("{pattern:?}{from} ({found})"));
                 }
                 Ok(call.answered(String::from_utf8_lossy(&answer.text)))
             }
@@ -153,7 +170,9 @@ impl<'a> ReadGrep<'a> {
             return Err(format!("there is no tool {name:?}; there are Read and Grep"));
         }
         let mut given: Map<String, Value> = call.arguments.clone().map_err(|bad| bad.to_string())?;
-        let filename = given.remove(FILENAME);
+        // Models call it by other names that they know from elsewhere.
+        let names = [FILENAME, "handle", "path", "file_path"];
+        let filename = names.iter().find_map(|name| given.remove(*name));
         let handle = self.output.record().handle.clone();
         let named = filename.as_ref().and_then(Value::as_str).unwrap_or_default();
         if named != handle.to_string() && named != handle.short() && named != handle.id() {
