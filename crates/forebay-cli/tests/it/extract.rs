@@ -239,6 +239,7 @@ fn a_model_is_told_what_was_wrong_with_its_call_and_may_mend_it() {
                 ("Read", json!({"filename": "../../etc/passwd"}).to_string()),
                 ("Grep", json!({"filename": "s/big001", "pattern": "("}).to_string()),
             ]),
+            1 => Does::Calls(vec![("Grep", json!({"filename": "s/big001", "pattern": "zebra"}).to_string())]),
             _ => report(asked, "NO RELEVANT DATA FOUND\nlines of a log"),
         });
         let answer = ran(&mut extracting(&forebay, &server, model, &["--mode", "read-grep"])).ok().text();
