@@ -255,10 +255,13 @@ impl Conversation {
     async fn by_name(&self, message: Message, frame: &Frame, method: &str, id: String, path: &[&str]) {
         let at = frame.params.clone().and_then(|params| message.find(params, path));
         let name = at.clone().and_then(|at| message.string(at)).unwrap_or_default();
-        let found = (0..self.queues.len()).find_map(|server| {
-            let rest = name.strip_prefix(&self.server(server).name)?.strip_prefix(BETWEEN)?;
-            Some((server, rest.to_owned()))
-        });
+        // Of servers whose names begin alike, the longest that fits is meant.
+        let found = (0..self.queues.len())
+            .filter_map(|server| {
+                let rest = name.strip_prefix(&self.server(server).name)?.strip_prefix(BETWEEN)?;
+                Some((server, rest.to_owned()))
+            })
+            .min_by_key(|(_, rest)| rest.len());
         let (Some((server, there)), Some(at)) = (found, at) else {
             let text = format!(
                 "there is no {:?} here: names begin with that of their server",
