@@ -708,6 +708,8 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
     std::fs::create_dir(forebay.folder().join("work/.cursor")).unwrap();
     let file = forebay.file(".cursor/mcp.json", before);
     let text = || std::fs::read_to_string(&file).unwrap();
+    let secret = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, secret).unwrap();
     let shown = forebay.run(["mcp", "wrap", "cursor"]);
     assert!(shown.text().contains("+  \"mcpServers\": {\"a\": {\"command\": \""), "{}", shown.text());
     assert!(
@@ -719,6 +721,10 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
     assert_eq!(forebay.run(["mcp", "wrap", "cursor", "--yes"]).status, 0);
     let wrapped = text();
     assert!(wrapped.contains(r#""args":["mcp", "--", "npx",  "x"]"#), "{wrapped}");
+    for name in [".cursor/mcp.json", ".cursor/mcp.json.before-forebay"] {
+        let file = std::fs::metadata(forebay.folder().join("work").join(name)).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&file) & 0o777, 0o600, "{name}");
+    }
     assert_eq!(forebay.run(["mcp", "unwrap", "cursor", "--yes"]).status, 0);
     assert_eq!(text(), before);
     assert_eq!(
