@@ -149,6 +149,98 @@ fn what_fits_passes_byte_for_byte_in_both_directions() {
     assert!(forebay.ls().is_empty(), "what fits is not kept");
 }
 
+/// JSON as nobody would write it: from a seed, so that a failure can be had again.
+struct Odd(u64);
+
+impl Odd {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % count
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    fn string(&mut self) -> String {
+        let parts = [
+            "a",
+            " ",
+            "é",
+            "🎉",
+            "\\n",
+            "\\u00e9",
+            "\\ud83c\\udf89",
+            "\\ud800",
+            "\\/",
+            "\\\"",
+            "\\\\",
+            "{\\\"",
+            "]",
+            "<",
+        ];
+        let text: String = (0..self.below(12)).map(|_| self.one_of(&parts)).collect();
+        format!("\"{text}\"")
+    }
+
+    fn value(&mut self, depth: u64) -> String {
+        let space = self.one_of(&["", " ", "\t"]);
+        match self.below(if depth == 0 { 3 } else { 5 }) {
+            0 => self
+                .one_of(&["null", "true", "1.50e+2", "-0", "1e400", "123456789012345678901234567890", "NaN"])
+                .to_owned(),
+            1 | 2 => self.string(),
+            3 => {
+                let items: Vec<String> = (0..self.below(4)).map(|_| self.value(depth - 1)).collect();
+                format!("[{space}{}{space}]", items.join(&format!(",{space}")))
+            }
+            _ => self.object(&[], depth - 1),
+        }
+    }
+
+    fn object(&mut self, fields: &[(&str, String)], depth: u64) -> String {
+        let space = self.one_of(&["", " ", "  "]);
+        let mut all: Vec<String> =
+            fields.iter().map(|(name, value)| format!("\"{name}\"{space}:{value}")).collect();
+        for _ in 0..self.below(3) {
+            let at = self.below(all.len() as u64 + 1) as usize;
+            let field = format!("\"x{}\":{}", self.below(9), self.value(depth));
+            all.insert(at, field);
+        }
+        format!("{{{space}{}{space}}}", all.join(&format!("{space},")))
+    }
+
+    fn result(&mut self) -> String {
+        let blocks: Vec<String> = (0..self.below(4))
+            .map(|_| {
+                let text = self.string();
+                let kind = self.one_of(&["text", "image", "audio", "resource", "resource_link", "new"]);
+                let key = self.one_of(&["text", "data", "resource", "uri"]);
+                self.object(&[("type", format!("\"{kind}\"")), (key, text)], 2)
+            })
+            .collect();
+        let structured = self.object(&[], 3);
+        let content = ("content", format!("[{}]", blocks.join(",")));
+        // Half of them are long enough to be looked into.
+        let filler = ("filler", format!("\"{}\"", "a".repeat(self.below(2) as usize * 4_000)));
+        self.object(&[content, filler, ("structuredContent", structured), ("isError", "false".to_owned())], 2)
+    }
+}
+
+#[test]
+fn any_result_that_fits_is_the_same_with_and_without() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let mut odd = Odd(7);
+    for id in 1..=500 {
+        let result = odd.result();
+        let params = json!({"name": "raw", "arguments": {"result": result}});
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+        assert_eq!(client.line(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    }
+}
+
 #[test]
 fn a_result_that_does_not_fit_is_kept_and_a_view_stands_in_its_place() {
     let forebay = Forebay::new();
