@@ -49,20 +49,20 @@ class End:
         assert line, f'{self.child.args} ended'
         return line
 
-    def call(self, tool):
+    def call(self, tool, arguments):
         """Seconds of one call."""
         started = time.perf_counter()
-        line = self.ask('tools/call', {'name': tool, 'arguments': {}})
+        line = self.ask('tools/call', {'name': tool, 'arguments': arguments})
         took = time.perf_counter() - started
         assert b'"result"' in line, line[:300]
         return took
 
-    def rate(self, tool, count, at_once=32):
+    def rate(self, tool, arguments, count, at_once=32):
         """Calls a second with many on their way."""
         started = time.perf_counter()
         for number in range(count + at_once):
             if number < count:
-                self.send('tools/call', {'name': tool, 'arguments': {}})
+                self.send('tools/call', {'name': tool, 'arguments': arguments})
             if number >= at_once:
                 assert self.child.stdout.readline()
         return count / (time.perf_counter() - started)
@@ -72,37 +72,52 @@ class End:
         self.child.wait(timeout=20)
 
 
-def peer(folder):
-    """Another gateway that replaces large results, from PyPI, installed by its name once."""
-    venv = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'target', 'bench-python')
+def installed():
+    """Another gateway that replaces large results, from PyPI, and a real server, from npm; fetched by their names once."""
+    target = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'target')
+    venv, packages = f'{target}/bench-python', f'{target}/bench-node'
     if not os.path.exists(f'{venv}/bin/jmunch-mcp'):
         subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
         subprocess.run([f'{venv}/bin/pip', 'install', '--quiet', '--disable-pip-version-check', 'jmunch-mcp'], check=True)
+    server = f'{packages}/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+    if not os.path.exists(server):
+        npm = ['npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', packages]
+        subprocess.run([*npm, '@modelcontextprotocol/server-everything'], check=True)
+    return f'{venv}/bin/jmunch-mcp', ['node', server, 'stdio']
+
+
+def three(server, forebay, gateway, folder, env):
+    """The server alone, behind us, and behind the other gateway."""
     config = os.path.join(folder, 'peer.json')
     with open(config, 'w') as file:
-        json.dump({'upstream': {'command': sys.executable, 'args': [os.path.join(folder, 'server.py')]}}, file)
-    return [f'{venv}/bin/jmunch-mcp', '--config', config]
+        json.dump({'upstream': {'command': server[0], 'args': server[1:]}}, file)
+    return {'direct': End(server, env), 'forebay': End([forebay, 'mcp', '--', *server], env), 'jmunch-mcp': End([gateway, '--config', config], env)}
 
 
 def rows(forebay, rounds=20, calls=200):
+    gateway, everything = installed()
     with tempfile.TemporaryDirectory(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR')) as folder:
         server = [sys.executable, os.path.join(folder, 'server.py')]
         with open(server[1], 'w') as file:
             file.write(SERVER)
         env = dict(os.environ, FOREBAY_ROOT=os.path.join(folder, 'root'), HOME=folder)
-        ends = {'direct': End(server, env), 'forebay': End([forebay, 'mcp', '--', *server], env), 'jmunch-mcp': End(peer(folder), env)}
-        print('| result | | p50 | p99 | added p50 | calls a second, 32 at once | of direct |\n|---|---|---|---|---|---|---|')
-        for tool, what, share in [('small', '200 bytes', 1), ('page', '8 kB', 1), ('large', '1 MB, folded', 20)]:
+        print('| server, result | | p50 | p99 | added p50 | calls a second, 32 at once | of direct |\n|---|---|---|---|---|---|---|')
+        for server, tool, arguments, what, share in [
+            (everything, 'echo', {'message': 'x' * 200}, 'everything, 200 bytes', 2),
+            (server, 'small', {}, 'at once, 200 bytes', 1),
+            (server, 'page', {}, 'at once, 8 kB', 1),
+            (server, 'large', {}, 'at once, 1 MB, folded', 20),
+        ]:
+            ends = three(server, forebay, gateway, folder, env)
             took = {name: [] for name in ends}
             rates = {name: [] for name in ends}
             for _ in range(max(rounds // share, 5)):
                 for name, end in ends.items():
-                    took[name] += [end.call(tool) for _ in range(max(calls // share, 5))]
-                    rates[name].append(end.rate(tool, max(5 * calls // share, 20)))
+                    took[name] += [end.call(tool, arguments) for _ in range(max(calls // share, 5))]
+                    rates[name].append(end.rate(tool, arguments, max(5 * calls // share, 20)))
             direct = statistics.median(took['direct'])
-            for name in ends:
+            for name, end in ends.items():
                 p50, p99 = statistics.median(took[name]), statistics.quantiles(took[name], n=100)[98]
                 rate, of = statistics.median(rates[name]), statistics.median(rates['direct'])
                 print(f'| {what} | {name} | {p50 * 1000:.3f} ms | {p99 * 1000:.2f} ms | {(p50 - direct) * 1000:.3f} ms | {rate:.0f} | {rate / of:.2f} × |', flush=True)
-        for end in ends.values():
-            end.end()
+                end.end()
