@@ -666,6 +666,10 @@ fn a_server_that_cannot_be_started_is_left_out_of_many() {
     let file = forebay.file("servers.json", config.to_string());
     let mut client = Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()])).greeted();
     assert_eq!(client.text(1, "here__echo", json!({})), "é ");
+    let began = std::time::Instant::now();
+    let list = client.ask(3, "tools/list", json!({}));
+    assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 15 + 8, "{list}");
+    assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for it");
     let answer = client.call(2, "gone__echo", json!({}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("the server gone"), "{answer}");
     let said = client.end();
@@ -674,8 +678,12 @@ fn a_server_that_cannot_be_started_is_left_out_of_many() {
 
 /// A gateway that listens, and its address.
 fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
+    listening_on(forebay, "127.0.0.1:0", flags)
+}
+
+fn listening_on(forebay: &Forebay, place: &str, flags: &[&str]) -> (Client, String) {
     let mut command =
-        forebay.command([&["mcp", "--listen", "127.0.0.1:0"], flags, &["--", "python3", SERVER]].concat());
+        forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat());
     command.env_remove("FOREBAY_SESSION");
     let gateway = Client::of(command);
     let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -714,6 +722,23 @@ fn all_of_it_goes_by_http_too() {
     assert_eq!(client.text(6, "echo", json!({})), "é ");
 
     assert!(!client.end().contains("panicked"));
+    drop(gateway);
+}
+
+#[test]
+fn a_session_that_the_far_side_has_forgotten_is_begun_anew() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &address])).greeted();
+    assert_eq!(client.text(1, "echo", json!({})), "é ");
+    drop(gateway);
+    let down = client.call(2, "echo", json!({}));
+    assert!(down["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{down}");
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let (gateway, _) = listening_on(&forebay, place, &[]);
+    let forgotten = client.call(3, "echo", json!({}));
+    assert!(forgotten["error"]["message"].as_str().unwrap().contains("ended our session"), "{forgotten}");
+    assert_eq!(client.text(4, "echo", json!({})), "é ");
     drop(gateway);
 }
 

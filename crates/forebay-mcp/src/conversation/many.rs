@@ -74,7 +74,11 @@ impl Conversation {
         let state = self.state();
         let able = |server: &usize| {
             let known = &state.servers[*server].capabilities;
-            known.as_ref().is_none_or(|known| capability.iter().all(|name| known.get(name).is_some()))
+            match known {
+                Some(known) => capability.iter().all(|name| known.get(name).is_some()),
+                // Who did not answer the greeting is not waited for again; without a greeting nothing is known.
+                None => state.hello.is_none(),
+            }
         };
         (0..self.queues.len()).filter(able).collect()
     }
