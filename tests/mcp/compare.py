@@ -28,6 +28,7 @@ class End:
         env = {**os.environ, "FOREBAY_ROOT": root, "MEMORY_FILE_PATH": f"{root}/{name}.jsonl"}
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
         self.lines = queue.Queue()
+        self.by_itself = []
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -40,18 +41,28 @@ class End:
         self.child.stdin.flush()
 
     def answer(self, wanted, answers):
-        """All that is said until the request is answered; what the server asks is answered on the way."""
-        said = []
+        """The answer to a request. What the server says or asks on the way is put aside, and answered if it asks."""
         while True:
             line = self.lines.get(timeout=60)
             assert line is not None, f"it ended before it answered {wanted}"
             message = json.loads(line)
-            said.append(line)
             if message.get("id") == wanted and "method" not in message:
-                return said
-            if "method" in message and "id" in message:
-                reply = {"jsonrpc": "2.0", "id": message["id"], "result": answers[message["method"]]}
-                self.send(json.dumps(reply))
+                return line
+            self.aside(line, message, answers)
+
+    def aside(self, line, message, answers):
+        self.by_itself.append(re.sub(r'"(timestamp|lastModified)":"[^"]*"', "", line))
+        if "method" in message and "id" in message:
+            self.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answers[message["method"]]}))
+
+    def rest(self, answers):
+        """What it says by itself until it is silent."""
+        while True:
+            try:
+                line = self.lines.get(timeout=2)
+            except queue.Empty:
+                return sorted(self.by_itself)
+            self.aside(line, json.loads(line), answers)
 
     def end(self):
         self.child.stdin.close()
@@ -91,10 +102,8 @@ def check(name, command, requests, answers=None, own_lists=()):
     answers = answers or {}
     with tempfile.TemporaryDirectory() as root:
         ends = [End(command, root, "direct"), End([FOREBAY, "mcp", "--", *command], root, "through")]
-        same = messages = 0
         for number, (method, params) in enumerate(requests):
-            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            line = json.dumps(request)
+            line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
             for end in ends:
                 end.send(line)
             direct, through = [end.answer(number, answers) for end in ends]
@@ -103,18 +112,17 @@ def check(name, command, requests, answers=None, own_lists=()):
                     end.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
             if method in own_lists:
                 # The server does not know the method, and the gateway answers with its own.
-                assert "error" in json.loads(direct[-1]) and "result" in json.loads(through[-1]), (method, direct, through)
+                assert "error" in json.loads(direct) and "result" in json.loads(through), (method, direct, through)
                 continue
             if method in CHANGED:
-                direct, through = [[told(line, method) for line in lines] for lines in (direct, through)]
-            # What comes by itself may come a moment earlier or later than an answer.
-            direct, through = [sorted(re.sub(r'"(timestamp|lastModified)":"[^"]*"', "", line) for line in lines) for lines in (direct, through)]
+                direct, through = told(direct, method), told(through, method)
             assert direct == through, f"{name}: {method} {params}\n  without: {direct}\n  with:    {through}"
-            messages += len(direct)
-            same += 1
+        # What comes by itself may come a moment earlier or later than an answer.
+        direct, through = [end.rest(answers) for end in ends]
+        assert direct == through, f"{name}: by itself\n  without: {direct}\n  with:    {through}"
         for end in ends:
             end.end()
-        print(f"{name}: {same} requests, {messages} messages, all the same with and without the gateway")
+        print(f"{name}: {len(requests)} answers and {len(direct)} other messages, all the same with and without the gateway")
 
 
 def main():
@@ -150,7 +158,7 @@ def main():
         check("filesystem", package("server-filesystem") + [folder], [
             hello(), ("tools/list", {}), call("read_text_file", path=f"{folder}/small.txt"), call("list_directory", path=folder),
             call("read_media_file", path=f"{folder}/tiny.png"), call("read_text_file", path="/etc/passwd"),
-            call("directory_tree", path=f"{folder}/none"), call("list_allowed_directories"),
+            call("directory_tree", path=f"{folder}/none"), call("list_allowed_directories"), ("resources/list", {}),
         ], {"roots/list": {"roots": []}}, own_lists=("resources/list",))
         check("memory", package("server-memory"), [
             hello(), ("tools/list", {}), call("create_entities", entities=[{"name": "a", "entityType": "t", "observations": ["o"]}]),

@@ -5,7 +5,7 @@ pub(crate) mod http;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::gateway::Gateway;
-use crate::message::{Line, Lines, Message};
+use crate::message::{Line, Lines, Message, write_all_ready};
 use crate::server::WAITING;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -52,7 +52,7 @@ async fn writing_ended(writing: &tokio::task::JoinHandle<()>) {
 
 async fn write(mut output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Message>) {
     while let Some(message) = messages.recv().await {
-        if message.write_line(&mut output).await.is_err() {
+        if write_all_ready(message, &mut messages, &mut output).await.is_err() {
             return;
         }
     }

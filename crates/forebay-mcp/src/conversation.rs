@@ -36,8 +36,8 @@ pub(crate) const NO_METHOD: i64 = -32_601;
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
 pub(crate) const INTERNAL: i64 = -32_603;
 
-/// A result up to this size is folded where it arrives; a larger one beside, so that others need not wait.
-const FOLDED_AT_ONCE: u64 = 16 * 1024;
+/// A result up to this size is weighed where it arrives; a larger one beside, so that others need not wait.
+const WEIGHED_AT_ONCE: u64 = 64 * 1024;
 
 /// One client and its servers.
 pub(crate) struct Conversation {
@@ -404,14 +404,10 @@ impl Conversation {
     /// The result of a call, folded where it does not fit.
     async fn give_result(self: Arc<Self>, message: Message, frame: Frame, called: Called) {
         let Some(at) = frame.result else { return self.tell_client(message).await };
-        if message.len() <= FOLDED_AT_ONCE && self.gateway.settings.room.context_window == 0 {
-            let client = self.state().client.clone();
-            let limits = self.gateway.limits(&called, &client);
-            let least =
-                [limits.bytes, limits.characters, limits.tokens, limits.lines].into_iter().flatten().min();
-            if least.is_none_or(|least| message.len() <= least) {
-                return self.tell_client(message).await;
-            }
+        if message.len() <= WEIGHED_AT_ONCE
+            && self.fold(&called).fits(&message, at.clone(), &called).unwrap_or(false)
+        {
+            return self.tell_client(message).await;
         }
         tokio::spawn(async move {
             let folding = self.clone();
@@ -435,12 +431,13 @@ impl Conversation {
         });
     }
 
-    fn folded(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<Option<Message>> {
+    /// What folding the result of a call needs to know.
+    fn fold(&self, called: &Called) -> Fold<'_> {
         let (client, links) = {
             let state = self.state();
             (state.client.clone(), state.revision.as_str() >= LINKS_SINCE)
         };
-        let fold = Fold {
+        Fold {
             store: &*self.gateway.store,
             session: self.session.clone(),
             settings: &self.gateway.settings,
@@ -449,7 +446,14 @@ impl Conversation {
             spool: &self.spool,
             links,
             now: self.gateway.now,
-        };
+        }
+    }
+
+    fn folded(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<Option<Message>> {
+        let fold = self.fold(called);
+        if fold.fits(message, at.clone(), called)? {
+            return Ok(None);
+        }
         let folded = fold.folded(message, at, called)?;
         if folded.is_some() && self.state().held.is_none() {
             // From now on there is something that a sweep must leave alone.

@@ -57,30 +57,44 @@ enum Item<'a> {
 }
 
 impl Fold<'_> {
-    /// The message in place of one whose result does not fit; `None` if it fits and passes as it is.
+    /// Whether a result passes as it is, as far as its size tells.
+    pub(crate) fn fits(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<bool> {
+        if self.settings.bypasses(&self.call(called)?) {
+            return Ok(true);
+        }
+        if self.settings.room.context_window > 0 {
+            return Ok(false);
+        }
+        if self.cannot_be_too_much(message) {
+            return Ok(true);
+        }
+        let result = CallResult::of(message, at)?;
+        let kind =
+            result.fields.iter().find(|field| field.name == "resultType").map(|field| field.value.clone());
+        if kind.and_then(|range| message.string(range)).is_some_and(|kind| kind != "complete") {
+            // It is a step of a conversation between the two, and no output.
+            return Ok(true);
+        }
+        let sizes = self.weighed(message, &result)?;
+        let structured = result.structured.map(|range| self.weigh_text(message, range)).transpose()?;
+        let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
+        Ok(fits(&total(&sizes)) && structured.as_ref().is_none_or(fits))
+    }
+
+    /// The message in place of one whose result does not fit; `None` if nothing is gained and it passes as it is.
     pub(crate) fn folded(
         &self,
         message: &Message,
         at: Range<u64>,
         called: &Called,
     ) -> Result<Option<Message>> {
-        let call = self.call(called)?;
-        let counted = self.settings.room.context_window > 0;
-        if self.settings.bypasses(&call) || (!counted && self.cannot_be_too_much(message)) {
-            return Ok(None);
-        }
         let result = CallResult::of(message, at.clone())?;
-        let sizes: Vec<Size> =
-            result.blocks.iter().map(|block| self.weigh(message, block)).collect::<Result<_>>()?;
-        let structured = match &result.structured {
-            Some(range) => Some(self.weigh_text(message, range.clone())?),
-            None => None,
-        };
-        let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
-        if !counted && fits(&total(&sizes)) && structured.as_ref().is_none_or(fits) {
-            return Ok(None);
-        }
-        self.answer(message, at, &result, &sizes, &call)
+        let sizes = self.weighed(message, &result)?;
+        self.answer(message, at, &result, &sizes, &self.call(called)?)
+    }
+
+    fn weighed(&self, message: &Message, result: &CallResult) -> Result<Vec<Size>> {
+        result.blocks.iter().map(|block| self.weigh(message, block)).collect()
     }
 
     /// Whether so few bytes cannot be more than any limit, whatever they are.

@@ -5,6 +5,7 @@ use crate::message::Spool;
 use crate::server::Server;
 use crate::talk::Talk;
 use crate::{fold::Called, hosts};
+use forebay::settings::Keep;
 use forebay::wire::{Tool, ToolCall, ToolResult, Wire};
 use forebay::{Call, Clock, DiskStore, Limits, Outputs, Preset, Session, Settings, fresh_id, tools};
 use std::sync::Arc;
@@ -67,9 +68,21 @@ impl Gateway {
 
     /// Our own tools as entries of a list, without those whose names are taken.
     pub(crate) fn entries(&self, prefix: &str, taken: &dyn Fn(&str) -> bool) -> Vec<serde_json::Value> {
-        let own: Vec<Tool> = self.own(prefix).into_iter().filter(|tool| !taken(&tool.name)).collect();
+        let mut own: Vec<Tool> = self.own(prefix).into_iter().filter(|tool| !taken(&tool.name)).collect();
+        let list = own.iter_mut().find(|tool| tool.name == format!("{prefix}list"));
+        list.into_iter().for_each(|tool| tool.description += &self.lifetime());
         let list = Wire::Mcp.tools(&own);
         list.as_array().cloned().unwrap_or_default()
+    }
+
+    /// How long an output can be read, for those who must know.
+    fn lifetime(&self) -> String {
+        let retention = &self.settings.retention;
+        match (retention.mode, retention.max_age_days) {
+            (Keep::Keep, 0) => String::new(),
+            (Keep::Keep, days) => format!(" They are kept for {days} days."),
+            (Keep::Session | Keep::Process, _) => " They are kept until the conversation ends.".to_owned(),
+        }
     }
 
     /// The prefix under which none of our tools has a name that is taken.

@@ -4,7 +4,7 @@
 //! everything else stays as it was, numbers and unknown fields included.
 
 use crate::scan::{Scanner, fields_of};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
@@ -155,12 +155,8 @@ impl Message {
     }
 
     /// Writes it as a line.
-    pub(crate) async fn write_line(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    async fn write_line(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         match self {
-            // One write where it is possible: a reader at the other end wakes once.
-            Message::Memory(bytes) if bytes.len() < AT_ONCE => {
-                to.write_all(&[&bytes[..], b"\n"].concat()).await?;
-            }
             Message::Memory(bytes) => {
                 to.write_all(bytes).await?;
                 to.write_all(b"\n").await?;
@@ -181,6 +177,32 @@ impl Message {
         }
         to.flush().await
     }
+}
+
+/// Writes a message and those that wait behind it, small ones together: their reader wakes once.
+pub(crate) async fn write_all_ready(
+    first: Message,
+    waiting: &mut tokio::sync::mpsc::Receiver<Message>,
+    to: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    let mut next = Some(first);
+    let mut together = Vec::new();
+    while let Some(message) = next.take() {
+        match message {
+            Message::Memory(bytes) if bytes.len() + together.len() < AT_ONCE => {
+                together.extend_from_slice(&bytes);
+                together.push(b'\n');
+            }
+            large => {
+                to.write_all(&together).await?;
+                together.clear();
+                large.write_line(to).await?;
+            }
+        }
+        next = waiting.try_recv().ok();
+    }
+    to.write_all(&together).await?;
+    to.flush().await
 }
 
 /// A message as a stream of blocks, for a body.
@@ -235,7 +257,16 @@ impl Message {
     /// Tells what it is; an error if it is neither an object nor an array. What stands inside is between the two ends:
     /// many a server writes `NaN`, which is not JSON, for a client that takes it.
     pub(crate) fn parse(&self) -> io::Result<Parsed> {
-        let mut scanner = Scanner::new(self.reader(self.all()), 0);
+        match self {
+            // Nearly all messages are here, and the scanner of a slice is much the faster.
+            Message::Memory(bytes) => self.parse_with(Scanner::new(&bytes[..], 0)),
+            Message::File { .. } => {
+                tokio::task::block_in_place(|| self.parse_with(Scanner::new(self.reader(self.all()), 0)))
+            }
+        }
+    }
+
+    fn parse_with(&self, mut scanner: Scanner<impl BufRead>) -> io::Result<Parsed> {
         match scanner.first()? {
             b'{' => {}
             b'[' => {
@@ -294,14 +325,14 @@ pub(crate) struct Lines<R> {
     input: R,
     spool: Spool,
     /// What was read and not yet given.
-    ready: Vec<u8>,
+    ready: BytesMut,
     /// How much of `ready` has no newline.
     searched: usize,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(input: R, spool: Spool) -> Lines<R> {
-        Lines { input, spool, ready: Vec::new(), searched: 0 }
+        Lines { input, spool, ready: BytesMut::new(), searched: 0 }
     }
 
     /// The next line that is not empty; `None` at the end.
@@ -326,15 +357,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     async fn line(&mut self) -> io::Result<Option<(Message, bool)>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.ready[self.searched..]) {
-                let end = self.searched + at;
-                let rest = self.ready.split_off(end + 1);
-                let mut line = std::mem::replace(&mut self.ready, rest);
+                let mut line = self.ready.split_to(self.searched + at + 1);
                 self.searched = 0;
-                line.truncate(end);
+                line.truncate(line.len() - 1);
                 if line.ends_with(b"\r") {
-                    line.pop();
+                    line.truncate(line.len() - 1);
                 }
-                return Ok(Some((Message::Memory(line.into()), false)));
+                return Ok(Some((Message::Memory(line.freeze()), false)));
             }
             self.searched = self.ready.len();
             if self.ready.len() > IN_MEMORY {
@@ -343,7 +372,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if self.fill().await? == 0 {
                 let left = std::mem::take(&mut self.ready);
                 self.searched = 0;
-                return Ok((!left.is_empty()).then(|| (Message::Memory(left.into()), true)));
+                return Ok((!left.is_empty()).then(|| (Message::Memory(left.freeze()), true)));
             }
         }
     }
@@ -362,7 +391,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let part = &self.ready[..end.unwrap_or(self.ready.len())];
             tokio::task::block_in_place(|| file.write_all(part))?;
             length += part.len() as u64;
-            self.ready.drain(..end.map_or(self.ready.len(), |end| end + 1));
+            let taken = end.map_or(self.ready.len(), |end| end + 1);
+            drop(self.ready.split_to(taken));
             self.searched = 0;
             let message = |file| Message::File { file: Arc::new(file), length };
             if end.is_some() {

@@ -178,23 +178,38 @@ impl<R: BufRead> Scanner<R> {
     fn skip_nested(&mut self) -> io::Result<()> {
         let mut depth = 0;
         loop {
-            match self.first()? {
-                b'{' | b'[' => {
-                    depth += 1;
-                    if depth > DEEPEST {
-                        return Err(malformed(self.at, "it nests too deep"));
-                    }
-                }
-                b'}' | b']' => depth -= 1,
-                b'"' => {
-                    self.skip_string()?;
-                    continue;
-                }
-                _ => {}
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                return Err(malformed(self.at, "it ends too early"));
             }
-            self.take()?;
-            if depth == 0 {
-                return Ok(());
+            // Up to the next string or the end, whichever comes first.
+            let mut stopped = None;
+            for (at, byte) in buffer.iter().enumerate() {
+                match byte {
+                    b'"' => stopped = Some((at, false)),
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' if depth == 1 => stopped = Some((at + 1, true)),
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                if stopped.is_some() || depth > DEEPEST {
+                    break;
+                }
+            }
+            if depth > DEEPEST {
+                return Err(malformed(self.at, "it nests too deep"));
+            }
+            let all = buffer.len();
+            match stopped {
+                None => self.skip(all),
+                Some((end, true)) => {
+                    self.skip(end);
+                    return Ok(());
+                }
+                Some((start, false)) => {
+                    self.skip(start);
+                    self.skip_string()?;
+                }
             }
         }
     }

@@ -110,7 +110,11 @@ pub(crate) async fn tend(
             Err(error) => error.to_string(),
             Ok(link) => {
                 let Link { to, mut from, gone } = link;
-                let why = match greet_again(&conversation, number, starts, &to, &mut from).await {
+                let greeted = tokio::select! {
+                    greeted = greet_again(&conversation, number, starts, &to, &mut from) => greeted,
+                    _ = stopped.wait_for(|&stopped| stopped) => Err("the gateway ends".to_owned()),
+                };
+                let why = match greeted {
                     Err(why) => why,
                     Ok(()) => pump(&conversation, number, &mut queue, &to, &mut from, &mut stopped).await,
                 };

@@ -92,28 +92,34 @@ impl<R: BufRead> Unescaped<R> {
 }
 
 impl<R: BufRead> Read for Unescaped<R> {
+    /// Fills the buffer as far as there is something: whoever reads pays for every read, and a text may have an escape on
+    /// every line.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        if self.left.is_empty() {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let room = &mut buffer[filled..];
+            if !self.left.is_empty() {
+                let count = self.left.len().min(room.len());
+                room[..count].copy_from_slice(&self.left[..count]);
+                self.left.drain(..count);
+                filled += count;
+                continue;
+            }
             let ready = self.input.fill_buf()?;
             if ready.is_empty() {
-                return Ok(0);
+                break;
             }
-            let plain = memchr::memchr(b'\\', ready).unwrap_or(ready.len()).min(buffer.len());
-            if plain > 0 {
-                buffer[..plain].copy_from_slice(&ready[..plain]);
-                self.input.consume(plain);
-                return Ok(plain);
+            let most = ready.len().min(room.len());
+            let plain = memchr::memchr(b'\\', &ready[..most]).unwrap_or(most);
+            room[..plain].copy_from_slice(&ready[..plain]);
+            self.input.consume(plain);
+            filled += plain;
+            if plain < most {
+                self.input.consume(1);
+                self.escape()?;
             }
-            self.input.consume(1);
-            self.escape()?;
         }
-        let count = self.left.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.left[..count]);
-        self.left.drain(..count);
-        Ok(count)
+        Ok(filled)
     }
 }
 

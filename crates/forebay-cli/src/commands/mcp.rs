@@ -27,12 +27,13 @@ use wrap::Way;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  forebay mcp -- npx -y @modelcontextprotocol/server-filesystem .   in place of the server's own command
-  forebay mcp --config servers.json                                many servers as one
-  forebay mcp --url https://example.org/mcp                        a server at an address
-  forebay mcp --listen 127.0.0.1:8000 --config servers.json        for clients that come by HTTP
-  forebay mcp                                                      the query tools over the outputs that are kept
-  forebay mcp wrap cursor                                          have a client's servers go through the gateway"
+  forebay mcp -- npx some-server .           in place of the server's own command
+  forebay mcp --config servers.json          many servers as one
+  forebay mcp --url https://example.org/mcp  a server at an address
+  forebay mcp --listen 127.0.0.1:8000 --config servers.json
+                                             for clients that come by HTTP
+  forebay mcp                                the query tools over the outputs that are kept
+  forebay mcp wrap cursor                    have a client's servers go through the gateway"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -149,6 +149,98 @@ fn what_fits_passes_byte_for_byte_in_both_directions() {
     assert!(forebay.ls().is_empty(), "what fits is not kept");
 }
 
+/// JSON as nobody would write it: from a seed, so that a failure can be had again.
+struct Odd(u64);
+
+impl Odd {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % count
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    fn string(&mut self) -> String {
+        let parts = [
+            "a",
+            " ",
+            "é",
+            "🎉",
+            "\\n",
+            "\\u00e9",
+            "\\ud83c\\udf89",
+            "\\ud800",
+            "\\/",
+            "\\\"",
+            "\\\\",
+            "{\\\"",
+            "]",
+            "<",
+        ];
+        let text: String = (0..self.below(12)).map(|_| self.one_of(&parts)).collect();
+        format!("\"{text}\"")
+    }
+
+    fn value(&mut self, depth: u64) -> String {
+        let space = self.one_of(&["", " ", "\t"]);
+        match self.below(if depth == 0 { 3 } else { 5 }) {
+            0 => self
+                .one_of(&["null", "true", "1.50e+2", "-0", "1e400", "123456789012345678901234567890", "NaN"])
+                .to_owned(),
+            1 | 2 => self.string(),
+            3 => {
+                let items: Vec<String> = (0..self.below(4)).map(|_| self.value(depth - 1)).collect();
+                format!("[{space}{}{space}]", items.join(&format!(",{space}")))
+            }
+            _ => self.object(&[], depth - 1),
+        }
+    }
+
+    fn object(&mut self, fields: &[(&str, String)], depth: u64) -> String {
+        let space = self.one_of(&["", " ", "  "]);
+        let mut all: Vec<String> =
+            fields.iter().map(|(name, value)| format!("\"{name}\"{space}:{value}")).collect();
+        for _ in 0..self.below(3) {
+            let at = self.below(all.len() as u64 + 1) as usize;
+            let field = format!("\"x{}\":{}", self.below(9), self.value(depth));
+            all.insert(at, field);
+        }
+        format!("{{{space}{}{space}}}", all.join(&format!("{space},")))
+    }
+
+    fn result(&mut self) -> String {
+        let blocks: Vec<String> = (0..self.below(4))
+            .map(|_| {
+                let text = self.string();
+                let kind = self.one_of(&["text", "image", "audio", "resource", "resource_link", "new"]);
+                let key = self.one_of(&["text", "data", "resource", "uri"]);
+                self.object(&[("type", format!("\"{kind}\"")), (key, text)], 2)
+            })
+            .collect();
+        let structured = self.object(&[], 3);
+        let content = ("content", format!("[{}]", blocks.join(",")));
+        // Half of them are long enough to be looked into.
+        let filler = ("filler", format!("\"{}\"", "a".repeat(self.below(2) as usize * 4_000)));
+        self.object(&[content, filler, ("structuredContent", structured), ("isError", "false".to_owned())], 2)
+    }
+}
+
+#[test]
+fn any_result_that_fits_is_the_same_with_and_without() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let mut odd = Odd(7);
+    for id in 1..=500 {
+        let result = odd.result();
+        let params = json!({"name": "raw", "arguments": {"result": result}});
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+        assert_eq!(client.line(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    }
+}
+
 #[test]
 fn a_result_that_does_not_fit_is_kept_and_a_view_stands_in_its_place() {
     let forebay = Forebay::new();
@@ -574,6 +666,10 @@ fn a_server_that_cannot_be_started_is_left_out_of_many() {
     let file = forebay.file("servers.json", config.to_string());
     let mut client = Client::of(forebay.command(["mcp", "--config", file.to_str().unwrap()])).greeted();
     assert_eq!(client.text(1, "here__echo", json!({})), "é ");
+    let began = std::time::Instant::now();
+    let list = client.ask(3, "tools/list", json!({}));
+    assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 15 + 8, "{list}");
+    assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for it");
     let answer = client.call(2, "gone__echo", json!({}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("the server gone"), "{answer}");
     let said = client.end();
@@ -582,8 +678,12 @@ fn a_server_that_cannot_be_started_is_left_out_of_many() {
 
 /// A gateway that listens, and its address.
 fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
+    listening_on(forebay, "127.0.0.1:0", flags)
+}
+
+fn listening_on(forebay: &Forebay, place: &str, flags: &[&str]) -> (Client, String) {
     let mut command =
-        forebay.command([&["mcp", "--listen", "127.0.0.1:0"], flags, &["--", "python3", SERVER]].concat());
+        forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat());
     command.env_remove("FOREBAY_SESSION");
     let gateway = Client::of(command);
     let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -622,6 +722,23 @@ fn all_of_it_goes_by_http_too() {
     assert_eq!(client.text(6, "echo", json!({})), "é ");
 
     assert!(!client.end().contains("panicked"));
+    drop(gateway);
+}
+
+#[test]
+fn a_session_that_the_far_side_has_forgotten_is_begun_anew() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &address])).greeted();
+    assert_eq!(client.text(1, "echo", json!({})), "é ");
+    drop(gateway);
+    let down = client.call(2, "echo", json!({}));
+    assert!(down["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{down}");
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let (gateway, _) = listening_on(&forebay, place, &[]);
+    let forgotten = client.call(3, "echo", json!({}));
+    assert!(forgotten["error"]["message"].as_str().unwrap().contains("ended our session"), "{forgotten}");
+    assert_eq!(client.text(4, "echo", json!({})), "é ");
     drop(gateway);
 }
 
@@ -708,6 +825,8 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
     std::fs::create_dir(forebay.folder().join("work/.cursor")).unwrap();
     let file = forebay.file(".cursor/mcp.json", before);
     let text = || std::fs::read_to_string(&file).unwrap();
+    let secret = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, secret).unwrap();
     let shown = forebay.run(["mcp", "wrap", "cursor"]);
     assert!(shown.text().contains("+  \"mcpServers\": {\"a\": {\"command\": \""), "{}", shown.text());
     assert!(
@@ -719,6 +838,10 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
     assert_eq!(forebay.run(["mcp", "wrap", "cursor", "--yes"]).status, 0);
     let wrapped = text();
     assert!(wrapped.contains(r#""args":["mcp", "--", "npx",  "x"]"#), "{wrapped}");
+    for name in [".cursor/mcp.json", ".cursor/mcp.json.before-forebay"] {
+        let file = std::fs::metadata(forebay.folder().join("work").join(name)).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&file) & 0o777, 0o600, "{name}");
+    }
     assert_eq!(forebay.run(["mcp", "unwrap", "cursor", "--yes"]).status, 0);
     assert_eq!(text(), before);
     assert_eq!(

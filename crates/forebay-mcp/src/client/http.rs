@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Where the endpoint is.
 pub(crate) const PATH: &str = "/mcp";
@@ -115,6 +116,8 @@ struct Clients {
     door: Door,
     /// By the ids of their sessions.
     all: Mutex<HashMap<String, Arc<Client>>>,
+    /// The ends of those that have gone: a server may take its time, and its client need not wait for it.
+    ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// One client.
@@ -144,7 +147,7 @@ pub(crate) async fn serve(
     door.check()?;
     let listener = tokio::net::TcpListener::bind(door.listen).await?;
     listening(&format!("http://{}{PATH}", listener.local_addr()?));
-    let clients = Arc::new(Clients { gateway, door, all: Mutex::default() });
+    let clients = Arc::new(Clients { gateway, door, all: Mutex::default(), ending: Mutex::default() });
     tokio::spawn(clients.clone().let_the_silent_go());
     let router = Router::new().fallback(answer).with_state(clients.clone());
     tokio::select! {
@@ -152,7 +155,9 @@ pub(crate) async fn serve(
         () = stopped => {}
     }
     let all: Vec<Arc<Client>> = clients.all().drain().map(|(_, client)| client).collect();
-    futures_util::future::join_all(all.iter().map(|client| client.conversation.end())).await;
+    all.into_iter().for_each(|client| clients.end(client));
+    let ending = std::mem::take(&mut *clients.ending());
+    futures_util::future::join_all(ending).await;
     Ok(())
 }
 
@@ -166,10 +171,7 @@ async fn answer(State(clients): State<Arc<Clients>>, request: Request) -> Respon
     match *request.method() {
         Method::POST => clients.post(request).await,
         Method::GET => clients.listen(request.headers()),
-        Method::DELETE => {
-            let headers = request.headers().clone();
-            clients.delete(&headers).await
-        }
+        Method::DELETE => clients.delete(request.headers()),
         _ => plain(StatusCode::METHOD_NOT_ALLOWED, "POST, GET or DELETE"),
     }
 }
@@ -177,6 +179,17 @@ async fn answer(State(clients): State<Arc<Clients>>, request: Request) -> Respon
 impl Clients {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Client>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ending(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the conversation of a client that has gone.
+    fn end(&self, client: Arc<Client>) {
+        let mut ending = self.ending();
+        ending.retain(|end| !end.is_finished());
+        ending.push(tokio::spawn(async move { client.conversation.end().await }));
     }
 
     /// The client of a request.
@@ -268,13 +281,13 @@ impl Clients {
         events(hears)
     }
 
-    async fn delete(&self, headers: &HeaderMap) -> Response {
+    fn delete(&self, headers: &HeaderMap) -> Response {
         let client = match self.client(headers) {
             Ok(client) => client,
             Err(Refusal(status, why)) => return failed(status, why),
         };
         self.all().retain(|_, other| !Arc::ptr_eq(other, &client));
-        client.conversation.end().await;
+        self.end(client);
         status(StatusCode::NO_CONTENT)
     }
 
@@ -288,9 +301,7 @@ impl Clients {
                 let silent: Vec<String> = silent.map(|(id, _)| id.clone()).collect();
                 silent.iter().filter_map(|id| all.remove(id)).collect()
             };
-            for client in silent {
-                client.conversation.end().await;
-            }
+            silent.into_iter().for_each(|client| self.end(client));
         }
     }
 }

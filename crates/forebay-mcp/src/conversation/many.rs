@@ -74,7 +74,11 @@ impl Conversation {
         let state = self.state();
         let able = |server: &usize| {
             let known = &state.servers[*server].capabilities;
-            known.as_ref().is_none_or(|known| capability.iter().all(|name| known.get(name).is_some()))
+            match known {
+                Some(known) => capability.iter().all(|name| known.get(name).is_some()),
+                // Who did not answer the greeting is not waited for again; without a greeting nothing is known.
+                None => state.hello.is_none(),
+            }
         };
         (0..self.queues.len()).filter(able).collect()
     }
@@ -255,10 +259,13 @@ impl Conversation {
     async fn by_name(&self, message: Message, frame: &Frame, method: &str, id: String, path: &[&str]) {
         let at = frame.params.clone().and_then(|params| message.find(params, path));
         let name = at.clone().and_then(|at| message.string(at)).unwrap_or_default();
-        let found = (0..self.queues.len()).find_map(|server| {
-            let rest = name.strip_prefix(&self.server(server).name)?.strip_prefix(BETWEEN)?;
-            Some((server, rest.to_owned()))
-        });
+        // Of servers whose names begin alike, the longest that fits is meant.
+        let found = (0..self.queues.len())
+            .filter_map(|server| {
+                let rest = name.strip_prefix(&self.server(server).name)?.strip_prefix(BETWEEN)?;
+                Some((server, rest.to_owned()))
+            })
+            .min_by_key(|(_, rest)| rest.len());
         let (Some((server, there)), Some(at)) = (found, at) else {
             let text = format!(
                 "there is no {:?} here: names begin with that of their server",

@@ -2,7 +2,7 @@
 
 use super::{Incoming, Link, WAITING};
 use crate::error::{Error, Result};
-use crate::message::{Line, Lines, Message, Spool};
+use crate::message::{Line, Lines, Message, Spool, write_all_ready};
 use crate::talk::Talk;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ async fn hear(mut stderr: ChildStderr, talk: Talk) {
 /// Writes messages to it until there are no more or it takes none. Its input ends then.
 async fn send(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Message>, ended: oneshot::Sender<()>) {
     while let Some(message) = messages.recv().await {
-        if message.write_line(&mut stdin).await.is_err() {
+        if write_all_ready(message, &mut messages, &mut stdin).await.is_err() {
             break;
         }
     }

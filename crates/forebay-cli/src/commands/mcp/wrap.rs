@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
         }));
     }
     if args.yes {
-        write(&file, &text, &edited, &copy, way)?;
+        write(&file, &edited, &copy, way)?;
     }
     Ok(ExitCode::from(DONE))
 }
@@ -193,19 +193,19 @@ fn show(file: &Path, text: &str, edited: &Edited, yes: bool) -> Result<(), CliEr
     Ok(())
 }
 
-fn write(file: &Path, text: &str, edited: &Edited, copy: &Path, way: Way) -> Result<(), CliError> {
+fn write(file: &Path, edited: &Edited, copy: &Path, way: Way) -> Result<(), CliError> {
     let cannot = |error: std::io::Error| {
         CliError::from(std::io::Error::new(error.kind(), format!("{}: {error}", file.display())))
     };
+    // What is in it may be secret: no copy is open to more people than the file.
     if way == Way::Wrap && edited.was_plain() {
-        fs::write(copy, text).map_err(cannot)?;
+        fs::copy(file, copy).map_err(cannot)?;
     }
-    // A reader must never see half of it: written beside, with the same rights, then renamed.
+    // A reader must never see half of it: written beside, then renamed.
     let real = fs::canonicalize(file).map_err(cannot)?;
-    let rights = fs::metadata(&real).map_err(cannot)?.permissions();
     let mut beside = real.as_os_str().to_owned();
     beside.push(".forebay-new");
-    fs::write(&beside, &edited.text).and_then(|()| fs::set_permissions(&beside, rights)).map_err(cannot)?;
+    fs::copy(&real, &beside).and_then(|_| fs::write(&beside, &edited.text)).map_err(cannot)?;
     fs::rename(&beside, &real).map_err(cannot)?;
     if way == Way::Unwrap {
         let _ = fs::remove_file(copy);

@@ -38,6 +38,8 @@ def call(request):
         # Numbers, spaces and unknown fields as nobody else would write them.
         raw('{"jsonrpc":"2.0",  "id":%s,"result":{"content":[{"type":"text","text":"\\u00e9 %s"}],"n":1.50e+2}}\n'
             % (json.dumps(request["id"]), args.get("say", "")))
+    elif name == "raw":
+        raw('{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (request["id"], args["result"]))
     elif name == "lines":
         text(request, lines(args["count"]), isError=bool(args.get("error")), _meta={"kept": [1, 2.50]})
     elif name == "blocks":

@@ -1,0 +1,123 @@
+"""The rows of the MCP gateway: what a call costs through it, against the server alone and against another gateway.
+
+The server answers as fast as Python can, so that what is measured is what stands between. All three are asked in turns.
+"""
+import json, os, statistics, subprocess, sys, tempfile, time
+
+SERVER = r'''
+import json, sys
+text = {"small": "x" * 200, "page": "word " * 1600, "large": "a line of a large result\n" * 40000}
+tools = [{"name": name, "inputSchema": {"type": "object"}} for name in text]
+for line in sys.stdin.buffer:
+    request = json.loads(line)
+    method = request.get("method")
+    if "id" not in request:
+        continue
+    if method == "initialize":
+        result = {"protocolVersion": request["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "bench", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": tools}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": text[request["params"]["name"]]}]}
+    else:
+        result = {}
+    sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode() + b"\n")
+    sys.stdout.buffer.flush()
+'''
+
+
+class End:
+    """A client at the other end of two pipes."""
+
+    def __init__(self, argv, env):
+        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        self.id = 0
+        hello = {'protocolVersion': '2025-06-18', 'capabilities': {}, 'clientInfo': {'name': 'bench', 'version': '1'}}
+        self.ask('initialize', hello)
+        self.child.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        self.ask('tools/list', {})
+
+    def send(self, method, params):
+        self.id += 1
+        line = json.dumps({'jsonrpc': '2.0', 'id': self.id, 'method': method, 'params': params})
+        self.child.stdin.write(line.encode() + b'\n')
+        self.child.stdin.flush()
+
+    def ask(self, method, params):
+        self.send(method, params)
+        line = self.child.stdout.readline()
+        assert line, f'{self.child.args} ended'
+        return line
+
+    def call(self, tool, arguments):
+        """Seconds of one call."""
+        started = time.perf_counter()
+        line = self.ask('tools/call', {'name': tool, 'arguments': arguments})
+        took = time.perf_counter() - started
+        assert b'"result"' in line, line[:300]
+        return took
+
+    def rate(self, tool, arguments, count, at_once=32):
+        """Calls a second with many on their way."""
+        started = time.perf_counter()
+        for number in range(count + at_once):
+            if number < count:
+                self.send('tools/call', {'name': tool, 'arguments': arguments})
+            if number >= at_once:
+                assert self.child.stdout.readline()
+        return count / (time.perf_counter() - started)
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait(timeout=20)
+
+
+def installed():
+    """Another gateway that replaces large results, from PyPI, and a real server, from npm; fetched by their names once."""
+    target = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'target')
+    venv, packages = f'{target}/bench-python', f'{target}/bench-node'
+    if not os.path.exists(f'{venv}/bin/jmunch-mcp'):
+        subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
+        subprocess.run([f'{venv}/bin/pip', 'install', '--quiet', '--disable-pip-version-check', 'jmunch-mcp'], check=True)
+    server = f'{packages}/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+    if not os.path.exists(server):
+        npm = ['npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', packages]
+        subprocess.run([*npm, '@modelcontextprotocol/server-everything'], check=True)
+    return f'{venv}/bin/jmunch-mcp', ['node', server, 'stdio']
+
+
+def three(server, forebay, gateway, folder, env):
+    """The server alone, behind us, and behind the other gateway."""
+    config = os.path.join(folder, 'peer.json')
+    with open(config, 'w') as file:
+        json.dump({'upstream': {'command': server[0], 'args': server[1:]}}, file)
+    return {'direct': End(server, env), 'forebay': End([forebay, 'mcp', '--', *server], env), 'jmunch-mcp': End([gateway, '--config', config], env)}
+
+
+def rows(forebay, rounds=20, calls=200):
+    gateway, everything = installed()
+    with tempfile.TemporaryDirectory(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR')) as folder:
+        server = [sys.executable, os.path.join(folder, 'server.py')]
+        with open(server[1], 'w') as file:
+            file.write(SERVER)
+        env = dict(os.environ, FOREBAY_ROOT=os.path.join(folder, 'root'), HOME=folder)
+        print('| server, result | | p50 | p99 | added p50 | calls a second, 32 at once | of direct |\n|---|---|---|---|---|---|---|')
+        for server, tool, arguments, what, share in [
+            (everything, 'echo', {'message': 'x' * 200}, 'everything, 200 bytes', 2),
+            (server, 'small', {}, 'at once, 200 bytes', 1),
+            (server, 'page', {}, 'at once, 8 kB', 1),
+            (server, 'large', {}, 'at once, 1 MB, folded', 20),
+        ]:
+            ends = three(server, forebay, gateway, folder, env)
+            took = {name: [] for name in ends}
+            rates = {name: [] for name in ends}
+            for _ in range(max(rounds // share, 5)):
+                for name, end in ends.items():
+                    took[name] += [end.call(tool, arguments) for _ in range(max(calls // share, 5))]
+                    rates[name].append(end.rate(tool, arguments, max(5 * calls // share, 20)))
+            direct = statistics.median(took['direct'])
+            for name, end in ends.items():
+                p50, p99 = statistics.median(took[name]), statistics.quantiles(took[name], n=100)[98]
+                rate, of = statistics.median(rates[name]), statistics.median(rates['direct'])
+                print(f'| {what} | {name} | {p50 * 1000:.3f} ms | {p99 * 1000:.2f} ms | {(p50 - direct) * 1000:.3f} ms | {rate:.0f} | {rate / of:.2f} × |', flush=True)
+                end.end()
