@@ -10,7 +10,7 @@ use super::trouble::has_passed;
 use super::{Unit, visible};
 use crate::view::rendering::unstamped;
 use crate::{Error, Output, Result};
-use std::{cmp::Ordering, collections::HashMap, hash::Hasher, ops::Range};
+use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 /// So many of the best units are looked at closely.
 const BEST: usize = 600;
@@ -423,15 +423,15 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
 }
 
 /// What lines have in common that differ only in their numbers.
-fn template(line: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
+pub(crate) fn template(line: &[u8]) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut number = false;
     for &byte in line {
         let digit = byte.is_ascii_digit();
         if !(digit && number) {
-            hasher.write_u8(if digit { b'0' } else { byte });
+            hash = (hash ^ u64::from(if digit { b'0' } else { byte })).wrapping_mul(0x0100_0000_01b3);
         }
         number = digit;
     }
-    hasher.finish()
+    hash
 }

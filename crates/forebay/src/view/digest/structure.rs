@@ -1,5 +1,6 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
+use super::templates::Templates;
 use super::{closing, frame_of, opening};
 use crate::query::outline::{Item, Outline};
 use crate::query::{Form, JsonPath, Shape, outline, shape};
@@ -43,19 +44,31 @@ impl Shares {
 /// The view of an output that has a structure.
 pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> {
     let outline = match form {
-        Form::Json => None,
+        Form::Json | Form::Log => None,
         _ => Some(outline::outline(output)?),
     };
     let shape = match form {
         Form::Json => Some(shape(output)?),
         _ => None,
     };
-    let said = |gap: &Range<u64>, room: u64| match (&outline, &shape) {
-        (Some(outline), _) => things(output, outline, gap, room),
-        (_, Some(shape)) => Ok(paths(shape, room)),
-        (None, None) => Ok(None),
+    let templates = match form {
+        Form::Log => Some(Templates::of(output)?),
+        _ => None,
     };
-    let odd = shape.as_ref().map_or(Vec::new(), odd_places);
+    let said = |gap: &Range<u64>, room: u64| match (&outline, &shape, &templates) {
+        (Some(outline), ..) => things(output, outline, gap, room),
+        (_, Some(shape), _) => Ok(paths(shape, room)),
+        (.., Some(templates)) => {
+            let lines = output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1;
+            templates.said(output, lines, room)
+        }
+        (None, None, None) => Ok(None),
+    };
+    let odd = match (&shape, &templates) {
+        (Some(shape), _) => odd_places(shape),
+        (_, Some(templates)) => templates.rare(),
+        (None, None) => Vec::new(),
+    };
     between(output, budget, &Shares::of(form), &odd, said)
 }
 
@@ -225,6 +238,7 @@ fn paths(shape: &Shape, room: u64) -> Option<String> {
     let count = fitting(shape.paths.len(), |count| tokens::count(&listed(count)) <= room);
     let more = match (shape.paths.len() - count, shape.more) {
         (0, false) => String::new(),
+        (0, true) => ", others deeper or further not listed".to_owned(),
         (more, _) => format!(", {} more paths not listed", crate::view::grouped(more as u64)),
     };
     let documents = match shape.documents {
