@@ -82,6 +82,11 @@ pub(crate) fn asked_page(
     Ok(units)
 }
 
+/// Whether a line is one of a list: a path, or what was found at one.
+pub(crate) fn is_listed(line: &[u8]) -> bool {
+    layout::is_lone(line.trim_ascii())
+}
+
 /// Whether an output reads like prose.
 pub(crate) fn is_prose(output: &Output) -> Result<bool> {
     Ok(layout::Layout::of(output)? == layout::Layout::Prose)

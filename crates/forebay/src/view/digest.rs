@@ -10,7 +10,7 @@ mod structure;
 mod templates;
 
 use super::units;
-use super::{Piece, View, Wording, print, rendering};
+use super::{Piece, View, Wording, errors, print, rendering};
 use crate::query::{Form, ask::Unit};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
@@ -23,6 +23,9 @@ const ROOMY: u64 = 1_500;
 
 /// From this weight of its words on, an output tells that something went wrong.
 const TROUBLE: f32 = 1.2;
+
+/// So many of the last bytes tell how a run ended.
+const LAST: u64 = 2_048;
 
 /// What is wanted counts so much beside the best of what is told anyway.
 const WANTED: f32 = 1.2;
@@ -65,7 +68,12 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         None => units,
     };
     let call = &output.record().call;
-    match (query::outline::form(output)?, call.wanted()) {
+    let form = match query::outline::form(output)? {
+        // Runs of tests print paths too.
+        Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
+        form => form,
+    };
+    match (form, call.wanted()) {
         (Form::Binary, _) => {
             let size = print::grouped(output.len());
             let text = match binary::name(&output.read(0..binary::LOOKED_AT)?) {
@@ -94,6 +102,22 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             None => structure::fold(output, form, budget),
         },
     }
+}
+
+/// Whether the last lines tell of errors, and are none of a list.
+fn ends_badly(output: &Output) -> Result<bool> {
+    let from = output.line_start_near(output.len().saturating_sub(LAST), LAST)?;
+    let end = output.read(from..output.len())?;
+    let mut scanner = errors::Scanner::default();
+    scanner.update(&end);
+    let mut last =
+        end.split(|&byte| byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty()).take(3);
+    let spoken = scanner.finish();
+    let speaks = |line: &[u8]| {
+        let start = line.as_ptr() as usize - end.as_ptr() as usize;
+        spoken.iter().any(|&at| (start..start + line.len()).contains(&(at as usize)))
+    };
+    Ok(last.any(|line| speaks(line) && !query::ask::is_listed(line)))
 }
 
 /// Units of two rankings in one: each by its better rank, and what was wanted before all.

@@ -3,7 +3,9 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
-use super::layout::{Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_noise, is_title};
+use super::layout::{
+    Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_inward, is_noise, is_title,
+};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
 use super::trouble::has_passed;
@@ -366,7 +368,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             // What a stack trace ends with is what it is all about.
             let ends_trace = trouble && !blank && !deeper && trace > TRACE;
             trace = match () {
-                () if deeper && (is_frame(plain) || trace > 0) => trace + 1,
+                () if deeper && (is_inward(plain) || trace > 0) => trace + 1,
                 () if blank || deeper => trace,
                 () => 0,
             };
