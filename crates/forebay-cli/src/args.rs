@@ -123,6 +123,9 @@ pub(crate) struct CallArgs {
     /// The call's arguments, as JSON
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
+    /// What is wanted from the output, in plain words: the view shows what answers it
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) intent: Option<String>,
 }
 
 /// The commands.

@@ -239,7 +239,7 @@ impl Context {
             args.tool.unwrap_or_else(|| tool.to_owned()),
             Timestamp::now(),
         );
-        Ok(Call { server: args.server, args: args.args.or(default_args), ..call })
+        Ok(Call { server: args.server, args: args.args.or(default_args), intent: args.intent, ..call })
     }
 
     /// Prints what the model gets: the view, or the output by the streams it came by.

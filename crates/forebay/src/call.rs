@@ -19,6 +19,9 @@ pub struct Call {
     /// The arguments, verbatim JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
+    /// What the caller wants to know from it, in plain words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
     /// When it was made. The library has no clock: the caller says.
     pub at: Timestamp,
     /// Whether the output is that of a wrapped command, kept with the terminal's logs.
@@ -29,7 +32,8 @@ pub struct Call {
 impl Call {
     /// A call of `tool` with no arguments and no server.
     pub fn new(session: Session, id: impl Into<String>, tool: impl Into<String>, at: Timestamp) -> Call {
-        Call { session, id: id.into(), tool: tool.into(), server: None, args: None, at, terminal: false }
+        let (id, tool) = (id.into(), tool.into());
+        Call { session, id, tool, server: None, args: None, intent: None, at, terminal: false }
     }
 
     /// `<server>/<tool>`, or the tool alone, as it can be printed.
@@ -47,6 +51,12 @@ impl Call {
         names.iter().find_map(|name| args.get(name)?.as_str().map(str::to_owned))
     }
 
+    /// What is wanted from it: what the caller says, else the names of tests that the command asks for.
+    pub(crate) fn wanted(&self) -> Option<String> {
+        let said = self.intent.clone().filter(|intent| !intent.trim().is_empty());
+        said.or_else(|| named_tests(&self.argument(&["command", "cmd"])?))
+    }
+
     /// The handle that an output of this call would like to have.
     pub(crate) fn handle(&self, attempt: u32) -> crate::Result<Handle> {
         let mut id = crate::handle::safe_id(&self.id);
@@ -55,5 +65,52 @@ impl Call {
             id = format!("{id}-{attempt}");
         }
         Handle::new(self.session.clone(), &id)
+    }
+}
+
+/// Flags of test runners behind which the names of tests stand.
+const FILTERS: &[&str] =
+    &["-k", "-run", "--run", "-t", "--filter", "--tests", "--test", "--testNamePattern", "--gtest_filter"];
+
+/// The tests that a command asks for by name.
+fn named_tests(command: &str) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+    while let Some(word) = words.next() {
+        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
+        match FILTERS.contains(&flag) || flag == "-Dtest" {
+            true if !value.is_empty() => names.push(value),
+            true => names.extend(words.next()),
+            false => names.extend(word.split_once("::").map(|(_, name)| name)),
+        }
+    }
+    let names: Vec<&str> =
+        names.into_iter().filter(|name| name.len() > 2 && !name.starts_with('-')).collect();
+    (!names.is_empty()).then(|| format!("why does {} fail?", names.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_what_the_caller_says_or_the_tests_that_the_command_names() {
+        let call = |command: &str| Call {
+            args: Some(serde_json::json!({ "command": command }).to_string()),
+            ..Call::new(Session::safe("s"), "id", "run_command", Timestamp::UNIX_EPOCH)
+        };
+        let table = [
+            ("pytest tests/a.py::TestA::test_b -x", Some("why does TestA::test_b fail?")),
+            ("pytest -k 'login' tests", Some("why does login fail?")),
+            ("go test ./... -run TestLogin", Some("why does TestLogin fail?")),
+            ("mvn test -Dtest=LoginTest", Some("why does LoginTest fail?")),
+            ("cargo test", None),
+            ("make -k", None),
+        ];
+        for (command, expected) in table {
+            assert_eq!(call(command).wanted().as_deref(), expected, "{command}");
+        }
+        let said = Call { intent: Some("which port?".to_owned()), ..call("pytest -k login") };
+        assert_eq!(said.wanted().as_deref(), Some("which port?"));
     }
 }

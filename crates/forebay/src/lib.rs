@@ -144,10 +144,29 @@ pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> 
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
         Some(reason) => {
             let folded = Folded::within(output, settings, room, reason, &room::cause(room))?;
-            Ok(Reply::folded(size, folded))
+            match saves_too_little(output, settings, room, &folded)? {
+                Some(tokens) => Ok(Reply { tokens, size: Size { tokens, ..size }, folded: None }),
+                None => Ok(Reply::folded(size, folded)),
+            }
         }
         None => Ok(Reply { tokens: size.tokens, size, folded: None }),
     }
+}
+
+/// The tokens of an output whose view would save less than it must.
+fn saves_too_little(
+    output: &Output,
+    settings: &Settings,
+    room: Room,
+    folded: &Folded,
+) -> Result<Option<u64>> {
+    let share = settings.digest.least_saving;
+    if settings.preset != Preset::Digest || share <= 0.0 || !output.lost().is_empty() {
+        return Ok(None);
+    }
+    let most = (folded.tokens() as f64 / (1.0 - share.min(0.9))) as u64;
+    let tokens = output.tokens_up_to(room.left().map_or(most, |left| left.min(most)))?;
+    Ok(tokens.map(|(tokens, _)| tokens))
 }
 
 /// The size, with the tokens counted as far as they can matter: beyond what fits, a bound will do.

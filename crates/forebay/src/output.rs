@@ -57,6 +57,8 @@ pub struct Output {
     stretches: Option<Vec<(u64, Stream)>>,
     /// Places in lines that speak of errors, where its writer has just found them.
     spoken: Option<Vec<u64>>,
+    /// The output that the same call gave before in this session, where its writer has found it.
+    before: Option<Box<Output>>,
     /// Where its reader is: how the calls that go on are written.
     surface: Surface,
 }
@@ -80,6 +82,7 @@ impl Output {
             lost_newlines: 0,
             stretches: None,
             spoken: None,
+            before: None,
             surface: Surface::default(),
         })
     }
@@ -143,6 +146,16 @@ impl Output {
     /// The same output, with the places that speak of errors at hand.
     pub(crate) fn with_spoken(self, spoken: Vec<u64>) -> Output {
         Output { spoken: Some(spoken), ..self }
+    }
+
+    /// The same output, with what the same call gave before.
+    pub(crate) fn with_before(self, before: Option<Output>) -> Output {
+        Output { before: before.map(Box::new), ..self }
+    }
+
+    /// What the same call gave before, where it is at hand.
+    pub(crate) fn before(&self) -> Option<&Output> {
+        self.before.as_deref()
     }
 
     /// Places in lines that speak of errors, where they are at hand.

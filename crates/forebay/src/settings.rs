@@ -119,6 +119,9 @@ impl std::fmt::Display for Keep {
 pub struct Digest {
     /// An output of more tokens is folded.
     pub tokens: u64,
+    /// An output passes all the same if its view would save less than this share of its tokens, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
+    pub least_saving: f64,
     /// What the view may cost.
     pub budget: Budget,
     /// Other limits, in tokens, for single tools.
@@ -310,6 +313,7 @@ impl Settings {
         if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {
             return wrong(format!("extract.models has {model:?}, and a model is provider/model"));
         }
+        ratio("digest.least_saving", self.digest.least_saving)?;
         ratio("head_tail.head_ratio", self.head_tail.head_ratio)?;
         for (tool, limits) in &self.head_tail.tools {
             ratio(&format!("head_tail.tools.{tool}.head_ratio"), limits.head_ratio.unwrap_or_default())?;

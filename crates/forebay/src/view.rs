@@ -242,7 +242,11 @@ impl View {
         for piece in &mut self.pieces {
             if let Piece::Verbatim(range) = piece {
                 let bytes = output.read(range.clone())?;
-                if rendering::screen(&bytes) != bytes {
+                // Lines that end with a return and a newline look the same.
+                let same = rendering::screen(&bytes).split(|&byte| byte == b'\n').eq(bytes
+                    .split(|&byte| byte == b'\n')
+                    .map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
+                if !same {
                     *piece = Piece::Rendered { range: range.clone(), on: Canvas::Screen };
                 }
             }

@@ -15,6 +15,8 @@ mod rank;
 mod scan;
 mod trouble;
 
+pub(crate) use rank::template;
+
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
@@ -62,6 +64,27 @@ pub(crate) struct Unit {
 /// how surely something went wrong, as the vocabulary weighs it.
 pub(crate) fn unasked(output: &Output) -> Result<(Vec<Unit>, f32)> {
     rank::weighed(output, &Question::new("why did it fail?"))
+}
+
+/// What answers a question about an output, the best first.
+pub(crate) fn asked(output: &Output, question: &str) -> Result<Vec<Unit>> {
+    rank::ranked(output, &Question::new(question))
+}
+
+/// What answers a question about a page, the best first.
+pub(crate) fn asked_page(
+    output: &Output,
+    page: &rendering::derived::Derived,
+    question: &str,
+) -> Result<Vec<Unit>> {
+    let mut units = page::units(page, &page.as_output(output)?, &Question::new(question))?;
+    units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
+    Ok(units)
+}
+
+/// Whether a line is one of a list: a path, or what was found at one.
+pub(crate) fn is_listed(line: &[u8]) -> bool {
+    layout::is_lone(line.trim_ascii())
 }
 
 /// Whether an output reads like prose.

@@ -3,14 +3,19 @@
 //! What a run tells is ranked by the engine that also answers questions, and whole passages are chosen. Pages are read as
 //! their text. Everything else has a structure: its beginning and its end are shown, and what lies between is outlined.
 
+mod again;
+mod binary;
 mod choose;
 mod structure;
+mod templates;
 
 use super::units;
-use super::{Piece, View, Wording, print, rendering};
+use super::{Piece, View, Wording, errors, print, rendering};
 use crate::query::{Form, ask::Unit};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
+use again::Again;
 use choose::Choice;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Below this many tokens a view has no room to name the file too.
@@ -18,6 +23,12 @@ const ROOMY: u64 = 1_500;
 
 /// From this weight of its words on, an output tells that something went wrong.
 const TROUBLE: f32 = 1.2;
+
+/// So many of the last bytes tell how a run ended.
+const LAST: u64 = 2_048;
+
+/// What is wanted counts so much beside the best of what is told anyway.
+const WANTED: f32 = 1.2;
 
 /// A gap of fewer bytes than this costs more to mark than to show.
 const NOT_WORTH_A_MARKER: u64 = 100;
@@ -35,22 +46,91 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         let text = format!("nothing changed since {}: the same {lines}, {bytes}{exit}", first.short());
         return View::summed_up(output, text);
     }
-    match query::outline::form(output)? {
-        Form::Binary => {
+    let again = Again::of(output)?;
+    let told = again.as_ref().map_or("", |again| again.text.as_str());
+    let smaller = Budget { tokens: budget.tokens.saturating_sub(tokens::count(told)), ..budget };
+    // Where what changed leaves no room for a view, the view is worth more.
+    let (told, smaller) = if smaller.tokens * 2 < budget.tokens { ("", budget) } else { (told, smaller) };
+    let view = parts(output, smaller, again.as_ref())?;
+    let opening = view.opening.clone() + told;
+    let closing = view.closing.clone();
+    let view = view.framed(opening, closing);
+    match told.is_empty() || budget.holds(&view.print(output)?) {
+        true => Ok(view),
+        false => parts(output, budget, again.as_ref()),
+    }
+}
+
+/// What is shown, by what an output is and by what is wanted from it.
+fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View> {
+    let weighed = |units: Vec<Unit>| match again {
+        Some(again) => again.weighed(units),
+        None => units,
+    };
+    let call = &output.record().call;
+    let form = match query::outline::form(output)? {
+        // Runs of tests print paths too.
+        Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
+        form => form,
+    };
+    match (form, call.wanted()) {
+        (Form::Binary, _) => {
             let size = print::grouped(output.len());
-            let text = format!("{size} bytes that are not text");
+            let text = match binary::name(&output.read(0..binary::LOOKED_AT)?) {
+                Some(name) => format!("{name}, {size} bytes that are not text"),
+                None => format!("{size} bytes that are not text"),
+            };
             Ok(frame_of(View::summed_up(output, text)?, output, budget))
         }
-        Form::Html if output.len() <= query::ask::READ_WHOLE => page(output, budget),
+        (Form::Html, wanted) if output.len() <= query::ask::READ_WHOLE => {
+            page(output, budget, wanted.as_deref())
+        }
         // Documents speak of errors, and nothing went wrong.
-        Form::Text if query::ask::is_prose(output)? => structure::fold(output, Form::Text, budget),
-        form @ (Form::Log | Form::TestRun | Form::Text) => match query::ask::unasked(output)? {
-            (units, trouble) if trouble >= TROUBLE => run(output, budget, units),
-            (units, _) if form == Form::TestRun => run(output, budget, units),
-            _ => structure::fold(output, form, budget),
+        (Form::Text, None) if query::ask::is_prose(output)? => structure::fold(output, Form::Text, budget),
+        (form @ (Form::Log | Form::TestRun | Form::Text), wanted) => {
+            let (mut units, trouble) = query::ask::unasked(output)?;
+            if let Some(wanted) = &wanted {
+                units = joined_units(units, query::ask::asked(output, wanted)?);
+            }
+            match trouble >= TROUBLE || form == Form::TestRun || wanted.is_some() {
+                true => run(output, budget, weighed(units)),
+                false => structure::fold(output, form, budget),
+            }
+        }
+        (form, _) => match &call.intent {
+            Some(intent) => run(output, budget, query::ask::asked(output, intent)?),
+            None => structure::fold(output, form, budget),
         },
-        form => structure::fold(output, form, budget),
     }
+}
+
+/// Whether the last lines tell of errors, and are none of a list.
+fn ends_badly(output: &Output) -> Result<bool> {
+    let from = output.line_start_near(output.len().saturating_sub(LAST), LAST)?;
+    let end = output.read(from..output.len())?;
+    let mut scanner = errors::Scanner::default();
+    scanner.update(&end);
+    let mut last =
+        end.split(|&byte| byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty()).take(3);
+    let spoken = scanner.finish();
+    let speaks = |line: &[u8]| {
+        let start = line.as_ptr() as usize - end.as_ptr() as usize;
+        spoken.iter().any(|&at| (start..start + line.len()).contains(&(at as usize)))
+    };
+    Ok(last.any(|line| speaks(line) && !query::ask::is_listed(line)))
+}
+
+/// Units of two rankings in one: each by its better rank, and what was wanted before all.
+fn joined_units(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
+    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
+    let scale = WANTED * best(&units) / best(&wanted);
+    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
+    for unit in wanted {
+        let worth = unit.worth * scale;
+        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
+        known.worth = known.worth.max(worth);
+    }
+    joined.into_values().collect()
 }
 
 /// What a run tells: what went wrong and how it ended.
@@ -60,11 +140,15 @@ fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
 }
 
 /// What a page says.
-fn page(output: &Output, budget: Budget) -> Result<View> {
+fn page(output: &Output, budget: Budget, wanted: Option<&str>) -> Result<View> {
     let page = rendering::page::text(&output.read(0..output.len())?);
-    let units = query::ask::unasked_page(&page);
-    let last = (units.len() as u64).saturating_sub(1);
-    chosen(output, budget, Choice { units, last, marker: 0, reads_on: true }, |view| Ok(view.on_page()))
+    let units = match wanted {
+        Some(wanted) => query::ask::asked_page(output, &page, wanted)?,
+        None => query::ask::unasked_page(&page),
+    };
+    let last = (page.lines.len() as u64).saturating_sub(1);
+    let choice = Choice { units, last, marker: 0, reads_on: wanted.is_none() };
+    chosen(output, budget, choice, |view| Ok(view.on_page()))
 }
 
 /// The view of what is chosen.
@@ -342,6 +426,107 @@ mod tests {
         );
     }
 
+    /// The gallery: real outputs, and what a model is shown of each in 500 tokens.
+    #[test]
+    fn the_gallery_shows_the_views_of_real_outputs() {
+        let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+        let kept =
+            ["cargo-build-error.log", "cargo-test-failing.log"].map(|name| format!("{testdata}/{name}"));
+        let made = std::fs::read_dir(format!("{testdata}/gallery")).unwrap();
+        let mut files: Vec<String> =
+            made.map(|entry| entry.unwrap().path().display().to_string()).chain(kept).collect();
+        files.retain(|file| !file.ends_with("README.md"));
+        files.sort_by_key(|file| file.rsplit('/').next().unwrap().to_owned());
+        let mut page = "# Gallery\n\nWhat a model is shown of real outputs in 500 tokens. A test makes this page, and proves every view on it; \
+            `testdata/gallery/README.md` says where the outputs come from.\n"
+            .to_owned();
+        for file in files {
+            let bytes = std::fs::read(&file).unwrap();
+            let output = output_of(&bytes);
+            let view = fold(&output, &settings(500)).unwrap();
+            let text = view.print(&output).unwrap();
+            let name = file.rsplit('/').next().unwrap();
+            assert_eq!(crate::verify(&view, &output).unwrap(), vec![], "{name}");
+            assert!(settings(500).digest.budget.holds(&text), "{name}");
+            assert!(text.len() < bytes.len(), "{name}");
+            let all = tokens::count_bytes(&bytes);
+            page += &format!(
+                "\n## {name}\n\n{} tokens, shown in {}.\n\n````\n{}````\n",
+                print::grouped(all),
+                tokens::count_bytes(&text),
+                String::from_utf8_lossy(&text).trim_end().to_owned() + "\n"
+            );
+        }
+        expect_test::expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gallery.md")]
+            .assert_eq(&page);
+    }
+
+    fn view_of(call: &crate::Call, bytes: &[u8], tokens: u64) -> String {
+        let output = crate::store::memory::output_of_call(call, bytes);
+        let view = fold(&output, &settings(tokens)).unwrap();
+        assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+        String::from_utf8(view.print(&output).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_wanted_is_shown_beside_what_went_wrong() {
+        let mut lines: Vec<String> =
+            (0..900).map(|n| format!("10:00:{:02} INFO step {n} done\n", n % 60)).collect();
+        lines[300] = "10:00:30 INFO the database listens on port 5433\n".to_owned();
+        lines[700] = "10:00:40 ERROR the disk is full\n".to_owned();
+        let call = crate::Call::new(crate::Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH);
+        let text = lines.concat();
+        let plain = view_of(&call, text.as_bytes(), 250);
+        assert!(plain.contains("the disk is full") && !plain.contains("port 5433"), "{plain}");
+        let asking = crate::Call { intent: Some("which port does the database use?".to_owned()), ..call };
+        let wanted = view_of(&asking, text.as_bytes(), 250);
+        assert!(wanted.contains("the disk is full") && wanted.contains("port 5433"), "{wanted}");
+    }
+
+    #[test]
+    fn a_call_made_again_tells_what_changed_and_hides_no_failure_that_persists() {
+        use crate::{Call, MemoryStore, Session, Timestamp, keep};
+        let store = MemoryStore::default();
+        let run = |id: &str, failures: &[&str]| {
+            let mut text: String = (0..300).map(|n| format!("test case_{n} ... ok\n")).collect();
+            failures
+                .iter()
+                .for_each(|name| text += &format!("test {name} ... FAILED: assertion of {name}\n"));
+            let call = Call {
+                args: Some("{\"command\": \"cargo test\"}".to_owned()),
+                ..Call::new(Session::safe("s"), id, "run", Timestamp::UNIX_EPOCH)
+            };
+            let output = keep(&store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap();
+            let view = fold(&output, &settings(400)).unwrap();
+            assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+            String::from_utf8(view.print(&output).unwrap()).unwrap()
+        };
+        let first = run("first1", &["parses", "prints"]);
+        assert!(!first.contains("since"), "{first}");
+        let second = run("second", &["parses", "reads"]);
+        assert!(second.contains("[since s/first1, the same call: 1 of 302 lines new, 1 gone; of those that speak of errors 1 new, 1 as before, 1 gone: test prints"), "{second}");
+        assert!(
+            second.contains("FAILED: assertion of parses") && second.contains("FAILED: assertion of reads"),
+            "{second}"
+        );
+    }
+
+    #[test]
+    fn hostile_outputs_are_folded_with_bounded_work() {
+        let giant = "error abc ".repeat(600_000);
+        let words: String = (0u64..120_000)
+            .map(|n| {
+                format!("{} failed\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).replace(['1', '3', '5'], "x")
+            })
+            .collect();
+        let deep = "[".repeat(9_000) + &"]".repeat(9_000);
+        for text in [giant, words, deep] {
+            let output = output_of(text.as_bytes());
+            let view = fold(&output, &settings(300)).unwrap();
+            assert!(settings(300).digest.budget.holds(&view.print(&output).unwrap()));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -349,14 +534,19 @@ mod tests {
         fn any_view_is_true_and_within_its_budget(
             parts in proptest::collection::vec(prop_oneof![
                 Just(b"plain words here\n".to_vec()), Just(b"error: it broke\n".to_vec()), Just(b"50%\r".to_vec()),
-                Just(vec![b'x'; 3_000]), Just("漢字🎉".repeat(50).into_bytes()), Just(b"\n\n".to_vec()),
+                Just(vec![b'x'; 3_000]), Just(b"{\"a\": [1, \"b\"]}\n".to_vec()), Just(b"\x1b[31mred\x1b[0m\n".to_vec()),
+                Just(b"<html><body><p>some words of a page</p>\n".to_vec()), Just(b"a/b.rs:12: fn c()\n".to_vec()),
+                Just(b"@@ -1,2 +1,3 @@\n+new\n".to_vec()), Just(b"  File \"a.py\", line 3\n".to_vec()), Just("漢字🎉".repeat(50).into_bytes()), Just(b"\n\n".to_vec()),
                 proptest::collection::vec(any::<u8>(), 0..60),
             ], 0..60),
             tokens in 90u64..800,
         ) {
             let output = output_of(&parts.concat());
             let view = fold(&output, &settings(tokens)).unwrap();
-            prop_assert!(settings(tokens).digest.budget.holds(&view.print(&output).unwrap()));
+            let text = view.print(&output).unwrap();
+            prop_assert!(settings(tokens).digest.budget.holds(&text));
+            let again = fold(&output, &settings(tokens)).unwrap().print(&output).unwrap();
+            prop_assert_eq!(&text, &again);
             prop_assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
         }
     }

@@ -54,7 +54,7 @@ fn is_source(sample: &[u8]) -> bool {
 }
 
 /// Whether a line is a path, or a path with a number and what was found there.
-fn is_lone(line: &[u8]) -> bool {
+pub(super) fn is_lone(line: &[u8]) -> bool {
     let Some(end) = line.iter().position(|byte| matches!(byte, b' ' | b'\t')) else {
         return line.contains(&b'/') || line.contains(&b'.');
     };
@@ -84,6 +84,11 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     numbered || line.starts_with(b"at ") || line.starts_with(b"File \"")
 }
 
+/// Whether a line is a call in a stack trace that ends with what went wrong.
+pub(super) fn is_inward(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"File \"")
+}
+
 /// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`.
 pub(super) fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -102,6 +107,7 @@ const NOTES: &[&str] = &["travis_time:", "travis_fold:", "##[endgroup]", "::endg
 pub(super) fn is_noise(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     NOTES.iter().any(|note| line.starts_with(note.as_bytes()))
+        || line.starts_with(b"... ") && line.ends_with(b" more")
         || !line.is_empty() && line.len() <= 3 && line.iter().all(|&byte| byte == line[0])
         || line.len() > 3 && line.iter().all(|&byte| byte == b'.')
 }

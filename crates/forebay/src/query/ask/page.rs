@@ -17,17 +17,22 @@ const WORTHLESS: f32 = 0.03;
 /// So many blocks below a heading may belong to it.
 const UNDER: usize = 40;
 
-/// What a page is about: its blocks that read like prose, the first ones first, then the rest.
+/// What a page is about: its blocks that read like prose, the first ones first. What is worth nothing is known, so that it
+/// may stand between them. A page without prose is shown as it comes.
 pub(super) fn unasked(derived: &Derived) -> Vec<Unit> {
     let mut units = all(derived);
     let count = units.len();
-    for (at, unit) in units.iter_mut().enumerate() {
-        let line = derived.line_at(unit.range.start);
-        let prose = line.is_some_and(|line| line.prose > PROSE);
-        unit.worth = (count - at) as f32 * if prose { 1.0 } else { 0.0001 };
+    let is_prose = |unit: &Unit| derived.line_at(unit.range.start).is_some_and(|line| line.prose > PROSE);
+    let prose: Vec<bool> = units.iter().map(is_prose).collect();
+    let none = !prose.contains(&true);
+    for ((at, unit), prose) in units.iter_mut().enumerate().zip(prose) {
+        unit.worth = if prose || none { (count - at) as f32 } else { 0.0 };
+        unit.range = derived.origin(&unit.range);
     }
-    units.iter_mut().for_each(|unit| unit.range = derived.origin(&unit.range));
-    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    if let Some(first) = units.first_mut() {
+        // Nobody sees what stands before the first words.
+        first.range.start = 0;
+    }
     units
 }
 

@@ -3,14 +3,16 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
-use super::layout::{Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_noise, is_title};
+use super::layout::{
+    Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_inward, is_noise, is_title,
+};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
 use super::trouble::has_passed;
 use super::{Unit, visible};
 use crate::view::rendering::unstamped;
 use crate::{Error, Output, Result};
-use std::{cmp::Ordering, collections::HashMap, hash::Hasher, ops::Range};
+use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 /// So many of the best units are looked at closely.
 const BEST: usize = 600;
@@ -366,7 +368,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             // What a stack trace ends with is what it is all about.
             let ends_trace = trouble && !blank && !deeper && trace > TRACE;
             trace = match () {
-                () if deeper && (is_frame(plain) || trace > 0) => trace + 1,
+                () if deeper && (is_inward(plain) || trace > 0) => trace + 1,
                 () if blank || deeper => trace,
                 () => 0,
             };
@@ -423,15 +425,15 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
 }
 
 /// What lines have in common that differ only in their numbers.
-fn template(line: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
+pub(crate) fn template(line: &[u8]) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut number = false;
     for &byte in line {
         let digit = byte.is_ascii_digit();
         if !(digit && number) {
-            hasher.write_u8(if digit { b'0' } else { byte });
+            hash = (hash ^ u64::from(if digit { b'0' } else { byte })).wrapping_mul(0x0100_0000_01b3);
         }
         number = digit;
     }
-    hasher.finish()
+    hash
 }

@@ -14,6 +14,9 @@ const MISFITS: usize = 100;
 /// A gap of more units is not filled.
 const FILLED: u64 = 12;
 
+/// In a text that is read on, a gap is filled up to so many times the cost of its marker.
+const READ_ON: u64 = 3;
+
 /// In the first rounds, a unit that stands alone must have this share of the best one's worth: what belongs to the best
 /// comes before what has a gap on both sides.
 const ALONE: f32 = 0.4;
@@ -96,7 +99,7 @@ impl<'a> Chosen<'a> {
             if left < 8 || misfits > MISFITS {
                 break;
             }
-            if self.units.contains_key(&unit.index) {
+            if unit.worth <= 0.0 || self.units.contains_key(&unit.index) {
                 continue;
             }
             let previous = self.units.range(..unit.index).next_back().map_or(0, |(&index, _)| index + 1);
@@ -134,7 +137,9 @@ impl<'a> Chosen<'a> {
             return None;
         }
         let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
-        tokens.filter(|&tokens| tokens <= self.choice.marker).map(|tokens| (gap, tokens))
+        // A text that is read on is better read with what stands between its paragraphs than with markers in them.
+        let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { 1 };
+        tokens.filter(|&tokens| tokens <= most).map(|tokens| (gap, tokens))
     }
 
     fn add(&mut self, unit: &'a Unit) {

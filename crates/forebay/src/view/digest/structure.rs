@@ -1,5 +1,6 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
+use super::templates::Templates;
 use super::{closing, frame_of, opening};
 use crate::query::outline::{Item, Outline};
 use crate::query::{Form, JsonPath, Shape, outline, shape};
@@ -21,7 +22,7 @@ impl Shares {
     fn of(form: Form) -> Shares {
         let (said, head) = match form {
             // What a program needs comes first, and what it does last: the outline tells what lies between.
-            Form::Code(_) => (0.08, 0.3),
+            Form::Code(_) => (0.12, 0.3),
             // Headings say more of a document than any of its paragraphs but the first.
             Form::Markdown | Form::Rst => (0.35, 0.85),
             // The first changes, and which files have others.
@@ -43,31 +44,51 @@ impl Shares {
 /// The view of an output that has a structure.
 pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> {
     let outline = match form {
-        Form::Json => None,
+        Form::Json | Form::Log => None,
         _ => Some(outline::outline(output)?),
     };
     let shape = match form {
         Form::Json => Some(shape(output)?),
         _ => None,
     };
-    let said = |gap: &Range<u64>, room: u64| match (&outline, &shape) {
-        (Some(outline), _) => things(output, outline, gap, room),
-        (_, Some(shape)) => Ok(paths(shape, room)),
-        (None, None) => Ok(None),
+    let templates = match form {
+        Form::Log | Form::Json | Form::Table => Some(Templates::of(output)?),
+        _ => None,
     };
-    let odd = shape.as_ref().map_or(Vec::new(), odd_places);
+    let said = |gap: &Range<u64>, room: u64| match (&outline, &shape, &templates) {
+        (Some(outline), ..) => things(output, outline, gap, room),
+        (_, Some(shape), _) => Ok(paths(shape, room)),
+        (.., Some(templates)) if form == Form::Log => {
+            let lines = output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1;
+            templates.said(output, lines, room)
+        }
+        _ => Ok(None),
+    };
+    let mut odd = shape.as_ref().map_or(Vec::new(), odd_places);
+    odd.extend(templates.as_ref().map_or(Vec::new(), Templates::rare));
+    for place in &mut odd {
+        *place = output.line_start_near(*place, LINE)?;
+    }
+    // The first and the last line are shown anyway.
+    let last = output.line_start_near(output.len().saturating_sub(2), LINE)?;
+    odd.retain(|&place| place > 0 && place < last);
+    odd.sort_unstable();
+    odd.dedup();
     between(output, budget, &Shares::of(form), &odd, said)
 }
 
 /// So often less is tried.
 const STEPS: u32 = 80;
 
+/// A record is shown from the beginning of its line, if that is no further away.
+const LINE: u64 = 400;
+
 /// What a marker costs, about; and a place that is shown by itself has two.
 const MARKER: u32 = 30;
 const ODD: f64 = 30.0;
 
 /// What odd places may have of what is shown.
-const ODD_SHARE: f64 = 0.25;
+const ODD_SHARE: f64 = 0.15;
 
 /// The beginning and the end, what is at `odd` places, and in the gap behind the beginning what `said` says of it.
 fn between(
@@ -194,29 +215,40 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
         }
     }
     let count = chosen.len();
-    let what = match outline.form {
-        Form::Code(language) => format!(" of {}", language.name()),
-        Form::Text | Form::Log => String::new(),
-        form => format!(" of a {}", form.name()).replace(" a search results", " search results"),
-    };
     if count == 0 {
         return Ok(None);
     }
-    let more = match inside.len() - count {
-        0 => String::new(),
-        more => format!(", {} more not listed", crate::view::grouped(more as u64)),
+    let what = match outline.form {
+        Form::Code(language) => format!(" of {}", language.name()),
+        Form::Text | Form::Log => String::new(),
+        Form::Matches => " of search results".to_owned(),
+        Form::Markdown | Form::Rst => format!(" of {}", outline.form.name()),
+        form => format!(" of a {}", form.name()),
+    };
+    let listed_of = match inside.len() - count {
+        0 => "they have".to_owned(),
+        _ => format!("{count} of the {} things in them", crate::view::grouped(inside.len() as u64)),
     };
     let lines = crate::view::count("line", lines.end() - lines.start() + 1);
-    Ok(Some(format!("… {lines}{what} omitted, which have{more}{}", listed(&chosen))))
+    Ok(Some(format!("… {lines}{what} omitted, {listed_of}{}", listed(&chosen))))
 }
 
-/// Items, a line each.
+/// Items, a line each; those inside others on the line of these.
 fn listed(items: &[&Item]) -> String {
-    let line = |item: &&Item| {
-        let deep = "  ".repeat(item.depth.min(4) as usize);
-        format!("\n{deep}{} {}", item.line, item.name)
-    };
-    items.iter().map(line).collect()
+    let mut text = String::new();
+    let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
+    for item in items {
+        // The columns of a table begin with its first line, whatever they are.
+        let name = match item.kind {
+            "column" => item.name.clone(),
+            _ => format!("{} {}", item.line, item.name),
+        };
+        match item.depth > outermost && !text.is_empty() {
+            true => text += &format!(" · {}", name.split('(').next().unwrap_or(&name)),
+            false => text += &format!("\n{name}"),
+        }
+    }
+    text
 }
 
 /// The paths of a JSON output, as many as there is room for.
@@ -225,6 +257,7 @@ fn paths(shape: &Shape, room: u64) -> Option<String> {
     let count = fitting(shape.paths.len(), |count| tokens::count(&listed(count)) <= room);
     let more = match (shape.paths.len() - count, shape.more) {
         (0, false) => String::new(),
+        (0, true) => ", others deeper or further not listed".to_owned(),
         (more, _) => format!(", {} more paths not listed", crate::view::grouped(more as u64)),
     };
     let documents = match shape.documents {
@@ -256,7 +289,9 @@ fn path(path: &JsonPath) -> String {
 /// Where records have what hardly any other has: the first of them.
 fn odd_places(shape: &Shape) -> Vec<u64> {
     let most = shape.paths.iter().map(|path| path.count).max().unwrap_or(0);
-    let is_odd = |path: &&JsonPath| most >= 20 && path.count * 20 <= most && path.path.contains("[]");
+    let is_odd = |path: &&JsonPath| {
+        most >= 20 && path.count * 20 <= most && (shape.documents > 1 || path.path.contains("[]"))
+    };
     let mut places: Vec<u64> = shape.paths.iter().filter(is_odd).map(|path| path.first).collect();
     places.dedup();
     places.truncate(8);

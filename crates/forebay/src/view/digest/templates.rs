@@ -1,0 +1,180 @@
+//! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
+
+use crate::query::ask::template;
+use crate::view::{count, grouped, rendering};
+use crate::{Output, Result, tokens};
+use memchr::memchr;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// So many templates are told apart; lines of further ones are only counted.
+const MANY: usize = 4_096;
+
+/// A longer line is looked at only so far.
+const LONG: usize = 1_024;
+
+/// So much of a line stands for its template.
+const EXAMPLE: usize = 100;
+
+/// So many lines that are like no other are shown by themselves, of a log of so many lines.
+const RARE: usize = 8;
+const LINES: u64 = 50;
+
+/// The templates of a log.
+pub(super) struct Templates {
+    /// The commonest first.
+    templates: Vec<Template>,
+    /// How many lines are of templates that are not told apart.
+    others: u64,
+    lines: u64,
+}
+
+struct Template {
+    count: u64,
+    /// The lines of the first and the last one, counted from 1.
+    lines: (u64, u64),
+    /// The first one.
+    first: Range<u64>,
+}
+
+impl Templates {
+    pub(super) fn of(output: &Output) -> Result<Templates> {
+        let mut known: HashMap<u64, Template> = HashMap::new();
+        let (mut others, mut lines) = (0, 0);
+        let mut take = |line: &[u8], start: u64| {
+            lines += 1;
+            let seen = &line[..line.len().min(LONG)];
+            let seen = rendering::unstamped(seen).trim_ascii();
+            if seen.is_empty() {
+                return;
+            }
+            let full = known.len() >= MANY;
+            match known.entry(template(seen)) {
+                std::collections::hash_map::Entry::Occupied(mut template) => {
+                    let template = template.get_mut();
+                    template.count += 1;
+                    template.lines.1 = lines;
+                }
+                std::collections::hash_map::Entry::Vacant(_) if full => others += 1,
+                std::collections::hash_map::Entry::Vacant(place) => {
+                    let first = start..start + line.len() as u64;
+                    place.insert(Template { count: 1, lines: (lines, lines), first });
+                }
+            }
+        };
+        let mut open: Vec<u8> = Vec::new();
+        let mut opened = 0;
+        output.for_each_block(0..output.len(), |at, block| {
+            let mut rest = 0;
+            while let Some(newline) = memchr(b'\n', &block[rest..]) {
+                let line = &block[rest..rest + newline];
+                match open.is_empty() {
+                    true => take(line, at + rest as u64),
+                    false => {
+                        let room = LONG.saturating_sub(open.len());
+                        open.extend_from_slice(&line[..line.len().min(room)]);
+                        take(&open, opened);
+                        open.clear();
+                    }
+                }
+                rest += newline + 1;
+            }
+            if rest < block.len() {
+                if open.is_empty() {
+                    opened = at + rest as u64;
+                }
+                let room = LONG.saturating_sub(open.len());
+                open.extend_from_slice(&block[rest..block.len().min(rest + room)]);
+            }
+        })?;
+        if !open.is_empty() {
+            take(&open, opened);
+        }
+        let mut templates: Vec<Template> = known.into_values().collect();
+        templates.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
+        Ok(Templates { templates, others, lines })
+    }
+
+    /// Where the lines are that are like no other, the last ones, if they are few among many.
+    pub(super) fn rare(&self) -> Vec<u64> {
+        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
+        if self.lines < LINES || alike * 4 < self.lines * 3 {
+            return Vec::new();
+        }
+        let rare = self.templates.iter().filter(|template| template.count <= 2);
+        let mut places: Vec<u64> = rare.map(|template| template.first.start).collect();
+        places.sort_unstable();
+        places.split_off(places.len().saturating_sub(RARE))
+    }
+
+    /// The commonest templates with how often they occur, as many as there is room for.
+    pub(super) fn said(&self, output: &Output, gap: u64, room: u64) -> Result<Option<String>> {
+        let mut text = String::new();
+        let mut said = 0;
+        for template in self.templates.iter().filter(|template| template.count > 2) {
+            let end = template.first.end.min(template.first.start + LONG as u64);
+            let bytes = rendering::screen(&output.read(template.first.start..end)?);
+            let example = crate::shortened(&crate::printable(&String::from_utf8_lossy(&bytes)), EXAMPLE);
+            let (first, last) = template.lines;
+            let line = format!("\n× {}, lines {first}–{last}: {}", grouped(template.count), example.trim());
+            if tokens::count(&text) + tokens::count(&line) > room {
+                break;
+            }
+            text += &line;
+            said += 1;
+        }
+        if said == 0 {
+            return Ok(None);
+        }
+        let more = match (self.templates.len() - said, self.others) {
+            (0, 0) => String::new(),
+            (more, 0) => format!(", {} others", grouped(more as u64)),
+            (_, others) => format!(", {} of other templates", count("line", others)),
+        };
+        let lines = count("line", gap);
+        Ok(Some(format!(
+            "… {lines} omitted; lines that differ only in numbers, with the first of each{more}{text}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn lines_that_differ_only_in_numbers_are_counted_together() {
+        let mut text: String =
+            (0..200).map(|line| format!("GET /items/{line} 200 in {} ms\n", line % 7)).collect();
+        text += "the cache was cleared\n";
+        text += &"heartbeat\n".repeat(30);
+        let output = output_of(text.as_bytes());
+        let templates = Templates::of(&output).unwrap();
+        let said = templates.said(&output, 230, 200).unwrap().unwrap();
+        expect_test::expect![[r#"
+            … 230 lines omitted; lines that differ only in numbers, with the first of each, 1 others
+            × 200, lines 1–200: GET /items/0 200 in 0 ms
+            × 30, lines 202–231: heartbeat"#]]
+        .assert_eq(&said);
+        let rare = templates.rare();
+        assert_eq!(rare.len(), 1);
+        assert_eq!(output.newlines_before(rare[0]).unwrap(), 200);
+    }
+
+    #[test]
+    fn very_many_templates_are_only_counted() {
+        let letters = |mut n: u64| {
+            let mut word = String::new();
+            for _ in 0..6 {
+                word.push(char::from(b'a' + (n % 26) as u8));
+                n /= 26;
+            }
+            word
+        };
+        let text: String = (0..20_000).map(|n| format!("{}\n", letters(n * 7_919))).collect();
+        let templates = Templates::of(&output_of(text.as_bytes())).unwrap();
+        assert_eq!(templates.templates.len(), MANY);
+        assert!(templates.others > 10_000 && templates.rare().is_empty());
+    }
+}

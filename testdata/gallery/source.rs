@@ -1,0 +1,424 @@
+//! A stored output, open for reading: its record, its bytes, and where its lines are.
+//!
+//! Everything that reads an output (folds, queries, verification) reads it through [`Output`], a range at a
+//! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
+
+use crate::size::{Measure, Measured, STRIDE};
+use crate::{Error, Exit, Handle, Query, Record, Result, State, Stream, Surface, tokens};
+use memchr::{memchr, memchr_iter, memrchr};
+use std::{io, ops::Range, path::PathBuf};
+
+/// Bytes at random access.
+pub trait ReadAt: Send + Sync {
+    /// How many bytes there are now.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `buffer` from `offset` on; returns how many bytes there were.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+impl ReadAt for Vec<u8> {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(copy_at(self, offset, buffer))
+    }
+}
+
+/// Copies what there is of `bytes` from `offset` on into `buffer`.
+pub(crate) fn copy_at(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+    let length = rest.len().min(buffer.len());
+    buffer[..length].copy_from_slice(&rest[..length]);
+    length
+}
+
+/// How much is read at a time by whatever goes through a whole output.
+pub(crate) const BLOCK: usize = 128 * 1024;
+
+/// A whole count up to this many bytes; a longer text is counted only as far as a limit asks.
+const COUNTED_WHOLE: u64 = 16 * 1024 * 1024;
+
+/// One output, open for reading.
+pub struct Output {
+    record: Record,
+    bytes: Box<dyn ReadAt>,
+    index: Box<dyn ReadAt>,
+    path: Option<PathBuf>,
+    length: u64,
+    /// Bytes that came but are not there: the store failed.
+    lost: Range<u64>,
+    /// How many lines ended in them.
+    lost_newlines: u64,
+    /// Which stream each stretch came by, where its writer could still tell.
+    stretches: Option<Vec<(u64, Stream)>>,
+    /// Places in lines that speak of errors, where its writer has just found them.
+    spoken: Option<Vec<u64>>,
+    /// Where its reader is: how the calls that go on are written.
+    surface: Surface,
+}
+
+impl Output {
+    /// An output from its parts; `index` has the entries of [`Measure::take_index`](crate::size::Measure).
+    pub(crate) fn new(
+        record: Record,
+        bytes: Box<dyn ReadAt>,
+        index: Box<dyn ReadAt>,
+        path: Option<PathBuf>,
+    ) -> Result<Output> {
+        let length = bytes.size().map_err(Error::store(format!("read {}", record.handle)))?;
+        Ok(Output {
+            record,
+            bytes,
+            index,
+            path,
+            length,
+            lost: length..length,
+            lost_newlines: 0,
+            stretches: None,
+            spoken: None,
+            surface: Surface::default(),
+        })
+    }
+
+    /// The same output, with a hole where bytes could not be kept.
+    pub(crate) fn with_lost(mut self, lost: Range<u64>) -> Result<Output> {
+        self.lost = lost;
+        if !self.lost.is_empty() {
+            // The lines were counted as they came; those that are nowhere are what is left of the count.
+            let open = u64::from(self.read(self.length - 1..self.length)? != b"\n");
+            let there = self.newlines_before(self.length)?;
+            self.lost_newlines = (self.record.size.lines - open).saturating_sub(there);
+        }
+        Ok(self)
+    }
+
+    /// The same output while it grows, with what was measured of it so far.
+    pub(crate) fn while_growing(mut self, measured: &Measured, exit: Option<Exit>) -> Output {
+        self.record.size = measured.size;
+        self.record.kind = measured.kind;
+        self.record.exit = exit;
+        self.length = measured.size.bytes;
+        self
+    }
+
+    /// The same output as it was when it had only `length` bytes.
+    pub(crate) fn until(mut self, length: u64) -> Result<Output> {
+        let mut measure = Measure::default();
+        self.for_each_block(0..length.min(self.length), |_, block| measure.update(block))?;
+        self.record.size = measure.finish().size;
+        self.length = self.record.size.bytes;
+        Ok(self)
+    }
+
+    /// The same output under the handle that it had when a view of it was given.
+    pub(crate) fn called(mut self, handle: Handle) -> Output {
+        self.record.handle = handle;
+        self
+    }
+
+    /// The same output, with the stretches of its streams at hand.
+    pub(crate) fn with_stretches(self, stretches: Option<Vec<(u64, Stream)>>) -> Output {
+        Output { stretches, ..self }
+    }
+
+    /// The same output for a reader elsewhere.
+    pub fn on(self, surface: &Surface) -> Output {
+        Output { surface: surface.clone(), ..self }
+    }
+
+    /// Where its reader is.
+    pub(crate) fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// The call that asks `query` of it.
+    pub(crate) fn call(&self, query: &Query) -> String {
+        self.surface.call(&self.record.handle, query)
+    }
+
+    /// The same output, with the places that speak of errors at hand.
+    pub(crate) fn with_spoken(self, spoken: Vec<u64>) -> Output {
+        Output { spoken: Some(spoken), ..self }
+    }
+
+    /// Places in lines that speak of errors, where they are at hand.
+    pub(crate) fn spoken(&self) -> Option<&[u64]> {
+        self.spoken.as_deref()
+    }
+
+    /// The stretches of its streams, each with its end, where they are at hand.
+    pub(crate) fn stretches(&self) -> Option<&[(u64, Stream)]> {
+        self.stretches.as_deref()
+    }
+
+    /// What is known of it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The file that holds its bytes, where there is one. While it grows, its file has not got its name yet.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.path.as_deref().filter(|_| !self.is_growing())
+    }
+
+    /// How many bytes it has; of one that grows, how many it had when it was opened.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Whether it is still being written.
+    pub fn is_growing(&self) -> bool {
+        self.record.state == State::Growing
+    }
+
+    /// The bytes that came and are nowhere, neither in the store nor at hand; empty unless the store failed.
+    pub(crate) fn lost(&self) -> Range<u64> {
+        self.lost.clone()
+    }
+
+    /// The bytes of `range`, as far as there are any.
+    pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let end = range.end.min(self.length);
+        let length = usize::try_from(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let mut buffer = vec![0; length];
+        let read = self.fill(range.start, &mut buffer)?;
+        buffer.truncate(read);
+        Ok(buffer)
+    }
+
+    /// Fills `buffer` from `offset` on, as far as there are bytes.
+    pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let length =
+            usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+        read_full(&*self.bytes, offset, &mut buffer[..length])
+            .map_err(Error::store(format!("read {}", self.record.handle)))
+    }
+
+    /// Hands `range` to `take` in blocks, with the offset of each.
+    pub fn for_each_block(&self, range: Range<u64>, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
+        let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK))];
+        let mut at = range.start;
+        while at < range.end {
+            let wanted = buffer.len().min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
+            let read = self.fill(at, &mut buffer[..wanted])?;
+            if read == 0 {
+                break;
+            }
+            take(at, &buffer[..read]);
+            at += read as u64;
+        }
+        Ok(())
+    }
+
+    /// How many lines it has.
+    pub fn lines(&self) -> Result<u64> {
+        if !self.is_growing() && self.record.size.bytes == self.length {
+            return Ok(self.record.size.lines);
+        }
+        let newlines = self.newlines_before(self.length)?;
+        let open = self.length > 0 && self.read(self.length - 1..self.length)? != b"\n";
+        Ok(newlines + u64::from(open))
+    }
+
+    /// How many newlines stand before `offset`: the number of the line at `offset`, counted from 0.
+    pub fn newlines_before(&self, offset: u64) -> Result<u64> {
+        let offset = offset.min(self.length);
+        // The index of an output that grows may lag behind its bytes; what it has is right.
+        let entries = (offset / STRIDE).min(self.entries()?);
+        let mut newlines = if entries == 0 { 0 } else { self.entry(entries - 1)? };
+        self.for_each_block(entries * STRIDE..offset, |_, block| {
+            newlines += memchr_iter(b'\n', block).count() as u64;
+        })?;
+        Ok(newlines + if offset >= self.lost.end { self.lost_newlines } else { 0 })
+    }
+
+    /// Where line `number` starts, counted from 0; the end of the output where there is no such line.
+    pub fn line_start(&self, number: u64) -> Result<u64> {
+        if number == 0 {
+            return Ok(0);
+        }
+        // The last entry with fewer newlines than wanted: its stride is the one before ours.
+        let (mut low, mut high) = (0, self.entries()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.entry(middle)? < number {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let mut missing = number - if low == 0 { 0 } else { self.entry(low - 1)? };
+        let mut at = low * STRIDE;
+        let mut buffer = vec![0; STRIDE as usize];
+        loop {
+            let read = self.fill(at, &mut buffer)?;
+            if read == 0 {
+                return Ok(self.length);
+            }
+            let wanted = usize::try_from(missing - 1).unwrap_or(usize::MAX);
+            match memchr_iter(b'\n', &buffer[..read]).nth(wanted) {
+                Some(newline) => return Ok(at + newline as u64 + 1),
+                None => missing -= memchr_iter(b'\n', &buffer[..read]).count() as u64,
+            }
+            at += read as u64;
+        }
+    }
+
+    /// Where the line at `offset` starts, looking back no further than `reach` bytes.
+    pub(crate) fn line_start_near(&self, offset: u64, reach: u64) -> Result<u64> {
+        let from = offset.saturating_sub(reach);
+        let before = self.read(from..offset)?;
+        Ok(memrchr(b'\n', &before).map_or(from, |newline| from + newline as u64 + 1))
+    }
+
+    /// Where the line at `offset` ends, after its newline, looking no further than `reach` bytes.
+    pub(crate) fn line_end_near(&self, offset: u64, reach: u64) -> Result<u64> {
+        let after = self.read(offset..offset.saturating_add(reach).min(self.length))?;
+        Ok(offset + memchr(b'\n', &after).map_or(after.len(), |newline| newline + 1) as u64)
+    }
+
+    /// The next place at or after `offset` that is not inside a character.
+    pub(crate) fn character_start(&self, offset: u64) -> Result<u64> {
+        let bytes = self.read(offset..offset + 3)?;
+        Ok(offset + bytes.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count() as u64)
+    }
+
+    /// The number of tokens if it is at most `limit`, else `None`; and whether it is exact.
+    pub(crate) fn tokens_up_to(&self, limit: u64) -> Result<Option<(u64, bool)>> {
+        if self.record.size.tokens_exact {
+            let exact = self.record.size.tokens;
+            return Ok((exact <= limit).then_some((exact, true)));
+        }
+        // The longest token has 128 bytes, so this many bytes have more tokens than the limit.
+        if self.length / 128 > limit {
+            return Ok(None);
+        }
+        let (mut total, mut exact) = (0, true);
+        let mut at = 0;
+        while at < self.length {
+            let mut block = self.read(at..at + COUNTED_WHOLE)?;
+            if at + (block.len() as u64) < self.length {
+                let border = token_border(&block);
+                exact &= border.is_some();
+                block.truncate(border.unwrap_or(block.len()));
+            }
+            at += block.len() as u64;
+            match tokens::tally(&String::from_utf8_lossy(&block), limit - total) {
+                Some((more, is_exact)) => (total, exact) = (total + more, exact && is_exact),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some((total, exact)))
+    }
+
+    /// Tokens of the whole output and whether the number is exact: beyond 16 MiB it is the bound.
+    pub fn tokens(&self) -> Result<(u64, bool)> {
+        match self.length <= COUNTED_WHOLE {
+            true => Ok(self.tokens_up_to(u64::MAX)?.unwrap_or((self.record.size.tokens, false))),
+            false => Ok((self.record.size.tokens, self.record.size.tokens_exact)),
+        }
+    }
+
+    /// The whole line index, as it is kept.
+    pub(crate) fn index(&self) -> Result<Vec<u8>> {
+        let cannot = || Error::store(format!("read the line index of {}", self.record.handle));
+        let size = self.index.size().map_err(cannot())?;
+        let mut index = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        read_full(&*self.index, 0, &mut index).map_err(cannot())?;
+        Ok(index)
+    }
+
+    fn entries(&self) -> Result<u64> {
+        let size = self
+            .index
+            .size()
+            .map_err(Error::store(format!("read the line index of {}", self.record.handle)))?;
+        // Bytes that came after this output was opened may have entries already.
+        let known = if self.lost.is_empty() { self.length } else { self.lost.start };
+        Ok((size / 8).min(known / STRIDE))
+    }
+
+    fn entry(&self, number: u64) -> Result<u64> {
+        let mut eight = [0; 8];
+        read_full(&*self.index, number * 8, &mut eight)
+            .map_err(Error::store(format!("read the line index of {}", self.record.handle)))?;
+        Ok(u64::from_le_bytes(eight))
+    }
+}
+
+/// Where a text may be cut so that the tokens of both parts are the tokens of the whole: after a newline
+/// that a letter or digit follows.
+fn token_border(block: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'\n', block)
+        .find(|&newline| block.get(newline + 1).is_some_and(u8::is_ascii_alphanumeric))
+        .map(|newline| newline + 1)
+}
+
+pub(crate) fn read_full(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read_at(offset + filled as u64, &mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::memory::output_of;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_far_into_a_long_output_is_found_through_the_index() {
+        let text: String = (1..=200_000).map(|i| format!("line {i}\n")).collect();
+        let output = output_of(text.as_bytes());
+        for number in [0, 1, 9_999, 150_000, 199_999] {
+            let start = output.line_start(number).unwrap();
+            let line = output.read(start..start + 40).unwrap();
+            assert!(line.starts_with(format!("line {}\n", number + 1).as_bytes()), "{number}");
+            assert_eq!(output.newlines_before(start).unwrap(), number);
+        }
+        assert_eq!(output.line_start(200_000).unwrap(), output.len());
+        assert_eq!(output.line_start(9_000_000).unwrap(), output.len());
+    }
+
+    #[test]
+    fn tokens_are_counted_whole_or_only_to_the_limit() {
+        let output = output_of(b"one two three four");
+        assert_eq!(output.tokens_up_to(4).unwrap(), Some((4, true)));
+        assert_eq!(output.tokens_up_to(3).unwrap(), None);
+        assert_eq!(output.tokens().unwrap(), (4, true));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn every_line_starts_where_a_plain_scan_finds_it(
+            lengths in proptest::collection::vec(prop_oneof![0usize..30, 60_000usize..140_000], 0..12),
+            ended in any::<bool>(),
+        ) {
+            let mut text = lengths.iter().map(|&length| "x".repeat(length)).collect::<Vec<_>>().join("\n").into_bytes();
+            if ended { text.push(b'\n'); }
+            let output = output_of(&text);
+            let mut starts = vec![0];
+            starts.extend(text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1));
+            for (number, start) in starts.iter().enumerate() {
+                prop_assert_eq!(output.line_start(number as u64).unwrap(), *start);
+                prop_assert_eq!(output.newlines_before(*start).unwrap(), number as u64);
+            }
+            prop_assert_eq!(output.line_start(starts.len() as u64).unwrap(), output.len());
+        }
+    }
+}
