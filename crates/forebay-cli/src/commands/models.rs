@@ -20,7 +20,7 @@ Examples:
   forebay models --check
   forebay models --models openai/gpt-5-mini,ollama/qwen3 --check
 
-In the settings:
+In your own settings ($XDG_CONFIG_HOME/forebay/settings.toml):
   [extract]
   models = [\"openai/gpt-5-mini\", \"local/qwen3\"]
   [providers.local]
