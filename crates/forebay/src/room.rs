@@ -316,27 +316,23 @@ mod tests {
         check(
             8_400,
             expect![[r#"
-            token_budget
-            [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
-            line 1 of a long output
-            line 2 of a long output
-            [… 193 lines omitted: forebay read s/output --lines 3:195]
-            line 196 of a long output
-            line 197 of a long output
-            line 198 of a long output
-            line 199 of a long output
-            line 200 of a long output
-        "#]],
+                token_budget
+                [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
+                line 1 of a long output
+                line 2 of a long output
+                line 3 of a long output
+                line 4 of a long output
+                [… 195 lines omitted: forebay read s/output --lines 5:199]
+                line 200 of a long output
+            "#]],
         );
         check(
             8_440,
             expect![[r#"
-            token_budget
-            [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
-            line 1 of a long output
-            [… 198 lines omitted: forebay read s/output --lines 2:199]
-            line 200 of a long output
-        "#]],
+                token_budget
+                [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
+                [… 200 lines omitted: forebay read s/output --lines 1:200]
+            "#]],
         );
         check(
             8_499,

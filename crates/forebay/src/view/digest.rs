@@ -158,8 +158,7 @@ fn chosen(
     choice: Choice,
     rendered: impl Fn(View) -> Result<View>,
 ) -> Result<View> {
-    // In a small view the call is said once.
-    let wording = if budget.tokens < ROOMY { Wording::Ranges } else { Wording::Commands };
+    let wording = wording(budget);
     let frame = |shown: &[Range<u64>]| -> Result<View> {
         Ok(frame_of(rendered(View::showing(output, shown, wording)?)?, output, budget))
     };
@@ -172,6 +171,11 @@ fn chosen(
         true => top_and_bottom(output, budget),
         false => frame(&shown),
     }
+}
+
+/// How markers are worded: in a small view the call is said once.
+fn wording(budget: Budget) -> Wording {
+    if budget.tokens < ROOMY { Wording::Ranges } else { Wording::Commands }
 }
 
 /// What a marker costs, about.

@@ -108,8 +108,7 @@ pub(super) fn is_noise(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     NOTES.iter().any(|note| line.starts_with(note.as_bytes()))
         || line.starts_with(b"... ") && line.ends_with(b" more")
-        || !line.is_empty() && line.len() <= 3 && line.iter().all(|&byte| byte == line[0])
-        || line.len() > 3 && line.iter().all(|&byte| byte == b'.')
+        || !line.is_empty() && line.iter().all(|&byte| byte == b'.')
 }
 
 /// How lines begin that define something the lines below belong to.

@@ -1,11 +1,11 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
 use super::templates::Templates;
-use super::{closing, frame_of, opening};
+use super::{closing, frame_of, opening, wording};
 use crate::query::outline::{Item, Outline};
 use crate::query::{Form, JsonPath, Shape, outline, shape};
 use crate::view::units::{self, Unit};
-use crate::view::{Piece, View, Why, Wording, count};
+use crate::view::{Piece, View, Why, count};
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
@@ -121,7 +121,7 @@ fn between(
         let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
         let first = part(output, &head, shown_room * shares.head)?;
         shown.extend([first.clone(), part(output, &tail, shown_room * (1.0 - shares.head))?]);
-        let mut view = View::showing(output, &shown, Wording::Ranges)?;
+        let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
             piece.range().start >= first.end && matches!(piece, Piece::Omitted { why: Why::LeftOut, .. })
         };
