@@ -79,7 +79,7 @@ impl Reach {
     /// The models for one extraction. Nothing is opened before the first is asked.
     pub(crate) fn clients(&self) -> Clients {
         let opened = Arc::<OnceLock<Result<Opened, String>>>::default();
-        let mut keys: BTreeMap<&str, Arc<OnceLock<Result<Option<String>, String>>>> = BTreeMap::new();
+        let mut keys: BTreeMap<&str, Arc<Fetched>> = BTreeMap::new();
         let mut clients: Vec<Client> = Vec::new();
         for name in &self.names {
             if clients.iter().any(|client| client.name == *name) {
@@ -101,6 +101,9 @@ impl Reach {
         Clients(clients)
     }
 }
+
+/// A key once it was wanted: there may be none, or none to be had.
+type Fetched = OnceLock<Result<Option<String>, String>>;
 
 /// The models of one extraction.
 pub(crate) struct Clients(Vec<Client>);
@@ -149,7 +152,7 @@ pub(crate) struct Client {
     /// Who has it, or that nobody does.
     pub(crate) provider: Result<Provider, String>,
     /// The provider's key, once it was wanted.
-    key: Arc<OnceLock<Result<Option<String>, String>>>,
+    key: Arc<Fetched>,
     waiting: Waiting,
     ends_by_signal: bool,
     /// Whether its server takes the limit of an answer only under its other name.
@@ -321,12 +324,12 @@ mod tests {
         events.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
         events.push(json!({"candidates": [{"finishReason": "STOP"}],
             "usageMetadata": {"candidatesTokenCount": u64::MAX, "thoughtsTokenCount": u64::MAX}}));
-        let folds: [(Box<dyn Fold>, fn(&Value) -> Result<forebay::model::Said, String>); 3] = [
-            (Box::<openai_chat::Stream>::default(), openai_chat::said),
-            (Box::<anthropic::Stream>::default(), anthropic::said),
-            (Box::<gemini::Stream>::default(), gemini::said),
+        let folds: [Box<dyn Fold>; 3] = [
+            Box::<openai_chat::Stream>::default(),
+            Box::<anthropic::Stream>::default(),
+            Box::<gemini::Stream>::default(),
         ];
-        for (mut fold, said) in folds {
+        for (mut fold, said) in folds.into_iter().zip([openai_chat::said, anthropic::said, gemini::said]) {
             for event in &events {
                 fold.take(event.clone());
                 let _ = said(event);
