@@ -212,12 +212,12 @@ def main():
             start = time.perf_counter(); peak = memory(argv, env); took = time.perf_counter() - start
             print(f'| {what} | {took:.2f} s | {len(answered)} | {len(answered) * Model.wait:.1f} s | {parallel} | {peak:.0f} MiB |', flush=True)
 
-        for chunks in (1, 4, 16):
-            # As many tokens as so many chunks of 100,000 tokens less the reserve and the prompt hold.
-            text = os.path.join(work, f'chunks-{chunks}.log'); log(text, int(chunks * 145_000))
+        # A chunk of 100,000 tokens less the reserve and the prompt holds about 220 kB of this, and shares a tenth with its neighbour.
+        for chunks, size in ((1, 145_000), (4, 726_000), (16, 3_100_000)):
+            text = os.path.join(work, f'chunks-{chunks}.log'); log(text, size)
             handle = put(text)
             for parallel in (1, 4, 16) if chunks == 16 else (4,):
-                measured(f'{chunks} chunks', handle, chunks, parallel)
+                measured(f'{chunks} chunk{"s" if chunks > 1 else ""}', handle, chunks, parallel)
         Model.wait = 0.0
         big = os.path.join(work, 'extract.log'); log(big, 200_000_000)
         handle = put(big)
