@@ -8,7 +8,7 @@ mod edit;
 use super::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
-use edit::{Edited, Form};
+use edit::{Edited, Form, Unfit};
 use serde_json::json;
 use similar::TextDiff;
 use std::env;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
     let file = file(args)?;
     let text = fs::read_to_string(&file)
         .map_err(|error| CliError::not_there(format!("cannot read {}: {error}", file.display())))?;
-    let wrong = |why: String| CliError::usage(format!("{}: {why}", file.display()));
+    let wrong = |why: Unfit| CliError::usage(format!("{}: {why}", file.display()));
     let program = program()?;
     let copy = copy_of(&file);
     let edited = match way {
@@ -166,7 +166,7 @@ fn copy_of(file: &Path) -> PathBuf {
 }
 
 /// The file as it was before: from the copy, if wrapping that gives what there is now, and otherwise word by word.
-fn unwrapped(text: &str, copy: &Path, form: Form, program: &str) -> Result<Edited, String> {
+fn unwrapped(text: &str, copy: &Path, form: Form, program: &str) -> Result<Edited, Unfit> {
     let edited = edit::unwrapped(text, form)?;
     let before = fs::read_to_string(copy).ok();
     let exact =

@@ -57,6 +57,15 @@ enum Command {
     None,
 }
 
+/// Why a file cannot be changed: mend it, or name another.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unfit {
+    #[error("not {form}: {why}")]
+    NotParsed { form: &'static str, why: String },
+    #[error("there are no servers in it: {0}")]
+    NoServers(String),
+}
+
 /// Why a server is not wrapped twice.
 const ALREADY: &str = "it goes through the gateway already";
 
@@ -64,7 +73,7 @@ const ALREADY: &str = "it goes through the gateway already";
 const GATEWAY: [&str; 2] = ["mcp", "--"];
 
 /// The text in which all servers go through the gateway.
-pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, String> {
+pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, Unfit> {
     edited(text, form, |entry| {
         if entry.is_wrapped() {
             return Err(ALREADY);
@@ -96,7 +105,7 @@ pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, S
 }
 
 /// The text in which no server goes through the gateway.
-pub(super) fn unwrapped(text: &str, form: Form) -> Result<Edited, String> {
+pub(super) fn unwrapped(text: &str, form: Form) -> Result<Edited, Unfit> {
     edited(text, form, |entry| {
         if !entry.is_wrapped() {
             return Err("it does not go through the gateway");
@@ -148,7 +157,7 @@ impl Entry {
 /// Changes of a text, or why there are none.
 type Changes = Result<Vec<(Range<usize>, String)>, &'static str>;
 
-fn edited(text: &str, form: Form, change: impl Fn(&Entry) -> Changes) -> Result<Edited, String> {
+fn edited(text: &str, form: Form, change: impl Fn(&Entry) -> Changes) -> Result<Edited, Unfit> {
     let entries = match form {
         Form::Servers(key) => in_json(text, key)?,
         Form::Toml(key) => in_toml(text, key)?,
@@ -177,10 +186,12 @@ fn quoted(word: &str) -> String {
     serde_json::Value::from(word).to_string()
 }
 
-fn in_json(text: &str, key: &str) -> Result<Vec<Entry>, String> {
+fn in_json(text: &str, key: &str) -> Result<Vec<Entry>, Unfit> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default())
-        .map_err(|error| format!("not JSON: {error}"))?;
-    let Some(Value::Object(file)) = &parsed.value else { return Err("not a JSON object".to_owned()) };
+        .map_err(|error| Unfit::NotParsed { form: "JSON", why: error.to_string() })?;
+    let Some(Value::Object(file)) = &parsed.value else {
+        return Err(Unfit::NotParsed { form: "JSON", why: "it is no object".to_owned() });
+    };
     let projects = file.get_object("projects").into_iter().flat_map(|projects| &projects.properties);
     let projects = projects.filter_map(|project| project.value.as_object());
     let places: Vec<&Object> = [file].into_iter().chain(projects).collect();
@@ -190,7 +201,7 @@ fn in_json(text: &str, key: &str) -> Result<Vec<Entry>, String> {
         .map(|server| Entry { name: server.name.as_str().to_owned(), command: json_command(&server.value) })
         .collect();
     match entries.is_empty() {
-        true => Err(format!("there are no servers in it: \"{key}\" is missing or empty")),
+        true => Err(Unfit::NoServers(format!("\"{key}\" is missing or empty"))),
         false => Ok(entries),
     }
 }
@@ -224,8 +235,9 @@ fn json_command(server: &Value) -> Command {
     }
 }
 
-fn in_toml(text: &str, key: &str) -> Result<Vec<Entry>, String> {
-    let file = Document::parse(text).map_err(|error| format!("not TOML: {}", error.message()))?;
+fn in_toml(text: &str, key: &str) -> Result<Vec<Entry>, Unfit> {
+    let file = Document::parse(text)
+        .map_err(|error| Unfit::NotParsed { form: "TOML", why: error.message().to_owned() })?;
     let servers = file.get(key).and_then(Item::as_table_like);
     let entries: Vec<Entry> = servers
         .into_iter()
@@ -233,7 +245,7 @@ fn in_toml(text: &str, key: &str) -> Result<Vec<Entry>, String> {
         .map(|(name, server)| Entry { name: name.to_owned(), command: toml_command(server) })
         .collect();
     match entries.is_empty() {
-        true => Err(format!("there are no servers in it: [{key}.NAME] is missing")),
+        true => Err(Unfit::NoServers(format!("[{key}.NAME] is missing"))),
         false => Ok(entries),
     }
 }
