@@ -25,7 +25,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, sync::OnceCell};
 
 /// How models are waited for.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ impl Reach {
                     "there are {}; `[providers.NAME]` in your own settings adds one",
                     known.join(", ")
                 );
-                Err(CliError::usage(problem.clone()).hint(hint))
+                Err(CliError::usage(problem.to_string()).hint(hint))
             }
             None => Ok(()),
         }
@@ -78,7 +78,7 @@ impl Reach {
 
     /// The models for one extraction. Nothing is opened before the first is asked.
     pub(crate) fn clients(&self) -> Clients {
-        let opened = Arc::<OnceLock<Result<Opened, String>>>::default();
+        let opened = Arc::<OnceLock<Result<Opened, ModelError>>>::default();
         let mut keys: BTreeMap<&str, Arc<Fetched>> = BTreeMap::new();
         let mut clients: Vec<Client> = Vec::new();
         for name in &self.names {
@@ -86,7 +86,8 @@ impl Reach {
                 continue;
             }
             let (provider, model) = name.split_once('/').unwrap_or((name, ""));
-            let missing = || format!("there is no provider {provider:?} for the model {name:?}");
+            let missing =
+                || ModelError::Lasting(format!("there is no provider {provider:?} for the model {name:?}"));
             clients.push(Client {
                 name: name.clone(),
                 model: model.to_owned(),
@@ -102,8 +103,9 @@ impl Reach {
     }
 }
 
-/// A key once it was wanted: there may be none, or none to be had.
-type Fetched = OnceLock<Result<Option<String>, String>>;
+/// A key once it was wanted: there may be none, or none to be had. Whoever wants it at the same time waits for the one
+/// who asked first: a command that asks a person for the key is run once.
+type Fetched = OnceCell<Result<Option<String>, ModelError>>;
 
 /// The models of one extraction.
 pub(crate) struct Clients(Vec<Client>);
@@ -129,14 +131,15 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(waiting: &Waiting, ends_by_signal: bool) -> Result<Opened, String> {
+    fn new(waiting: &Waiting, ends_by_signal: bool) -> Result<Opened, ModelError> {
+        let cannot = |error: std::io::Error| ModelError::Lasting(format!("it cannot be asked: {error}"));
         let signalled = Arc::default();
         if ends_by_signal {
-            crate::stop::flag(&signalled).map_err(|error| error.to_string())?;
+            crate::stop::flag(&signalled).map_err(cannot)?;
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Ok(Opened {
-            runtime: runtime.map_err(|error| error.to_string())?,
+            runtime: runtime.map_err(cannot)?,
             http: request::client()?,
             deadline: Instant::now() + Duration::from_secs(waiting.deadline_seconds.min(LONGEST)),
             signalled,
@@ -150,14 +153,14 @@ pub(crate) struct Client {
     /// What its provider calls it.
     model: String,
     /// Who has it, or that nobody does.
-    pub(crate) provider: Result<Provider, String>,
+    pub(crate) provider: Result<Provider, ModelError>,
     /// The provider's key, once it was wanted.
     key: Arc<Fetched>,
     waiting: Waiting,
     ends_by_signal: bool,
     /// Whether its server takes the limit of an answer only under its other name.
     other_limit: AtomicBool,
-    opened: Arc<OnceLock<Result<Opened, String>>>,
+    opened: Arc<OnceLock<Result<Opened, ModelError>>>,
 }
 
 impl Model for Client {
@@ -166,23 +169,15 @@ impl Model for Client {
     }
 
     fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
-        let lasting = |why: &String| ModelError::Lasting(why.clone());
-        let provider = self.provider.as_ref().map_err(lasting)?;
+        let provider = self.provider.as_ref().map_err(Clone::clone)?;
         let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
-        let opened = opened.as_ref().map_err(lasting)?;
-        let key = provider.key();
-        // A command that asks a person for the key is not run again for every request.
-        let key = match self.key.get() {
-            Some(key) => key,
-            None => {
-                let value = self.waited_for(opened, prompt, key.value())?;
-                self.key.get_or_init(|| value)
-            }
-        };
+        let opened = opened.as_ref().map_err(Clone::clone)?;
+        let source = provider.key();
+        let key = self.waited_for(opened, prompt, self.key.get_or_init(|| source.value()))?;
         let request = Request {
             wire: provider.wire,
             base_url: &provider.base_url(),
-            key: key.as_ref().map_err(lasting)?.as_deref(),
+            key: key.as_ref().map_err(Clone::clone)?.as_deref(),
             model: &self.model,
             stream: self.waiting.stream,
             silence: Duration::from_secs(self.waiting.timeout_seconds.min(LONGEST)),

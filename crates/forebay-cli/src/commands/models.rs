@@ -5,7 +5,7 @@ use crate::args::ByModels;
 use crate::error::{DONE, NOT_THERE};
 use crate::models::Client;
 use crate::print;
-use forebay::model::{Message, Model, Prompt, Stop};
+use forebay::model::{Message, Model, ModelError, Prompt, Stop};
 use serde_json::json;
 use std::{process::ExitCode, sync::atomic::AtomicBool, time::Instant};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 /// What a model made of a question.
 struct Checked {
     milliseconds: u128,
-    said: Result<(), String>,
+    said: Result<(), ModelError>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             if let Some(Checked { milliseconds, said }) = checked {
                 line["answers"] = said.is_ok().into();
                 line["milliseconds"] = json!(milliseconds);
-                line["problem"] = json!(said.as_ref().err());
+                line["problem"] = json!(said.as_ref().err().map(ToString::to_string));
             }
             print::json(&line)?;
         }
@@ -111,10 +111,11 @@ fn check(client: &Client) -> Checked {
         max_output: 512,
         abandoned: &AtomicBool::new(false),
     };
-    let said = client.answer(&prompt).map_err(|error| error.to_string()).and_then(|said| match &said.stop {
-        Stop::Refused(why) if why.is_empty() => Err("it refused".to_owned()),
-        Stop::Refused(why) => Err(format!("it refused: {why}")),
-        _ if said.text.trim().is_empty() => Err("its answer was empty".to_owned()),
+    let useless = |why: String| Err(ModelError::Lasting(why));
+    let said = client.answer(&prompt).and_then(|said| match &said.stop {
+        Stop::Refused(why) if why.is_empty() => useless("it refused".to_owned()),
+        Stop::Refused(why) => useless(format!("it refused: {why}")),
+        _ if said.text.trim().is_empty() => useless("its answer was empty".to_owned()),
         _ => Ok(()),
     });
     Checked { milliseconds: started.elapsed().as_millis(), said }

@@ -1,5 +1,6 @@
 //! A provider of models: how it speaks, where it is, and where its key comes from.
 
+use forebay::model::ModelError;
 use forebay::wire::Wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,24 +104,28 @@ impl Provider {
 
 impl Key {
     /// The key itself.
-    pub(crate) async fn value(&self) -> Result<Option<String>, String> {
+    pub(crate) async fn value(&self) -> Result<Option<String>, ModelError> {
+        let none = |why: String| Err(ModelError::Lasting(why));
         match self {
             Key::NotNeeded => Ok(None),
             Key::Missing(names) => {
-                Err(format!("it has no key: set {}, or key_command of its provider", names.join(" or ")))
+                none(format!("it has no key: set {}, or key_command of its provider", names.join(" or ")))
             }
             Key::Variable(name) => Ok(env::var(name).ok().map(|key| key.trim().to_owned())),
             Key::Command(command) => {
                 let mut shell = tokio::process::Command::new("sh");
                 let ran = shell.arg("-c").arg(command).stdin(Stdio::null()).kill_on_drop(true).output().await;
-                let ran = ran.map_err(|error| format!("its key command cannot run: {error}"))?;
+                let ran = match ran {
+                    Ok(ran) => ran,
+                    Err(error) => return none(format!("its key command cannot run: {error}")),
+                };
                 // Password stores keep notes behind the password.
                 let text = String::from_utf8_lossy(&ran.stdout);
                 let key = text.lines().next().unwrap_or_default().trim().to_owned();
                 match ran.status.success() && !key.is_empty() {
                     true => Ok(Some(key)),
                     // What the command says may be the key or near it.
-                    false => Err(format!("its key command gave no key ({})", ran.status)),
+                    false => none(format!("its key command gave no key ({})", ran.status)),
                 }
             }
         }
@@ -174,6 +179,6 @@ mod tests {
         assert_eq!(value(&key), Ok(Some("secret".to_owned())));
         assert_eq!(key.to_string(), "from its key command");
         let failed = value(&Key::Command("echo secret; exit 3".to_owned())).unwrap_err();
-        assert_eq!(failed, "its key command gave no key (exit status: 3)");
+        assert_eq!(failed.to_string(), "its key command gave no key (exit status: 3)");
     }
 }

@@ -3,7 +3,7 @@
 use super::provider::ModelWire;
 use super::sse::Events;
 use super::{anthropic, gemini, openai_chat};
-use forebay::model::{Prompt, Said};
+use forebay::model::{ModelError, Prompt, Said};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
@@ -16,7 +16,7 @@ const LARGEST: usize = 64 * 1024 * 1024;
 const SHORTEST_KEY: usize = 8;
 
 /// A client that can be used without certificates where none are needed.
-pub(super) fn client() -> Result<reqwest::Client, String> {
+pub(super) fn client() -> Result<reqwest::Client, ModelError> {
     // The system's certificates are used where there are any; these are the ones that browsers have.
     let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn client() -> Result<reqwest::Client, String> {
         .redirect(reqwest::redirect::Policy::none())
         .tls_certs_merge(roots)
         .build()
-        .map_err(|error| format!("no connection can be made: {error}"))
+        .map_err(|error| ModelError::Lasting(format!("no connection can be made: {error}")))
 }
 
 /// What a provider's answer is made of, as its stream comes.

@@ -457,8 +457,16 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
     let lines = forebay.run(["models", "--json"]).ok().text();
     assert!(lines.contains(r#""key":"from its key command""#) && !lines.contains(SECRET), "{lines}");
 
-    // Both models of a provider were checked, and its key was asked for once.
-    assert_eq!(std::fs::read_to_string(own.join("calls")).unwrap(), "called\n");
+    // Both models of a provider were checked, and its key was asked for once; so it is by chunks at the same time.
+    let calls = || std::mem::take(&mut std::fs::read_to_string(own.join("calls")).unwrap());
+    assert_eq!(calls(), "called\n");
+    forebay.put("big001", log(20_000).as_bytes(), &[]);
+    let mut chunks =
+        forebay.command(["extract", "big001", "what?", "--models", "local/good", "--max-chunks", "16"]);
+    let answer =
+        ran(chunks.env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000").args(["--mode", "full-chunked"])).ok();
+    assert!(answer.text().contains("local/good: its answer had no"), "{}", answer.text());
+    assert_eq!(calls(), "called\ncalled\n");
 
     // What is cloned from elsewhere says neither where keys go nor which command is run.
     forebay.file("forebay.toml", "[providers.openai]\nwire = 'openai-chat'\nbase_url = 'http://elsewhere'\n");
