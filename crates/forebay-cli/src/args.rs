@@ -2,7 +2,8 @@
 
 use crate::commands::{
     ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, mcp,
-    models, outline, put, read, room, run, search, session, settings, show, stats, tail, tools, verify,
+    models, outline, put, read, room, run, search, serve, session, settings, show, stats, tail, tools,
+    verify,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ Examples:
   forebay ask HANDLE 'why did it fail?'  the passages that answer a question
   forebay ls                             what is kept
   forebay mcp -- npx some-server         an MCP server whose results fit the model's context
+  forebay serve                          an HTTP API, and a page to look at outputs
 
 A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
 )]
@@ -165,6 +167,8 @@ pub(crate) enum Command {
     Call(call::Args),
     /// Stand between an MCP client and its servers
     Mcp(mcp::Args),
+    /// Serve outputs by HTTP, with a page to look at them
+    Serve(serve::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     /// List the outputs of a session

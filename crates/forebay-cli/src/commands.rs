@@ -22,6 +22,7 @@ pub(crate) mod read;
 pub(crate) mod room;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod show;
@@ -32,16 +33,16 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
+use crate::machine_form;
 use crate::models::Reach;
 use crate::print;
 use crate::settings::Layers;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
 use forebay::{
-    Call, DiskStore, Excerpt, Folded, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings,
-    Store, Surface, Timestamp,
+    Call, DiskStore, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings, Store, Surface,
+    Timestamp,
 };
-use serde_json::json;
 use std::process::ExitCode;
 
 /// What a command works with.
@@ -68,7 +69,7 @@ pub(crate) struct Context {
 pub(crate) type Outcome = Result<ExitCode, CliError>;
 
 /// Random bits, for what must have a name that nothing else has.
-fn random() -> Result<[u8; 16], CliError> {
+pub(crate) fn random() -> Result<[u8; 16], CliError> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)
         .map_err(|error| CliError::not_there(format!("no random numbers for a name: {error}")))?;
@@ -89,6 +90,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Extract(args) => Some(&args.by_models),
         Command::Call(args) => Some(&args.by_models),
         Command::Models(args) => Some(&args.by_models),
+        Command::Serve(args) => Some(&args.by_models),
         _ => None,
     };
     let mut layers = Layers::gather(&cli.common, shown, by_models)?;
@@ -120,6 +122,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Tools(args) => tools::run(&args, &context),
         Command::Call(args) => call::run(args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
+        Command::Serve(args) => serve::run(args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -245,7 +248,7 @@ impl Context {
     /// Prints what the model gets: the view, or the output by the streams it came by.
     pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
         if self.json {
-            return print::json(&self.reply_json(output, reply)?);
+            return print::json(&machine_form::reply(output, reply)?);
         }
         match &reply.folded {
             Some(folded) => print::out(&folded.text),
@@ -261,105 +264,17 @@ impl Context {
         }
     }
 
-    fn reply_json(&self, output: &Output, reply: &Reply) -> Result<serde_json::Value, CliError> {
-        let record = output.record();
-        let text = match &reply.folded {
-            Some(Folded { text, .. }) => String::from_utf8_lossy(text).into_owned(),
-            None => String::from_utf8_lossy(&output.read(0..output.len())?).into_owned(),
-        };
-        let kept = record.lost.as_ref().is_none_or(|_| record.kept() > 0);
-        let mut value = json!({
-            "handle": kept.then(|| record.handle.to_string()),
-            "stored": reply.folded.is_some() && kept,
-            "reason": reply.folded.as_ref().map(|folded| folded.reason),
-            "text": text,
-            "size": reply.size,
-            "exit": record.exit.map(forebay::Exit::status),
-        });
-        let more =
-            [
-                (
-                    "signal",
-                    record.exit.and_then(|exit| {
-                        if let forebay::Exit::Signal(n) = exit { Some(json!(n)) } else { None }
-                    }),
-                ),
-                (
-                    "cut_short",
-                    if let forebay::State::CutShort(why) = &record.state { Some(json!(why)) } else { None },
-                ),
-                ("lost", record.lost.as_ref().map(|lost| json!(lost))),
-            ];
-        for (name, field) in more {
-            if let (Some(object), Some(field)) = (value.as_object_mut(), field) {
-                object.insert(name.to_owned(), field);
-            }
-        }
-        Ok(value)
-    }
-
     /// Answers a query about an output and prints the excerpt.
     pub(crate) fn answer(&self, handle: &str, query: &Query) -> Outcome {
         let outputs = self.outputs(handle)?;
         let budget = self.settings.excerpt_budget();
         let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
         match self.json {
-            true => print::json(&self.excerpt_json(&outputs.open(handle)?, &excerpt)?)?,
+            true => print::json(&machine_form::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
             false => print::out(&excerpt.text)?,
         }
         // What a filter gave before it failed is told, and so is that it failed.
         let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
         Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
     }
-
-    /// The machine form of an excerpt.
-    fn excerpt_json(&self, output: &Output, excerpt: &Excerpt) -> Result<serde_json::Value, CliError> {
-        let handle = &output.record().handle;
-        let mut value = json!({ "handle": handle.to_string() });
-        let found = match &excerpt.found {
-            Found::Bytes => {
-                let parts = excerpt
-                    .shown
-                    .iter()
-                    .map(|range| part_json(output, range))
-                    .collect::<Result<Vec<_>, _>>()?;
-                match <[_; 1]>::try_from(parts) {
-                    Ok([part]) => part,
-                    Err(parts) => json!({ "parts": parts }),
-                }
-            }
-            Found::Matches(matches) => json!(matches),
-            Found::Values(values) => json!(values),
-            Found::Shape(shape) => json!(shape),
-            Found::Outline(outline) => {
-                json!({ "form": outline.form.name(), "items": outline.items, "note": outline.note })
-            }
-            Found::Passages(passages) => json!({ "passages": passages }),
-        };
-        let rest = json!({
-            "total_lines": excerpt.total_lines,
-            "total_bytes": output.len(),
-            "growing": excerpt.growing,
-            "next": excerpt.next.as_ref().map(|next| self.surface.call(handle, next)),
-        });
-        for fields in [found, rest] {
-            if let (Some(value), serde_json::Value::Object(fields)) = (value.as_object_mut(), fields) {
-                value.extend(fields);
-            }
-        }
-        Ok(value)
-    }
-}
-
-/// A part of an output in the machine form.
-fn part_json(output: &Output, range: &std::ops::Range<u64>) -> Result<serde_json::Value, CliError> {
-    let bytes = output.read(range.clone())?;
-    let lines = [range.start, range.end.max(range.start + 1) - 1].map(|at| output.newlines_before(at));
-    let [first, last] = lines;
-    Ok(json!({
-        "lines": {"first": first? + 1, "last": last? + 1},
-        "bytes": {"start": range.start, "end": range.end},
-        "utf8": std::str::from_utf8(&bytes).is_ok(),
-        "content": String::from_utf8_lossy(&bytes),
-    }))
 }

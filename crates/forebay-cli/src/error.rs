@@ -55,6 +55,12 @@ impl CliError {
     }
 }
 
+impl std::fmt::Display for CliError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<forebay::Error> for CliError {
     fn from(error: forebay::Error) -> CliError {
         use forebay::Error;

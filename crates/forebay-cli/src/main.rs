@@ -4,12 +4,14 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod machine_form;
 mod models;
 mod print;
 mod progress;
 mod settings;
 mod stop;
 mod units;
+mod web;
 
 use args::Cli;
 use clap::Parser;

@@ -509,6 +509,8 @@ mod tests {
         let listener = Listener::default();
         let store = MemoryStore::default();
         let text = "many words\n".repeat(40);
+        // The place that tells is known before anybody listens: other tests may come to it at the same moment.
+        reply(&MemoryStore::default(), &call("before"), &text, end());
         tracing::subscriber::with_default(listener.clone(), || {
             reply(&store, &call("small"), "small\n", end());
             reply(&store, &call("file-xyz"), &text, end());

@@ -4,6 +4,9 @@ use crate::{Handle, Session};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// So much of an id is left where a number stands behind it.
+pub(crate) const LONGEST_NUMBERED: usize = 110;
+
 /// One tool call: who was called with what, and in which conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
@@ -61,7 +64,7 @@ impl Call {
     pub(crate) fn handle(&self, attempt: u32) -> crate::Result<Handle> {
         let mut id = crate::handle::safe_id(&self.id);
         if attempt > 1 {
-            id.truncate(110);
+            id.truncate(LONGEST_NUMBERED);
             id = format!("{id}-{attempt}");
         }
         Handle::new(self.session.clone(), &id)

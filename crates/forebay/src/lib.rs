@@ -210,6 +210,15 @@ impl Given {
         part.read_at(0, &mut text).map_err(cannot())?;
         serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
     }
+
+    /// The output as it was when the view of it was given.
+    pub fn seen(&self, output: Output) -> Result<Output> {
+        let output = if self.growing { output.until(self.view.total())? } else { output };
+        Ok(match &self.handle {
+            Some(handle) => output.called(handle.clone()),
+            None => output,
+        })
+    }
 }
 
 /// Everything that can be proved of a kept output: that its bytes are those of the record, and that the view that
@@ -232,11 +241,7 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
         }
     }
     if let Some(given) = Given::of(store, handle)? {
-        let output = if given.growing { output.until(given.view.total())? } else { output };
-        let output = match given.handle {
-            Some(handle) => output.called(handle),
-            None => output,
-        };
+        let output = given.seen(output)?;
         faults.extend(view::verify_text(&given.view, &output, &given.text)?);
     }
     Ok(faults)

@@ -39,6 +39,17 @@ impl std::fmt::Display for Preset {
     }
 }
 
+impl std::str::FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Preset> {
+        let presets =
+            [Preset::Digest, Preset::Handle, Preset::HeadTail, Preset::Materialize, Preset::Recovery];
+        let found = presets.into_iter().find(|preset| preset.to_string() == name);
+        found.ok_or_else(|| Error::BadSetting(format!("there is no preset {:?}", crate::shortened(name, 60))))
+    }
+}
+
 /// What an output of a tool may be, and what is shown when it is more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -360,6 +371,16 @@ impl Settings {
                 characters: Some(self.recovery.tools.get(tool).unwrap_or(&self.recovery.other).characters),
                 ..Limits::default()
             },
+        }
+    }
+
+    /// Has views and excerpts cost at most so many tokens, whatever is set for single tools.
+    pub fn set_budget(&mut self, tokens: u64) {
+        let bytes = tokens.saturating_mul(8);
+        self.digest.tokens = tokens;
+        self.digest.tools.clear();
+        for budget in [&mut self.digest.budget, &mut self.excerpt] {
+            *budget = Budget { tokens, bytes, ..*budget };
         }
     }
 

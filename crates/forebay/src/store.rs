@@ -17,11 +17,18 @@ mod writer;
 pub(crate) use writer::stretches;
 pub use writer::{End, Stream, Writer};
 
+use crate::call::LONGEST_NUMBERED;
+use crate::event::{Event, What};
 use crate::handle::SHORTEST_PREFIX;
 use crate::output::ReadAt;
 use crate::retention::Weight;
-use crate::{Call, Error, Handle, Output, Record, Result, Session, State};
+use crate::{Call, Error, Handle, Output, Record, Result, Session, State, Timestamp};
 use std::path::PathBuf;
+
+/// So far back the same call is looked for, among so many that look like it; smaller outputs are never folded.
+const LOOKED_BACK_FOR_CALLS: u64 = 512 * 1024;
+const MOST_COMPARED: usize = 16;
+const LEAST_COMPARED: u64 = 512;
 
 /// The parts that a store keeps of one output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,6 +148,69 @@ impl dyn Store + '_ {
         }
         let index = self.open_part(handle, Part::Lines)?;
         Output::new(record, bytes, index, self.path(handle))
+    }
+
+    /// The outputs of a call, by the id that its host gave it, in the order they came.
+    pub fn of_call(&self, session: &Session, call_id: &str) -> Result<Vec<Record>> {
+        let first = Call::new(session.clone(), call_id, "", Timestamp::UNIX_EPOCH).handle(1)?;
+        let mut records = Vec::new();
+        // A name that was taken has a number behind it, and may be shorter for that.
+        for id in self.ids(session, &first.id()[..first.id().len().min(LONGEST_NUMBERED)])? {
+            match self.record(&Handle::new(session.clone(), &id)?) {
+                Ok(record) if record.call.id == call_id => records.push(record),
+                // It may go while we look.
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        records.sort_by_key(|record| record.call.at);
+        Ok(records)
+    }
+
+    /// What the same call gave before in this session: the nearest output that is still there. A call without arguments is
+    /// like no other.
+    pub fn before(&self, record: &Record) -> Option<Output> {
+        let call = &record.call;
+        let args = call.args.as_ref()?;
+        if record.size.bytes < LEAST_COMPARED {
+            return None;
+        }
+        let end = self.log_end(&call.session, LOOKED_BACK_FOR_CALLS).ok()?;
+        let tool = serde_json::to_string(&call.tool).ok()?;
+        let (mut began, mut looked_at) = (false, 0);
+        for line in end.rsplit(|&byte| byte == b'\n') {
+            if memchr::memmem::find(line, tool.as_bytes()).is_none() {
+                continue;
+            }
+            let Ok(Event { what: What::CallStarted(started), .. }) = serde_json::from_slice(line) else {
+                continue;
+            };
+            // What began later was not before.
+            if !began {
+                began = started.id == record.handle.id();
+                continue;
+            }
+            let same_length = started.argument_characters == args.chars().count() as u64;
+            if started.tool != call.tool || !same_length {
+                continue;
+            }
+            looked_at += 1;
+            let earlier =
+                Handle::new(call.session.clone(), &started.id).ok().and_then(|it| self.open(&it).ok());
+            let same = |earlier: &Output| {
+                let record = earlier.record();
+                record.call.args.as_ref() == Some(args)
+                    && record.call.server == call.server
+                    && record.state == State::Complete
+                    && record.lost.is_none()
+            };
+            match earlier.filter(same) {
+                Some(earlier) => return Some(earlier),
+                None if looked_at == MOST_COMPARED => return None,
+                None => {}
+            }
+        }
+        None
     }
 
     /// Hands the bytes of an output to `take` in their order, each stretch with the stream it came by.

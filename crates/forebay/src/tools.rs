@@ -23,7 +23,7 @@
 //! # Ok::<(), forebay::Error>(())
 //! ```
 
-mod arguments;
+pub mod arguments;
 mod context;
 mod own;
 mod tool_output;
@@ -33,7 +33,7 @@ pub(crate) use own::call_of;
 use crate::event::Answered;
 use crate::wire::{Tool, ToolCall, ToolResult};
 use crate::{Error, Outputs, Query, Result, Settings, Surface};
-use arguments::Arguments;
+use arguments::{Arguments, Declared};
 use serde_json::{Map, Value};
 
 /// What the names of our own tools begin with unless it is said.
@@ -89,10 +89,14 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
     }
 }
 
+/// One of our own tools as it is declared; `name` stands without a prefix.
+pub fn declared(name: &str) -> Option<&'static Declared> {
+    own::TOOLS.iter().find(|tool| tool.name == name)
+}
+
 /// The query that a call of one of our own tools asks of an output; `name` stands without a prefix.
-pub(crate) fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
-    let tool = own::TOOLS.iter().find(|tool| tool.name == name);
-    let tool = tool.ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
+pub fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
+    let tool = declared(name).ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
     own::query_of(name, &Arguments::new(tool, given)?)
 }
 

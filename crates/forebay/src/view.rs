@@ -17,7 +17,7 @@ mod verify;
 
 pub(crate) use digest::top_and_bottom;
 pub use materialize::ContextRef;
-pub use print::{count, grouped};
+pub use print::{Printed, count, grouped};
 pub use verify::{Fault, verify};
 pub(crate) use verify::{verify_record, verify_text};
 

@@ -4,9 +4,8 @@ use super::{Context, Outcome};
 use crate::args::ByModels;
 use crate::error::DONE;
 use crate::progress::Progress;
-use crate::{models, print};
+use crate::{machine_form, models, print};
 use forebay::extract::{Extraction, Mode, Models};
-use serde_json::json;
 use std::{
     process::ExitCode,
     sync::{Mutex, PoisonError},
@@ -66,17 +65,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     shown().clear();
     let answer = answer?;
     match context.json {
-        true => print::json(&json!({
-            "handle": handle.to_string(),
-            "strategy": answer.strategy,
-            "fell_back": answer.fell_back.map(|(from, why)| json!({"from": from.to_string(), "why": why})),
-            "repeated": answer.repeated,
-            "models": answer.reading.as_ref().map(|reading| &reading.models),
-            "asked": answer.reading.as_ref().map(|reading| reading.asked),
-            "usage": answer.reading.as_ref().map(|reading| reading.usage),
-            "read": answer.reading.as_ref().map(|reading| &reading.ranges),
-            "text": answer.text,
-        }))?,
+        true => print::json(&machine_form::extract(&handle, &answer))?,
         false => print::out(answer.text.as_bytes())?,
     }
     Ok(ExitCode::from(DONE))

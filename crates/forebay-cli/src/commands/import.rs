@@ -8,9 +8,9 @@ use crate::stop::Stop;
 use forebay::archive::{Imported, Options, import};
 use serde_json::json;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{DirBuilder, File},
     io::{self, Read, Seek},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -82,16 +82,13 @@ fn open(args: &Args, root: &Path) -> Result<File, CliError> {
     if kind.is_file() { Ok(file) } else { spooled(&mut file, args.max_bytes, root) }
 }
 
-/// What comes by a pipe, in a file that has no name any more: it is gone with this process, however that ends.
-fn spooled(source: &mut dyn Read, max_bytes: Option<u64>, root: &Path) -> Result<File, CliError> {
-    let path = root.join(format!(".import-{}.tmp", std::process::id()));
+/// What comes by a pipe, in a file that has no name: it is gone with this process, however that ends.
+pub(crate) fn spooled(source: &mut dyn Read, max_bytes: Option<u64>, root: &Path) -> Result<File, CliError> {
     let cannot = |error: io::Error| {
         CliError::not_there(format!("cannot keep the archive in {}: {error}", root.display()))
     };
     DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(cannot)?;
-    let mut file =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path).map_err(cannot)?;
-    fs::remove_file(&path).map_err(cannot)?;
+    let mut file = tempfile::tempfile_in(root).map_err(cannot)?;
     // Packed bytes are never much more than what they unpack to, so there is no use in keeping more.
     let most = max_bytes.map_or(u64::MAX, |max| max.saturating_add(max / 64).saturating_add(1 << 16));
     io::copy(&mut source.take(most), &mut file).map_err(cannot)?;

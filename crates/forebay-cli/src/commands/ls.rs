@@ -2,9 +2,9 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
+use crate::machine_form;
 use crate::print::{self, grouped};
 use forebay::{Record, Session, State, Timestamp};
-use serde_json::json;
 use std::process::ExitCode;
 
 /// List the outputs of a session, newest last.
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if context.json {
         for record in &records {
-            print::json(&record_json(record, context))?;
+            print::json(&machine_form::record(record, context.store()))?;
         }
     } else if records.is_empty() {
         let hint = if args.all { "" } else { "; `forebay ls --all` looks in all sessions" };
@@ -42,19 +42,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         print::out(listing(&records).as_bytes())?;
     }
     Ok(ExitCode::from(DONE))
-}
-
-/// The machine form of a record: all its fields, and those that scripts ask for first.
-pub(crate) fn record_json(record: &Record, context: &Context) -> serde_json::Value {
-    let mut value = json!(record);
-    if let Some(object) = value.as_object_mut() {
-        object.insert("handle".into(), json!(record.handle.to_string()));
-        object.insert("tool".into(), json!(record.call.full_name()));
-        object.insert("complete".into(), json!(record.state == State::Complete));
-        object.insert("exit".into(), json!(record.exit.map(forebay::Exit::status)));
-        object.insert("path".into(), json!(context.store().path(&record.handle)));
-    }
-    value
 }
 
 fn listing(records: &[Record]) -> String {

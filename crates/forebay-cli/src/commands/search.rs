@@ -2,8 +2,7 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
-use crate::print;
-use serde_json::json;
+use crate::{machine_form, print};
 use std::process::ExitCode;
 
 /// Search all outputs of a session for words.
@@ -25,9 +24,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let outputs = context.session_outputs();
     let found = outputs.search(&args.words.join(" "), context.settings.excerpt_budget(), &context.surface)?;
     match context.json {
-        true => print::json(
-            &json!({ "total": found.total, "searched": found.searched, "outputs": found.groups }),
-        )?,
+        true => print::json(&machine_form::searched(&found))?,
         false => print::out(found.text.as_bytes())?,
     }
     Ok(ExitCode::from(DONE))

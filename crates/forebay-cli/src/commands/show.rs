@@ -2,6 +2,7 @@
 
 use super::{Context, Outcome, ls};
 use crate::error::DONE;
+use crate::machine_form;
 use crate::print::{self, grouped};
 use forebay::{Given, Record, State, tokens};
 use serde_json::json;
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let record = output.record();
     let given = Given::of(context.store(), &record.handle)?;
     if context.json {
-        let mut value = ls::record_json(record, context);
+        let mut value = machine_form::record(record, context.store());
         if let Some(object) = value.as_object_mut() {
             object.insert("given".into(), json!(given));
         }

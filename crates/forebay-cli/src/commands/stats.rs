@@ -2,12 +2,12 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
+use crate::machine_form;
 use crate::print::{self, grouped};
 use crate::units;
 use forebay::stats::{By, Counts};
 use forebay::view::count;
 use forebay::{Session, Stats, Tally, Timestamp};
-use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
 /// See what was saved, all costs deducted.
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let which = if args.all { "all sessions".to_owned() } else { format!("session {}", context.session) };
     let since = args.since.map_or(String::new(), |since| format!(" since {since}"));
     if context.json {
-        print::json(&machine_form(&stats, args.by))?;
+        print::json(&machine_form::stats(&stats, by))?;
     } else if stats.total.is_empty() {
         print::err(&format!("nothing has happened in {which}{since} yet, so nothing is saved\n"));
     } else {
@@ -202,29 +202,6 @@ fn shortened(name: &str, width: usize) -> String {
         true => name.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
         false => name.to_owned(),
     }
-}
-
-/// The machine form.
-fn machine_form(stats: &Stats, by: Sorted) -> Value {
-    let mut value = counts_json(&stats.total);
-    let groups: Map<String, Value> = stats
-        .groups
-        .iter()
-        .map(|(name, counts)| (name.clone(), Value::Object(counts_json(counts))))
-        .collect();
-    value.insert(if by == Sorted::Day { "by_day" } else { "by_tool" }.to_owned(), Value::Object(groups));
-    Value::Object(value)
-}
-
-fn counts_json(counts: &Counts) -> Map<String, Value> {
-    let Value::Object(mut value) = json!(counts) else { return Map::new() };
-    for (reason, fired) in counts.triggers() {
-        if let Some(trigger) = value.get_mut(&reason.to_string()).and_then(Value::as_object_mut) {
-            trigger.insert("mean_characters_saved".to_owned(), json!(fired.mean_characters_saved()));
-        }
-    }
-    value.insert("saved".to_owned(), json!(counts.saved()));
-    value
 }
 
 fn signed(number: i64) -> String {

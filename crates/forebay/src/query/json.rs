@@ -11,6 +11,7 @@ mod program;
 mod run;
 mod scan;
 mod shape;
+mod tree;
 mod write;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
+pub use tree::{Node, Nodes, nodes};
 
 use crate::{Output, Result};
 use serde::Serialize;

@@ -47,11 +47,6 @@ const TAIL: usize = 256 * 1024;
 /// So much of a session's events is looked through for an output with the same bytes: some ten thousand outputs.
 const LOOKED_BACK: u64 = 8 * 1024 * 1024;
 
-/// So far back the same call is looked for, among so many that look like it; smaller outputs are never folded.
-const LOOKED_BACK_FOR_CALLS: u64 = 512 * 1024;
-const MOST_COMPARED: usize = 16;
-const LEAST_COMPARED: u64 = 512;
-
 /// Takes one new output.
 ///
 /// Writing never fails: a tool is never stopped because its output cannot be kept. What could not be kept is
@@ -236,7 +231,7 @@ impl<'a> Writer<'a> {
             Some(why) => State::CutShort(why),
             None => State::Complete,
         };
-        let before = self.before();
+        let before = self.store.before(&self.record);
         self.close().with_spoken(spoken).with_before(before)
     }
 
@@ -299,47 +294,6 @@ impl<'a> Writer<'a> {
             }
         }
         Vec::new()
-    }
-
-    /// What the same call gave before in this session: the nearest output that is still there. A call without arguments is
-    /// like no other.
-    fn before(&self) -> Option<Output> {
-        let call = &self.record.call;
-        let args = call.args.as_ref()?;
-        if self.bytes < LEAST_COMPARED {
-            return None;
-        }
-        let end = self.store.log_end(&call.session, LOOKED_BACK_FOR_CALLS).ok()?;
-        let tool = serde_json::to_string(&call.tool).ok()?;
-        let mut looked_at = 0;
-        for line in end.rsplit(|&byte| byte == b'\n') {
-            if memchr::memmem::find(line, tool.as_bytes()).is_none() {
-                continue;
-            }
-            let Ok(Event { what: What::CallStarted(started), .. }) = serde_json::from_slice(line) else {
-                continue;
-            };
-            let same_length = started.argument_characters == args.chars().count() as u64;
-            if started.id == self.record.handle.id() || started.tool != call.tool || !same_length {
-                continue;
-            }
-            looked_at += 1;
-            let earlier =
-                Handle::new(call.session.clone(), &started.id).ok().and_then(|it| self.store.open(&it).ok());
-            let same = |earlier: &Output| {
-                let record = earlier.record();
-                record.call.args.as_ref() == Some(args)
-                    && record.call.server == call.server
-                    && record.state == State::Complete
-                    && record.lost.is_none()
-            };
-            match earlier.filter(same) {
-                Some(earlier) => return Some(earlier),
-                None if looked_at == MOST_COMPARED => return None,
-                None => {}
-            }
-        }
-        None
     }
 
     fn log_end(&self) {

@@ -5,24 +5,30 @@ use crate::{Error, Result};
 use serde_json::{Map, Value, json};
 
 /// A tool as it is declared.
-pub(super) struct Declared {
+pub struct Declared {
     /// Its name behind the prefix.
-    pub(super) name: &'static str,
-    pub(super) description: &'static str,
-    pub(super) arguments: &'static [Argument],
+    pub name: &'static str,
+    /// When to call it.
+    pub description: &'static str,
+    /// What it takes.
+    pub arguments: &'static [Argument],
 }
 
 /// One argument of a tool.
-pub(super) struct Argument {
-    pub(super) name: &'static str,
-    pub(super) takes: Takes,
-    pub(super) description: &'static str,
-    pub(super) required: bool,
+pub struct Argument {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it means.
+    pub description: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
 }
 
 /// What an argument takes.
 #[derive(Clone, Copy)]
-pub(super) enum Takes {
+pub enum Takes {
     /// Text of up to so many characters.
     Text(usize),
     /// Text of any length.
@@ -30,22 +36,31 @@ pub(super) enum Takes {
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// A whole number between two, and what it is unless it is said.
-    Number { least: u64, most: u64, usual: Option<u64> },
+    Number {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+        /// What it is unless it is said.
+        usual: Option<u64>,
+    },
     /// Yes or no; no unless it is said.
     Switch,
 }
 
-pub(super) const fn required(name: &'static str, takes: Takes, description: &'static str) -> Argument {
+/// An argument that must be there.
+pub const fn required(name: &'static str, takes: Takes, description: &'static str) -> Argument {
     Argument { name, takes, description, required: true }
 }
 
-pub(super) const fn optional(name: &'static str, takes: Takes, description: &'static str) -> Argument {
+/// An argument that may be left out.
+pub const fn optional(name: &'static str, takes: Takes, description: &'static str) -> Argument {
     Argument { name, takes, description, required: false }
 }
 
 impl Declared {
     /// The tool as a model is told of it.
-    pub(super) fn told(&self, prefix: &str) -> Tool {
+    pub fn told(&self, prefix: &str) -> Tool {
         let property = |argument: &Argument| {
             let mut property = match argument.takes {
                 Takes::Text(most) if argument.required => {
@@ -87,10 +102,11 @@ impl Declared {
 }
 
 /// The arguments of a call, checked against what the tool takes.
-pub(super) struct Arguments(Map<String, Value>);
+pub struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    pub(super) fn new(tool: &Declared, given: &Map<String, Value>) -> Result<Arguments> {
+    /// Checks what was sent; what is usual is filled in.
+    pub fn new(tool: &Declared, given: &Map<String, Value>) -> Result<Arguments> {
         let names = || tool.arguments.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ");
         let mut checked = Map::new();
         for (name, value) in given {
@@ -127,19 +143,22 @@ impl Arguments {
     }
 
     /// A text; empty if it was not given.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
+    /// A number, if it was given or has a usual value.
+    pub fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name).and_then(Value::as_u64)
     }
 
-    pub(super) fn is_on(&self, name: &str) -> bool {
+    /// Whether a switch is on.
+    pub fn is_on(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// Whether it was given.
+    pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }

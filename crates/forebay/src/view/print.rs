@@ -18,10 +18,24 @@ pub(super) struct Gap {
     pub(super) characters: u64,
 }
 
+/// What is printed for a piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// Which piece; `None` for what stands before and behind all of them.
+    pub piece: Option<usize>,
+    /// The text.
+    pub text: Vec<u8>,
+}
+
 impl View {
     /// What the model is shown.
     pub fn print(&self, output: &Output) -> Result<Vec<u8>> {
         self.print_with(output, |range| gap(self, output, range))
+    }
+
+    /// The same, piece by piece.
+    pub fn printed(&self, output: &Output) -> Result<Vec<Printed>> {
+        self.printed_with(output, |range| gap(self, output, range))
     }
 
     /// Prints with the counts of gaps from elsewhere: verification counts them anew.
@@ -30,26 +44,34 @@ impl View {
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
     ) -> Result<Vec<u8>> {
-        let mut text = self.opening.clone().into_bytes();
+        let printed = self.printed_with(output, count)?;
+        Ok(printed.into_iter().flat_map(|printed| printed.text).collect())
+    }
+
+    fn printed_with(
+        &self,
+        output: &Output,
+        count: impl Fn(&Range<u64>) -> Result<Gap>,
+    ) -> Result<Vec<Printed>> {
+        let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let mut page: Option<rendering::derived::Derived> = None;
         let mut called = false;
-        for piece in &self.pieces {
-            let marker = match piece {
+        for (number, piece) in self.pieces.iter().enumerate() {
+            let mut show = |text: Vec<u8>| printed.push(Printed { piece: Some(number), text });
+            let mut marker = match piece {
                 Piece::Verbatim(range) => {
-                    text.extend(output.read(range.clone())?);
+                    show(output.read(range.clone())?);
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
                     if page.is_none() {
                         page = Some(rendering::page::text(&output.read(0..output.len())?));
                     }
-                    if let Some(page) = &page {
-                        text.extend(&page.text[page.within(range)]);
-                    }
+                    show(page.as_ref().map_or(Vec::new(), |page| page.text[page.within(range)].to_vec()));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Screen } => {
-                    text.extend(rendering::screen(&output.read(range.clone())?));
+                    show(rendering::screen(&output.read(range.clone())?));
                     continue;
                 }
                 Piece::Omitted { why, .. }
@@ -63,20 +85,19 @@ impl View {
                 }
                 Piece::Digest { text, .. } => self.digest(output, &count(piece.range())?, text),
             };
-            text.extend(marker.as_bytes());
             let ends_a_line = piece.range().end == output.len()
                 || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
             if ends_a_line && !marker.is_empty() && !marker.ends_with('\n') {
-                text.push(b'\n');
+                marker.push('\n');
             }
+            show(marker.into_bytes());
         }
         if !self.closing.is_empty() {
-            if text.last().is_some_and(|&byte| byte != b'\n') {
-                text.push(b'\n');
-            }
-            text.extend(self.closing.as_bytes());
+            let last = printed.iter().rev().find_map(|printed| printed.text.last());
+            let newline = if last.is_some_and(|&byte| byte != b'\n') { "\n" } else { "" };
+            printed.push(Printed { piece: None, text: format!("{newline}{}", self.closing).into_bytes() });
         }
-        Ok(text)
+        Ok(printed)
     }
 
     fn omitted(&self, output: &Output, gap: &Gap, why: Why) -> String {

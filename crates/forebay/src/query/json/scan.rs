@@ -247,6 +247,14 @@ impl<'a> Members<'a> {
         Ok(Some(Members { scanner, began: range.start, object, first: true, ended: false, unfinished: None }))
     }
 
+    /// Goes on in the array or object that `range` begins with, behind the member that ends at `at`.
+    pub(super) fn after(output: &'a Output, range: Range<u64>, at: u64) -> Result<Option<Members<'a>>> {
+        let end = range.end;
+        let at = at.clamp(range.start, end);
+        let members = Members::of(output, range)?;
+        Ok(members.map(|members| Members { scanner: Scanner::new(output, at..end), first: false, ..members }))
+    }
+
     pub(super) fn is_object(&self) -> bool {
         self.object
     }

@@ -1,0 +1,315 @@
+//! `forebay serve`: outputs by HTTP, and the page to look at them.
+//!
+//! A request comes through the [`door`], finds its [`routes`] entry, and becomes [`asked::Asked`]; what may block is done on
+//! threads of its own. All answers are bounded or streamed, so memory does not grow with outputs or with slow clients.
+
+mod archives;
+mod asked;
+mod calls;
+pub(crate) mod door;
+mod health;
+mod look;
+mod metrics;
+mod openapi;
+mod outputs;
+mod page;
+mod patience;
+mod problem;
+mod put;
+mod queries;
+mod routes;
+mod sessions;
+
+use crate::models::Reach;
+use asked::Asked;
+use axum::body::Body;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL, CONTENT_LENGTH, ORIGIN, VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use axum::response::Response;
+use door::Door;
+use forebay::retention::Rules;
+use forebay::settings::Keep;
+use forebay::store::disk::Sweep;
+use forebay::{DiskStore, Settings, Timestamp};
+use hyper::body::Body as _;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use metrics::Metrics;
+use patience::Patient;
+use problem::Problem;
+use routes::{ROUTES, Route};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+/// So many connections are served at once; others wait.
+const CONNECTIONS: usize = 1_024;
+
+/// So many outputs are put at once, each with a thread of its own.
+const THREADS: usize = 512;
+
+/// A request has no more headers, and its beginning no more bytes.
+const HEADERS: usize = 64;
+const HEAD: usize = 128 * 1024;
+
+/// So often a store is swept by those who put.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// What all requests share.
+pub(crate) struct Web {
+    pub(crate) settings: Settings,
+    pub(crate) reach: Reach,
+    pub(crate) door: Door,
+    /// A client that neither sends nor takes anything for so long is let go.
+    pub(crate) idle: Duration,
+    /// No output is larger.
+    pub(crate) max_upload: u64,
+    /// What is under way has so long to end when the server stops.
+    pub(crate) grace: Duration,
+    pub(crate) stopping: watch::Receiver<bool>,
+    metrics: Metrics,
+    /// Calls whose outputs are just being put.
+    under_way: Mutex<HashSet<String>>,
+}
+
+/// What is to be served, and how.
+pub(crate) struct Config {
+    pub(crate) settings: Settings,
+    pub(crate) reach: Reach,
+    pub(crate) door: Door,
+    pub(crate) idle: Duration,
+    pub(crate) max_upload: u64,
+    pub(crate) grace: Duration,
+}
+
+/// A call whose output is being put, for as long as it is.
+pub(crate) struct Under {
+    web: Arc<Web>,
+    key: String,
+}
+
+impl Under {
+    /// `None` if somebody else is at it.
+    pub(crate) fn begin(web: &Arc<Web>, key: String) -> Option<Under> {
+        web.under_way().insert(key.clone()).then(|| Under { web: web.clone(), key })
+    }
+}
+
+impl Drop for Under {
+    fn drop(&mut self) {
+        self.web.under_way().remove(&self.key);
+    }
+}
+
+/// Serves until a signal comes; `listening` is told where.
+pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(THREADS).enable_all().build()?;
+    let (stop, stopping) = watch::channel(false);
+    let Config { settings, reach, door, idle, max_upload, grace } = config;
+    let (metrics, under_way) = Default::default();
+    let web = Arc::new(Web { settings, reach, door, idle, max_upload, grace, stopping, metrics, under_way });
+    let served = runtime.block_on(async {
+        let listener = TcpListener::bind(web.door.listen).await?;
+        listening(listener.local_addr()?);
+        web.accept(listener, stop).await;
+        Ok(())
+    });
+    // What is still at work now is kept as far as it came.
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    served
+}
+
+/// Ends when a signal asks us to.
+async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}
+
+impl Web {
+    fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes connections until a signal comes, and lets those end that are at something.
+    async fn accept(self: &Arc<Self>, listener: TcpListener, stop: watch::Sender<bool>) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let graceful = GracefulShutdown::new();
+        let mut signalled = std::pin::pin!(signalled());
+        loop {
+            let taken = tokio::select! {
+                taken = async {
+                    let place = places.clone().acquire_owned().await;
+                    (listener.accept().await, place)
+                } => taken,
+                () = &mut signalled => break,
+            };
+            let (Ok((stream, _)), Ok(place)) = taken else {
+                // Too many files are open, or the like: that passes.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let _ = stream.set_nodelay(true);
+            let web = self.clone();
+            let for_service = self.clone();
+            let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+                let web = for_service.clone();
+                async move { Ok::<_, Infallible>(web.answer(request.map(Body::new)).await) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new())
+                .header_read_timeout(self.idle)
+                .max_headers(HEADERS)
+                .max_buf_size(HEAD);
+            let connection = http.serve_connection(TokioIo::new(Patient::new(stream, self.idle)), service);
+            let connection = graceful.watch(connection);
+            tokio::spawn(async move {
+                let _counted = web.metrics.connection();
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+        drop(listener);
+        let _ = stop.send(true);
+        tokio::select! {
+            () = graceful.shutdown() => {}
+            () = tokio::time::sleep(self.grace) => {}
+        }
+    }
+
+    /// Answers a request, whatever it is.
+    async fn answer(self: Arc<Self>, request: Request<Body>) -> Response {
+        let began = Instant::now();
+        let head = request.method() == Method::HEAD;
+        let origin = request.headers().get(ORIGIN).cloned();
+        let (route, answer) = self.clone().answered(request).await;
+        let mut response = answer.unwrap_or_else(|problem| problem.response());
+        let headers = response.headers_mut();
+        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+        headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        if let Some(origin) =
+            origin.filter(|origin| origin.to_str().is_ok_and(|text| self.door.lets_in(text)))
+        {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(VARY, HeaderValue::from_static("origin"));
+            headers.insert("cross-origin-resource-policy", HeaderValue::from_static("cross-origin"));
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+        }
+        if head {
+            if let Some(length) = response.body().size_hint().exact() {
+                response.headers_mut().entry(CONTENT_LENGTH).or_insert(length.into());
+            }
+            *response.body_mut() = Body::empty();
+        }
+        self.metrics.answered(route, response.status().as_u16(), began.elapsed());
+        response
+    }
+
+    /// The answer, with the name of the route that gave it.
+    async fn answered(self: Arc<Self>, request: Request<Body>) -> (&'static str, Result<Response, Problem>) {
+        let (parts, body) = request.into_parts();
+        if let Err(problem) = self.door.check(&parts.headers) {
+            return ("refused", Err(problem));
+        }
+        let method = if parts.method == Method::HEAD { Method::GET } else { parts.method };
+        let path = parts.uri.path();
+        if method == Method::GET
+            && let Some(file) = page::file(path, &parts.headers)
+        {
+            return ("page", Ok(file));
+        }
+        let Some(path) = decoded(path) else {
+            return ("unknown", Err(Problem::bad_request("the path is not text")));
+        };
+        let here: Vec<(&Route, Vec<_>)> =
+            ROUTES.iter().filter_map(|route| Some((route, route.matches(&path)?))).collect();
+        if here.is_empty() {
+            let detail = "nothing is served at this address; /v1/openapi.json says what is";
+            return ("unknown", Err(Problem::not_found(detail)));
+        }
+        if method == Method::OPTIONS && parts.headers.contains_key(ORIGIN) {
+            return ("preflight", Ok(self.preflight(&parts.headers, &here)));
+        }
+        let allowed: Vec<&str> = here.iter().map(|(route, _)| route.method.as_str()).collect();
+        let Some((route, named)) = here.into_iter().find(|(route, _)| route.method == method) else {
+            return ("unknown", Err(Problem::no_such_method(&allowed.join(", "))));
+        };
+        let answer = async {
+            let visitor = match route.right {
+                None => self.door.nobody(),
+                Some(right) => {
+                    let visitor = self.door.visitor(&parts.headers)?;
+                    if !visitor.may(right) {
+                        let detail = format!("this token may not {}", right.name());
+                        return Err(Problem::forbidden(detail));
+                    }
+                    visitor
+                }
+            };
+            let asked = Asked::new(route, named, parts.uri.query(), visitor, (parts.headers, body))?;
+            (route.answer)(self.clone(), asked).await
+        };
+        (route.name, answer.await)
+    }
+
+    /// What a browser is told before it sends a request of a page of others.
+    fn preflight(&self, headers: &HeaderMap, here: &[(&Route, Vec<(&'static str, String)>)]) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+        if origin.is_some_and(|origin| self.door.lets_in(origin)) {
+            let methods: Vec<&str> = here.iter().map(|(route, _)| route.method.as_str()).collect();
+            let answer = response.headers_mut();
+            if let Ok(methods) = methods.join(", ").parse() {
+                answer.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+            }
+            let allowed = "authorization, content-type, accept, range, last-event-id";
+            answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+            answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        }
+        response
+    }
+
+    /// Has a store swept as the settings say, if it is time to; nobody waits for it.
+    pub(crate) fn sweep_now_and_then(&self, store: &Arc<DiskStore>) {
+        if self.settings.retention.mode != Keep::Keep {
+            return;
+        }
+        let (store, rules) = (store.clone(), Rules::from(&self.settings.retention));
+        tokio::task::spawn_blocking(move || {
+            let now = Timestamp::now();
+            if !matches!(store.take_turn(now, EVERY), Ok(true)) {
+                return;
+            }
+            let _ = store.sweep(&Sweep { rules, only: None, now, free: store.free().ok(), dry_run: false });
+        });
+    }
+}
+
+/// The parts of a path, as they are meant; `None` if they are not text.
+fn decoded(path: &str) -> Option<Vec<String>> {
+    path.strip_prefix('/')?
+        .split('/')
+        .map(|part| Some(percent_encoding::percent_decode_str(part).decode_utf8().ok()?.into_owned()))
+        .collect()
+}

@@ -1,0 +1,60 @@
+//! The query tools for agents in any language: their definitions, and answers to a model's calls.
+
+use super::Web;
+use super::asked::{Asked, json};
+use super::problem::Problem;
+use super::routes::wire;
+use crate::models;
+use axum::response::Response;
+use forebay::extract::Models;
+use forebay::tools::{self, PREFIX};
+use forebay::wire::{ToolCall, ToolResult, Wire};
+use serde_json::{Value, json};
+
+fn prefix(asked: &Asked) -> &str {
+    if asked.given.has("prefix") { asked.given.text("prefix") } else { PREFIX }
+}
+
+/// The definitions.
+pub(crate) fn tools(_: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let wire = wire(asked.given.text("wire")).unwrap_or(Wire::Mcp);
+    let set = asked.given.text("set");
+    let own = if set == "context" { Vec::new() } else { tools::own(prefix(asked)) };
+    let context = if matches!(set, "context" | "all") { tools::context() } else { Vec::new() };
+    let tools: Vec<_> = own.into_iter().chain(context).collect();
+    Ok(json(&json!({ "wire": wire.as_str(), "tools": wire.tools(&tools) })))
+}
+
+/// Answers to a model's calls.
+pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, Problem> {
+    let clients = web.reach.clients();
+    // Whoever may not have models read gets what is found without them.
+    let list = if super::queries::may_extract(asked) { clients.list() } else { Vec::new() };
+    let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
+    let outputs = asked.outputs(web)?.read_by(models);
+    let settings = asked.settings(web)?;
+    let answer = |call: &ToolCall| -> ToolResult { tools::answer(&outputs, call, &settings, prefix(asked)) };
+    let Some(wire) = wire(asked.given.text("wire")) else {
+        let result = answer(&one(body)?);
+        return Ok(json(&json!({ "text": result.text, "is_error": result.is_error })));
+    };
+    let results: Vec<ToolResult> = wire.calls(&body)?.iter().map(answer).collect();
+    Ok(json(&json!({ "results": wire.results(&results) })))
+}
+
+/// One call by its name.
+fn one(body: Value) -> Result<ToolCall, Problem> {
+    let wrong =
+        |what: &str| Problem::bad_request(format!("{what}; a call is {{\"name\": …, \"arguments\": {{…}}}}"));
+    let Value::Object(mut body) = body else { return Err(wrong("the body is no object")) };
+    let Some(Value::String(name)) = body.remove("name") else { return Err(wrong("the call has no name")) };
+    let arguments = match body.remove("arguments") {
+        None => serde_json::Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(wrong("the arguments are no object")),
+    };
+    if let Some((name, _)) = body.into_iter().next() {
+        return Err(wrong(&format!("the call has a field {:?} too many", forebay::shortened(&name, 60))));
+    }
+    Ok(ToolCall { id: String::new(), name, arguments: Ok(arguments) })
+}

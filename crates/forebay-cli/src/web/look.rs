@@ -1,0 +1,237 @@
+//! For a person who looks at an output: windows of it, where something stands, what the model saw. To look is free: nothing
+//! of it counts among what the model was given.
+
+use super::Web;
+use super::asked::{Asked, json};
+use super::problem::Problem;
+use axum::response::Response;
+use forebay::query::{Found, Wanted, nodes};
+use forebay::{Budget, Given, Grep, Output, Piece, Query, Why, tokens};
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+use std::time::{Duration, Instant};
+
+fn output(web: &Web, asked: &Asked) -> Result<Output, Problem> {
+    Ok(asked.outputs(web)?.open(asked.named("output"))?.on(&asked.surface()))
+}
+
+/// What the model saw, piece by piece.
+pub(crate) fn view(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let output = output(web, asked)?;
+    let handle = output.record().handle.clone();
+    let Some(given) = Given::of(asked.store(), &handle)? else {
+        return Ok(json(&json!({ "handle": handle.to_string(), "pieces": [], "tokens": Value::Null })));
+    };
+    let seen = given.seen(output)?;
+    let mut pieces = Vec::new();
+    for printed in given.view.printed(&seen)? {
+        let text = String::from_utf8_lossy(&printed.text).into_owned();
+        let Some(piece) = printed.piece.and_then(|number| given.view.pieces().get(number)) else {
+            if !text.is_empty() {
+                pieces.push(json!({ "kind": "frame", "text": text }));
+            }
+            continue;
+        };
+        let range = piece.range();
+        let lines = [range.start, range.end - 1].map(|at| seen.newlines_before(at));
+        let [first, last] = lines;
+        let kind = match piece {
+            Piece::Verbatim(_) => "verbatim",
+            Piece::Rendered { .. } => "rendered",
+            Piece::Omitted { why: Why::Lost, .. } => "lost",
+            Piece::Omitted { why: Why::Overwritten, .. } => "overwritten",
+            Piece::Omitted { .. } => "omitted",
+            Piece::Digest { .. } => "digest",
+        };
+        pieces.push(json!({
+            "kind": kind,
+            "text": text,
+            "start": range.start,
+            "end": range.end,
+            "lines": { "first": first? + 1, "last": last? + 1 },
+        }));
+    }
+    Ok(json(&json!({ "handle": handle.to_string(), "pieces": pieces, "tokens": tokens::count(&given.text) })))
+}
+
+/// A window ends where its lines have so many bytes.
+const MOST: usize = 4 * 1024 * 1024;
+
+/// So much is read at once to find where a line ends.
+const BLOCK: u64 = 64 * 1024;
+
+/// A window of lines.
+pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let output = output(web, asked)?;
+    let total = output.lines()?;
+    let given = |name| asked.given.number(name).unwrap_or(0);
+    let (first, count) = match asked.given.number("last") {
+        Some(last) => (total.saturating_sub(last) + 1, last),
+        None => (given("first"), given("count")),
+    };
+    let last = first.saturating_add(count - 1).min(total);
+    let mut lines = Vec::new();
+    let (mut at, mut bytes, mut block, mut block_at) = (output.line_start(first - 1)?, 0, Vec::new(), 0);
+    for number in first..=last {
+        // What is at hand is used up first.
+        let used = usize::try_from(at - block_at).unwrap_or(usize::MAX);
+        let newline = block.get(used..).and_then(|rest| memchr(rest));
+        let (start, end, next);
+        match newline {
+            Some(length) => (start, end, next) = (at, at + length as u64, at + length as u64 + 1),
+            None => {
+                block_at = at;
+                block = output.read(at..output.len().min(at + BLOCK))?;
+                start = at;
+                match memchr(&block) {
+                    Some(length) => (end, next) = (at + length as u64, at + length as u64 + 1),
+                    None => {
+                        // A long line, or the last: the index knows where the next begins.
+                        next = if number < total { output.line_start(number)? } else { output.len() };
+                        let ends = next > start && output.read(next - 1..next)? == b"\n";
+                        end = if ends { next - 1 } else { next };
+                    }
+                }
+            }
+        }
+        let shown = (end - start).min(given("width"));
+        let from = usize::try_from(start - block_at).unwrap_or(usize::MAX);
+        let text = match block.get(from..from + usize::try_from(shown).unwrap_or(usize::MAX)) {
+            Some(text) => String::from_utf8_lossy(text).into_owned(),
+            None => String::from_utf8_lossy(&output.read(start..start + shown)?).into_owned(),
+        };
+        bytes += text.len();
+        lines.push(
+            json!({ "line": number, "start": start, "end": end, "text": text, "cut": shown < end - start }),
+        );
+        at = next;
+        if bytes > MOST {
+            break;
+        }
+    }
+    Ok(json(&json!({
+        "first": first,
+        "lines": lines,
+        "total_lines": total,
+        "total_bytes": output.len(),
+        "growing": output.is_growing(),
+    })))
+}
+
+fn memchr(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&byte| byte == b'\n')
+}
+
+/// A person may see more than a model reads.
+const FOR_A_PERSON: Budget = Budget { tokens: u64::MAX, bytes: 8 * 1024 * 1024, lines: None };
+
+/// Where a pattern stands.
+pub(crate) fn find(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let output = output(web, asked)?;
+    let number = |name| asked.given.number(name).unwrap_or(0);
+    let grep = Grep {
+        fixed: asked.given.is_on("fixed"),
+        ignore_case: asked.given.is_on("ignore_case"),
+        wanted: Wanted::Matches,
+        max: usize::try_from(number("max")).unwrap_or(usize::MAX),
+        from_byte: number("from_byte"),
+        ..Grep::new(asked.given.text("pattern"))
+    };
+    let excerpt = forebay::excerpt(&output, &Query::Grep(grep), FOR_A_PERSON)?;
+    let Found::Matches(found) = excerpt.found else {
+        return Err(Problem::ours("a search gave no matches"));
+    };
+    let next = match excerpt.next {
+        Some(Query::Grep(next)) => Some(next.from_byte),
+        _ => None,
+    };
+    let matches: Vec<Value> = found
+        .shown
+        .iter()
+        .map(|found| json!({ "line": found.line, "byte": found.byte, "text": found.text }))
+        .collect();
+    Ok(json(&json!({ "total": found.total, "matches": matches, "next": next })))
+}
+
+/// What stands inside a value of a JSON output.
+pub(crate) fn tree(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let output = output(web, asked)?;
+    let number = |name| asked.given.number(name);
+    let within = match (number("start"), number("end")) {
+        (Some(start), Some(end)) if start <= end => Some(start..end),
+        (None, None) => None,
+        _ => return Err(Problem::bad_request("start and end belong together, and start comes first")),
+    };
+    let max = usize::try_from(number("max").unwrap_or(100)).unwrap_or(usize::MAX);
+    Ok(json(&json!(nodes(&output, within, number("from"), max)?)))
+}
+
+/// More is not compared line by line.
+const COMPARED: u64 = 32 * 1024 * 1024;
+
+/// Comparing ends after so long with what it has.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// So many lines stand around what differs.
+const AROUND: usize = 3;
+
+/// So many lines of differences are told.
+const TOLD: usize = 5_000;
+
+/// What differs from another output.
+pub(crate) fn diff(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let new = output(web, asked)?;
+    let old = match asked.given.has("with") {
+        true => asked.outputs(web)?.open(asked.given.text("with"))?,
+        false => asked.store().before(new.record()).ok_or_else(|| {
+            Problem::not_found("there is no earlier run of this call; `with` names another output")
+        })?,
+    };
+    if let Some(large) = [&old, &new].into_iter().find(|output| output.len() > COMPARED) {
+        return Err(Problem::bad_request(format!(
+            "{} has {} bytes, and up to {COMPARED} are compared",
+            large.record().handle,
+            large.len()
+        )));
+    }
+    let (old_bytes, new_bytes) = (old.read(0..old.len())?, new.read(0..new.len())?);
+    let (old_text, new_text) = (String::from_utf8_lossy(&old_bytes), String::from_utf8_lossy(&new_bytes));
+    let diff = TextDiff::configure()
+        .deadline(Instant::now() + PATIENCE)
+        .diff_lines(old_text.as_ref(), new_text.as_ref());
+    let (mut added, mut removed, mut told) = (0u64, 0u64, 0);
+    let mut hunks = Vec::new();
+    for group in diff.grouped_ops(AROUND) {
+        let mut lines = Vec::new();
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => {
+                    removed += 1;
+                    "-"
+                }
+                ChangeTag::Insert => {
+                    added += 1;
+                    "+"
+                }
+                ChangeTag::Equal => " ",
+            };
+            told += 1;
+            if told <= TOLD {
+                let number = |index: Option<usize>| index.map(|index| index + 1);
+                let text = forebay::shortened(change.value().trim_end_matches('\n'), 2_000);
+                lines.push(json!({ "sign": sign, "old": number(change.old_index()), "new": number(change.new_index()), "text": text }));
+            }
+        }
+        if !lines.is_empty() {
+            hunks.push(json!(lines));
+        }
+    }
+    Ok(json(&json!({
+        "old": old.record().handle.to_string(),
+        "new": new.record().handle.to_string(),
+        "added": added,
+        "removed": removed,
+        "hunks": hunks,
+        "whole": told <= TOLD,
+    })))
+}

@@ -1,0 +1,121 @@
+//! What the server counts, as Prometheus reads it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The upper ends of the intervals that durations are sorted into, in seconds.
+const WITHIN: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+
+/// How long the requests of a route took.
+#[derive(Clone, Copy, Default)]
+struct Durations {
+    within: [u64; WITHIN.len()],
+    count: u64,
+    seconds: f64,
+}
+
+/// The counters.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    /// By route and status.
+    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// By route.
+    durations: Mutex<BTreeMap<&'static str, Durations>>,
+    connections: AtomicU64,
+    uploads: AtomicU64,
+    received: AtomicU64,
+    folded: AtomicU64,
+    passed: AtomicU64,
+    tokens: AtomicU64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts one thing for as long as it is there.
+pub(crate) struct Counted<'a>(&'a AtomicU64);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn counted(counter: &AtomicU64) -> Counted<'_> {
+    counter.fetch_add(1, Ordering::Relaxed);
+    Counted(counter)
+}
+
+impl Metrics {
+    pub(crate) fn connection(&self) -> Counted<'_> {
+        counted(&self.connections)
+    }
+
+    pub(crate) fn upload(&self) -> Counted<'_> {
+        counted(&self.uploads)
+    }
+
+    pub(crate) fn received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn replied(&self, folded: bool, tokens: u64) {
+        let which = if folded { &self.folded } else { &self.passed };
+        which.fetch_add(1, Ordering::Relaxed);
+        self.tokens.fetch_add(tokens, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answered(&self, route: &'static str, status: u16, took: Duration) {
+        *locked(&self.requests).entry((route, status)).or_default() += 1;
+        let mut durations = locked(&self.durations);
+        let durations = durations.entry(route).or_default();
+        durations.count += 1;
+        durations.seconds += took.as_secs_f64();
+        for (count, end) in durations.within.iter_mut().zip(WITHIN) {
+            *count += u64::from(took.as_secs_f64() <= end);
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        };
+        head(&mut text, "forebay_requests_total", "counter", "Requests that were answered.");
+        for ((route, status), count) in &*locked(&self.requests) {
+            let _ = writeln!(text, "forebay_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
+        }
+        head(&mut text, "forebay_request_seconds", "histogram", "How long it took until an answer began.");
+        for (route, durations) in &*locked(&self.durations) {
+            let name = "forebay_request_seconds";
+            let ends = WITHIN.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+            for (end, count) in ends.zip(durations.within.iter().chain([&durations.count])) {
+                let _ = writeln!(text, "{name}_bucket{{route=\"{route}\",le=\"{end}\"}} {count}");
+            }
+            let _ = writeln!(text, "{name}_sum{{route=\"{route}\"}} {}", durations.seconds);
+            let _ = writeln!(text, "{name}_count{{route=\"{route}\"}} {}", durations.count);
+        }
+        let numbers = [
+            ("forebay_connections", "gauge", "Connections that are open.", &self.connections),
+            ("forebay_uploads", "gauge", "Outputs that are just being put.", &self.uploads),
+            ("forebay_received_bytes_total", "counter", "Bytes of outputs that were put.", &self.received),
+            ("forebay_views_total", "counter", "Outputs that the model got a view of.", &self.folded),
+            ("forebay_passed_total", "counter", "Outputs that the model got as they are.", &self.passed),
+            (
+                "forebay_given_tokens_total",
+                "counter",
+                "Tokens given for outputs that were put.",
+                &self.tokens,
+            ),
+        ];
+        for (name, kind, help, value) in numbers {
+            head(&mut text, name, kind, help);
+            let _ = writeln!(text, "{name} {}", value.load(Ordering::Relaxed));
+        }
+        text
+    }
+}

@@ -1,0 +1,389 @@
+//! The OpenAPI document, made from the table of routes. What answers look like stands here, and is held against a running
+//! server by the tests.
+
+use super::routes::{Body, Gives, ROUTES, Route};
+use forebay::tools::arguments::Declared;
+use serde_json::{Map, Value, json};
+
+/// The document.
+pub(crate) fn document(tokens: bool) -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_lowercase()] = operation(route, tokens);
+    }
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Forebay",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Keeps every byte a tool prints, and shows the model the part it needs.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": { "schemas": schemas(), "responses": { "Problem": problem() } },
+    });
+    if tokens {
+        document["components"]["securitySchemes"] =
+            json!({ "token": { "type": "http", "scheme": "bearer" } });
+    }
+    document
+}
+
+fn operation(route: &Route, tokens: bool) -> Value {
+    let mut operation = json!({
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": parameters(route),
+        "responses": responses(route, tokens),
+    });
+    match route.body {
+        Body::Nothing => {}
+        Body::Bytes => operation["requestBody"] = body("application/octet-stream", json!({})),
+        Body::Archive => operation["requestBody"] = body("application/zstd", json!({})),
+        Body::Json(schema) => operation["requestBody"] = body("application/json", of(schema)),
+    }
+    if tokens && let Some(right) = route.right {
+        operation["security"] = json!([{ "token": [] }]);
+        operation["description"] = format!("The token must have the right `{}`.", right.name()).into();
+    }
+    operation
+}
+
+fn body(media_type: &str, schema: Value) -> Value {
+    json!({ "required": true, "content": { media_type: { "schema": schema } } })
+}
+
+fn of(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = in_path
+        .map(|name| {
+            let (schema, description) = match name {
+                "session" => (
+                    json!({ "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$" }),
+                    "The session: one conversation.",
+                ),
+                "call" => (
+                    json!({ "type": "string", "minLength": 1, "maxLength": 256 }),
+                    "The host's id of the call; the output is named after it.",
+                ),
+                _ => (
+                    json!({ "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$" }),
+                    "The id of the output, or a unique beginning of it with six or more characters.",
+                ),
+            };
+            json!({ "name": name, "in": "path", "required": true, "schema": schema, "description": description })
+        })
+        .collect();
+    for argument in route.arguments() {
+        let one = Declared { name: "", description: "", arguments: std::slice::from_ref(argument) };
+        let mut schema = one.told("").schema["properties"][argument.name].take();
+        // A model may say nothing; an address leaves it out.
+        if schema["type"] == "string" && schema.get("enum").is_none() {
+            schema["minLength"] = 1.into();
+        }
+        let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        parameters.push(json!({
+            "name": argument.name,
+            "in": "query",
+            "required": argument.required,
+            "schema": schema,
+            "description": description,
+        }));
+    }
+    parameters
+}
+
+fn responses(route: &Route, tokens: bool) -> Value {
+    let json_of = |schema: &str| json!({ "application/json": { "schema": of(schema) } });
+    let text = json!({ "schema": { "type": "string" } });
+    let good = |content: Value| json!({ "description": "As asked.", "content": content });
+    let mut responses = Map::new();
+    let mut add = |status: &str, response: Value| responses.insert(status.to_owned(), response);
+    match route.gives {
+        Gives::Json(schema) => {
+            add("200", good(json_of(schema)));
+        }
+        Gives::JsonOrText(schema) => {
+            let mut content = json_of(schema);
+            content["text/plain"] = text;
+            add("200", good(content));
+        }
+        Gives::JsonOrEvents(schema) => {
+            let mut content = json_of(schema);
+            content["text/event-stream"] = text;
+            add("200", good(content));
+        }
+        Gives::Reply => {
+            let mut content = json_of("Reply");
+            content["text/plain"] = text;
+            add("201", json!({ "description": "It is kept.", "content": content.clone() }));
+            add("200", json!({ "description": "It was kept before.", "content": content }));
+        }
+        Gives::Bytes => {
+            let any = json!({ "*/*": { "schema": {} } });
+            add("200", good(any.clone()));
+            add("206", json!({ "description": "The range that was asked for.", "content": any }));
+            add("304", json!({ "description": "The client has it already." }));
+        }
+        Gives::Archive => {
+            add("200", good(json!({ "application/zstd": { "schema": {} } })));
+        }
+        Gives::Text => {
+            add("200", good(json!({ "text/plain": text })));
+        }
+        Gives::Nothing => {
+            add("204", json!({ "description": "Done." }));
+        }
+    }
+    if tokens && route.right.is_some() {
+        add("401", json!({ "$ref": "#/components/responses/Problem" }));
+    }
+    for status in ["400", "403", "404"] {
+        add(status, json!({ "$ref": "#/components/responses/Problem" }));
+    }
+    let more: &[&str] = match (route.name, route.gives, route.body) {
+        (_, _, Body::Archive) => &["408", "409", "413", "422", "507"],
+        (_, Gives::Reply, _) => &["408", "409", "413", "507"],
+        (_, _, Body::Json(_)) => &["408", "413", "416"],
+        ("delete_output", ..) => &["409"],
+        ("get_ready", ..) => &["503"],
+        ("read" | "get_bytes" | "lines" | "grep" | "outline" | "find" | "json" | "ask", ..) => &["416"],
+        _ => &[],
+    };
+    for status in more {
+        add(status, json!({ "$ref": "#/components/responses/Problem" }));
+    }
+    Value::Object(responses)
+}
+
+fn problem() -> Value {
+    json!({
+        "description": "What is wrong, and what to do about it.",
+        "content": { "application/problem+json": { "schema": of("Problem") } },
+    })
+}
+
+/// An object with these fields; those that stand before the bar are always there.
+fn object(fields: Value, always: &[&str]) -> Value {
+    json!({ "type": "object", "properties": fields, "required": always })
+}
+
+fn schemas() -> Value {
+    let text = json!({ "type": "string" });
+    let number = json!({ "type": "integer" });
+    let count = json!({ "type": "integer", "minimum": 0 });
+    let yes = json!({ "type": "boolean" });
+    let maybe = |schema: &Value| json!({ "anyOf": [schema, { "type": "null" }] });
+    let list = |schema: &Value| json!({ "type": "array", "items": schema });
+    let any = json!({});
+    let time = json!({ "type": "string", "format": "date-time" });
+    let range = json!({ "type": "array", "items": count, "minItems": 2, "maxItems": 2 });
+    let size = object(
+        json!({ "bytes": count, "characters": count, "lines": count, "longest_line": count, "tokens": count, "tokens_exact": yes }),
+        &["bytes", "characters", "lines", "longest_line", "tokens", "tokens_exact"],
+    );
+    let reason = json!({ "enum": ["reserve_failed", "size_cap", "token_budget"] });
+    let got = object(
+        json!({
+            "as": { "enum": ["view", "whole", null] },
+            "reason": maybe(&reason),
+            "tokens": count,
+            "baseline": count,
+            "queries": count,
+            "retrieved": count,
+            "extractions": count,
+            "extracted": count,
+            "saved": number,
+        }),
+        &["as", "queries", "retrieved"],
+    );
+    let record = json!({
+        "version": count,
+        "handle": text,
+        "call": { "type": "object" },
+        "tool": text,
+        "state": any,
+        "complete": yes,
+        "size": of("Size"),
+        "kind": { "enum": ["text", "json", "json-lines", "binary"] },
+        "hash": text,
+        "exit": maybe(&number),
+        "path": maybe(&text),
+        "got": of("Got"),
+    });
+    let always = ["handle", "call", "tool", "state", "complete", "size", "kind", "hash", "exit", "got"];
+    let mut output = record.clone();
+    output["given"] = maybe(&json!({ "type": "object" }));
+    output["length"] = count.clone();
+    output["before"] = maybe(&text);
+    json!({
+        "Problem": object(
+            json!({ "type": text, "title": text, "status": number, "detail": text, "handle": text }),
+            &["type", "title", "status", "detail"],
+        ),
+        "Size": size,
+        "Got": got,
+        "Reply": object(
+            json!({
+                "handle": maybe(&text),
+                "stored": yes,
+                "reason": maybe(&reason),
+                "text": text,
+                "size": of("Size"),
+                "exit": maybe(&number),
+                "repeated": yes,
+            }),
+            &["handle", "stored", "reason", "text", "size", "exit", "repeated"],
+        ),
+        "Sessions": object(
+            json!({
+                "sessions": list(&object(
+                    json!({ "session": text, "outputs": count, "bytes": count, "latest": maybe(&time), "open": yes }),
+                    &["session", "outputs", "bytes", "latest", "open"],
+                )),
+                "total": count,
+            }),
+            &["sessions", "total"],
+        ),
+        "Removed": object(json!({ "removed": count, "stays": count }), &["removed", "stays"]),
+        "RoomReport": {
+            "type": "object",
+            "properties": { "used": { "type": "integer", "minimum": 0, "maximum": i64::MAX } },
+            "required": ["used"],
+            "additionalProperties": false,
+        },
+        "Room": object(
+            json!({
+                "context_window": maybe(&count),
+                "output_reserve": count,
+                "safety_buffer": count,
+                "reported": count,
+                "given": count,
+                "left": maybe(&count),
+            }),
+            &["context_window", "output_reserve", "safety_buffer", "reported", "given", "left"],
+        ),
+        "Events": object(
+            json!({
+                "events": list(&object(json!({ "event": text, "at": time }), &["event", "at"])),
+                "next": count,
+            }),
+            &["events", "next"],
+        ),
+        "Stats": object(
+            json!({
+                "outputs": count, "bytes": count, "baseline": count, "given": count, "retrieved": count,
+                "saved": number, "by_tool": { "type": "object" }, "by_day": { "type": "object" },
+            }),
+            &["outputs", "bytes", "baseline", "given", "retrieved", "saved"],
+        ),
+        "Searched": object(
+            json!({ "total": count, "searched": count, "outputs": list(&any), "text": text }),
+            &["total", "searched", "outputs", "text"],
+        ),
+        "Outputs": object(
+            json!({ "outputs": list(&object(record, &always)), "total": count }),
+            &["outputs", "total"],
+        ),
+        "Output": object(output, &[&always[..], &["given", "length", "before"]].concat()),
+        "Excerpt": object(
+            json!({
+                "handle": text, "text": text, "total_lines": count, "total_bytes": count, "growing": yes,
+                "next": maybe(&text),
+            }),
+            &["handle", "text", "total_lines", "total_bytes", "growing", "next"],
+        ),
+        "Extraction": {
+            "type": "object",
+            "properties": {
+                "instructions": { "type": "string", "pattern": "\\S" },
+                "mode": { "enum": ["auto", "full-chunked", "read-grep", "truncate"] },
+                "anew": yes,
+            },
+            "required": ["instructions"],
+            "additionalProperties": false,
+        },
+        "Extract": object(
+            json!({
+                "handle": text, "strategy": text, "fell_back": any, "repeated": yes, "models": any,
+                "asked": maybe(&count), "usage": any, "read": maybe(&list(&range)), "text": text,
+            }),
+            &["handle", "strategy", "repeated", "text"],
+        ),
+        "View": object(
+            json!({
+                "handle": text,
+                "tokens": maybe(&count),
+                "pieces": list(&object(
+                    json!({
+                        "kind": { "enum": ["frame", "verbatim", "rendered", "omitted", "overwritten", "lost", "digest"] },
+                        "text": text, "start": count, "end": count,
+                        "lines": object(json!({ "first": count, "last": count }), &["first", "last"]),
+                    }),
+                    &["kind", "text"],
+                )),
+            }),
+            &["handle", "tokens", "pieces"],
+        ),
+        "Lines": object(
+            json!({
+                "first": count,
+                "lines": list(&object(
+                    json!({ "line": count, "start": count, "end": count, "text": text, "cut": yes }),
+                    &["line", "start", "end", "text", "cut"],
+                )),
+                "total_lines": count, "total_bytes": count, "growing": yes,
+            }),
+            &["first", "lines", "total_lines", "total_bytes", "growing"],
+        ),
+        "Found": object(
+            json!({
+                "total": count,
+                "matches": list(&object(
+                    json!({ "line": count, "byte": count, "text": text }),
+                    &["line", "byte", "text"],
+                )),
+                "next": maybe(&count),
+            }),
+            &["total", "matches", "next"],
+        ),
+        "Nodes": object(
+            json!({
+                "nodes": list(&object(
+                    json!({ "key": text, "start": count, "end": count, "text": text }),
+                    &["start", "end", "text"],
+                )),
+                "next": maybe(&count),
+                "broken": text,
+            }),
+            &["nodes", "next"],
+        ),
+        "Diff": object(
+            json!({
+                "old": text, "new": text, "added": count, "removed": count, "whole": yes,
+                "hunks": list(&list(&object(
+                    json!({ "sign": { "enum": ["+", "-", " "] }, "old": maybe(&count), "new": maybe(&count), "text": text }),
+                    &["sign", "old", "new", "text"],
+                ))),
+            }),
+            &["old", "new", "added", "removed", "hunks", "whole"],
+        ),
+        "Imported": object(
+            json!({
+                "session": text, "added": count, "already_there": count, "bytes": count, "events_added": count,
+                "events_already_there": count, "dry_run": yes,
+            }),
+            &["session", "added", "already_there", "bytes", "events_added", "events_already_there", "dry_run"],
+        ),
+        "Tools": object(json!({ "wire": text, "tools": any }), &["wire", "tools"]),
+        "Calls": { "type": ["object", "array", "string"] },
+        "Results": object(json!({ "results": list(&any), "text": text, "is_error": yes }), &[]),
+        "Health": object(json!({ "status": text, "version": text }), &["status", "version"]),
+        "OpenApi": { "type": "object" },
+    })
+}

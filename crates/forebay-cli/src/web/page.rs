@@ -1,0 +1,53 @@
+//! The page to look at outputs: a few files that lie in the binary. It has no data of its own; it asks the API.
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+/// A file of the page.
+struct File {
+    path: &'static str,
+    media_type: &'static str,
+    bytes: &'static [u8],
+}
+
+macro_rules! files {
+    ($($path:literal $name:literal $media_type:literal),* $(,)?) => {
+        &[$(File { path: $path, media_type: $media_type, bytes: include_bytes!(concat!("page/", $name)) }),*]
+    };
+}
+
+static FILES: &[File] = files![
+    "/" "index.html" "text/html; charset=utf-8",
+    "/page.css" "page.css" "text/css; charset=utf-8",
+    "/page.js" "page.js" "text/javascript; charset=utf-8",
+    "/icon.svg" "icon.svg" "image/svg+xml",
+];
+
+/// Nothing runs but our own files, nothing is loaded from elsewhere, nobody frames us, and no text becomes markup.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The file at this path, if there is one.
+pub(crate) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
+    let file = FILES.iter().find(|file| file.path == path)?;
+    let etag = format!("\"{}\"", &blake3::hash(file.bytes).to_hex()[..32]);
+    let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let mut response = match known {
+        true => Response::new(Body::empty()),
+        false => Response::new(Body::from(file.bytes)),
+    };
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let answer = response.headers_mut();
+    answer.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
+    answer.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer.insert("content-security-policy", HeaderValue::from_static(POLICY));
+    if let Ok(etag) = etag.parse() {
+        answer.insert(ETAG, etag);
+    }
+    Some(response)
+}

@@ -1,0 +1,148 @@
+//! What goes wrong, as whoever comes by HTTP reads it: problem details (RFC 9457), all in one table.
+
+use crate::error::CliError;
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use forebay::Error;
+use serde_json::{Value, json};
+
+/// A message may repeat what was sent, and that may be anything; so many characters of it are told.
+const LONGEST: usize = 1_000;
+
+/// Why a request is not answered as it wanted.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    /// A word that programs tell problems apart by.
+    kind: &'static str,
+    detail: String,
+    /// What else programs may want to know.
+    more: Option<(&'static str, Value)>,
+    header: Option<(HeaderName, String)>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Problem {
+        Problem { status, kind, detail: detail.into(), more: None, header: None }
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(crate) fn too_large(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    }
+
+    pub(crate) fn timed_out(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "timed-out", detail)
+    }
+
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Problem {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
+        problem.with_header(RETRY_AFTER, "1")
+    }
+
+    pub(crate) fn no_token() -> Problem {
+        let detail = "a token is needed: send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
+        let problem = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
+        problem.with_header(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    pub(crate) fn no_such_method(allowed: &str) -> Problem {
+        let detail = format!("this address takes {allowed}");
+        let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
+        problem.with_header(ALLOW, allowed)
+    }
+
+    pub(crate) fn not_in_range(length: u64) -> Problem {
+        let detail = format!("the output has {length} bytes");
+        let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "out-of-range", detail);
+        problem.with_header(CONTENT_RANGE, &format!("bytes */{length}"))
+    }
+
+    /// Something that must not happen has happened.
+    pub(crate) fn ours(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "store-failed", detail)
+    }
+
+    /// What was sent could not be kept.
+    pub(crate) fn disk(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::INSUFFICIENT_STORAGE, "not-kept", detail)
+    }
+
+    pub(crate) fn detail(&self) -> String {
+        self.detail.clone()
+    }
+
+    pub(crate) fn with(self, name: &'static str, value: impl Into<Value>) -> Problem {
+        Problem { more: Some((name, value.into())), ..self }
+    }
+
+    fn with_header(self, name: HeaderName, value: &str) -> Problem {
+        Problem { header: Some((name, value.to_owned())), ..self }
+    }
+
+    pub(crate) fn response(&self) -> Response {
+        let mut problem = json!({
+            "type": format!("urn:forebay:problem:{}", self.kind),
+            "title": self.status.canonical_reason().unwrap_or(self.kind),
+            "status": self.status.as_u16(),
+            "detail": forebay::printable(&forebay::shortened(&self.detail, LONGEST)),
+        });
+        if let Some((name, value)) = &self.more {
+            problem[*name] = value.clone();
+        }
+        let mut response = Response::new(Body::from(problem.to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some((name, value)) = &self.header
+            && let Ok(value) = value.parse()
+        {
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        let (status, kind) = match &error {
+            Error::NotFound { .. } | Error::NotHere { .. } => (StatusCode::NOT_FOUND, "not-found"),
+            Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) | Error::Ambiguous { .. } => {
+                (StatusCode::BAD_REQUEST, "bad-request")
+            }
+            Error::OutOfRange(_) => (StatusCode::RANGE_NOT_SATISFIABLE, "out-of-range"),
+            Error::BadArchive(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad-archive"),
+            Error::Taken { .. } => (StatusCode::CONFLICT, "conflict"),
+            Error::Stopped(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Error::Store { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded) => {
+                (StatusCode::INSUFFICIENT_STORAGE, "disk-full")
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "store-failed"),
+        };
+        Problem::new(status, kind, error.to_string())
+    }
+}
+
+impl From<CliError> for Problem {
+    fn from(error: CliError) -> Problem {
+        Problem::ours(error.to_string())
+    }
+}

@@ -1,0 +1,289 @@
+//! Takes in outputs, as they come and of any size, and answers with what the model gets.
+
+use super::asked::{Answering, Asked, blocking, json, text};
+use super::problem::Problem;
+use super::{Under, Web};
+use crate::machine_form;
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderName, StatusCode};
+use axum::response::Response;
+use forebay::{Call, End, Exit, Given, Output, Record, Session, Settings, State, Stream, Timestamp};
+use http_body_util::BodyExt;
+use serde_json::json;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// So many parts of a body wait for the store.
+const WAITING: usize = 4;
+
+const HANDLE: HeaderName = HeaderName::from_static("forebay-handle");
+const STORED: HeaderName = HeaderName::from_static("forebay-stored");
+
+/// An output under a name of its own.
+pub(crate) fn post(web: Arc<Web>, asked: Asked) -> Answering {
+    Box::pin(async move {
+        let id = forebay::fresh_id(crate::commands::random()?);
+        taken_in(web, asked, id, false).await
+    })
+}
+
+/// An output under the id of its call, once.
+pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
+    Box::pin(async move {
+        let id = asked.named("call").to_owned();
+        let (store, session) = (asked.visitor.store.clone(), asked.session()?);
+        // Two at once would both find nothing there.
+        let key = format!("{}/{session}/{id}", store.root().display());
+        let _alone = Under::begin(&web, key).ok_or_else(|| {
+            Problem::conflict("an output of this call is just being put; ask again when it is there")
+        })?;
+        let call_id = id.clone();
+        let there = blocking(move || Ok(store_of(&*store).of_call(&session, &call_id)?)).await?;
+        if there.iter().any(|record| record.state == State::Growing) {
+            return Err(Problem::conflict("an output of this call is still growing"));
+        }
+        // One that was cut short is not what is put now: it stays, and this one gets a name beside it.
+        match there.into_iter().find(|record| record.state == State::Complete) {
+            Some(record) => sent_again(web, asked, record).await,
+            None => taken_in(web, asked, id, true).await,
+        }
+    })
+}
+
+fn store_of(store: &forebay::DiskStore) -> &dyn forebay::Store {
+    store
+}
+
+/// The call that an output belongs to.
+fn call_of(asked: &Asked, session: Session, id: String) -> Result<Call, Problem> {
+    let said = |name: &str| asked.given.has(name).then(|| asked.given.text(name).to_owned());
+    let args = said("args");
+    if let Some(args) = &args {
+        serde_json::from_str::<serde::de::IgnoredAny>(args)
+            .map_err(|error| Problem::bad_request(format!("args is not JSON: {error}")))?;
+    }
+    let tool = said("tool").unwrap_or_else(|| "put".to_owned());
+    let call = Call::new(session, id, tool, Timestamp::now());
+    Ok(Call { server: said("server"), args, intent: said("intent"), ..call })
+}
+
+/// The settings for what is put.
+fn settings_of(web: &Web, asked: &Asked) -> Result<Settings, Problem> {
+    let mut settings = asked.settings(web)?;
+    if asked.given.has("preset") {
+        settings.preset = asked.given.text("preset").parse()?;
+    }
+    Ok(settings)
+}
+
+async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String, by_call: bool) -> Result<Response, Problem> {
+    let call = call_of(&asked, asked.session()?, id)?;
+    let settings = settings_of(&web, &asked)?;
+    let exit = asked.given.number("exit").and_then(|code| i32::try_from(code).ok()).map(Exit::Code);
+    let declared =
+        asked.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > web.max_upload) {
+        return Err(Problem::too_large(format!("outputs of up to {} bytes are taken here", web.max_upload)));
+    }
+    web.sweep_now_and_then(&asked.visitor.store);
+    let body = std::mem::take(&mut asked.body);
+    let (says, mut hears) = mpsc::channel(WAITING);
+    let (for_writer, surface) = (web.clone(), asked.surface());
+    let store = asked.visitor.store.clone();
+    let kept = tokio::task::spawn_blocking(move || {
+        let _counted = for_writer.metrics.upload();
+        let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
+        let mut writer = store_of(&*store).begin(&call);
+        let cut_short = loop {
+            match writer.read_from(Stream::Stdout, &mut body) {
+                Ok(0) => break None,
+                Ok(_) => {}
+                Err(error) => break Some(error.to_string()),
+            }
+        };
+        for_writer.metrics.received(writer.bytes());
+        writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) }).on(&surface)
+    });
+    let sent = send(body, says, &web).await;
+    let gone = |_| Problem::ours("keeping this output failed; the server's log says why");
+    let output = kept.await.map_err(gone)?;
+    if let Err(problem) = sent {
+        return Err(problem.with("handle", output.record().handle.to_string()));
+    }
+    if let Some(lost) = &output.record().lost {
+        let detail = format!("{} bytes could not be kept: {}", lost.bytes, lost.why);
+        return Err(Problem::disk(detail).with("handle", output.record().handle.to_string()));
+    }
+    blocking(move || {
+        let outputs = asked.outputs(&web)?;
+        let reply = outputs.reply(&output, &settings)?;
+        web.metrics.replied(reply.folded.is_some(), reply.tokens);
+        let mut value = machine_form::reply(&output, &reply)?;
+        value["repeated"] = json!(false);
+        let body = match (&reply.folded, asked.wants_text()) {
+            (_, false) => None,
+            (Some(folded), true) => Some(folded.text.clone()),
+            (None, true) => Some(output.read(0..output.len())?),
+        };
+        let mut response = answered(&value, body);
+        if by_call || reply.folded.is_some() || !output.is_empty() {
+            *response.status_mut() = StatusCode::CREATED;
+        }
+        Ok(response)
+    })
+    .await
+}
+
+/// The answer, as JSON or as the text that the model gets.
+fn answered(value: &serde_json::Value, body: Option<Vec<u8>>) -> Response {
+    let mut response = match body {
+        Some(body) => text(body),
+        None => json(value),
+    };
+    let headers = response.headers_mut();
+    if let Some(handle) = value["handle"].as_str().and_then(|handle| handle.parse().ok()) {
+        headers.insert(HANDLE, handle);
+    }
+    if let Ok(stored) = value["stored"].to_string().parse() {
+        headers.insert(STORED, stored);
+    }
+    response
+}
+
+/// What was put before: the same bytes get the same answer, and others are refused.
+async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<Response, Problem> {
+    let body = std::mem::take(&mut asked.body);
+    let (says, mut hears) = mpsc::channel(WAITING);
+    let store = asked.visitor.store.clone();
+    let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
+        let output = store_of(&*store).open(&record.handle)?;
+        let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
+        let same =
+            is_the_same(&output, &mut body).map_err(|error| Problem::bad_request(error.to_string()))?;
+        Ok(same.then_some(output))
+    });
+    let sent = send(body, says, &web).await;
+    let compared = compared.await.map_err(|_| Problem::ours("comparing this output failed"))?;
+    // What differs is told even where the rest was not awaited.
+    let output = match compared {
+        Ok(Some(output)) => {
+            sent?;
+            output
+        }
+        Ok(None) => {
+            return Err(Problem::conflict(
+                "this call was put before with other bytes: an output never changes",
+            ));
+        }
+        Err(problem) => return Err(sent.err().unwrap_or(problem)),
+    };
+    blocking(move || {
+        let settings = settings_of(&web, &asked)?;
+        let output = output.on(&asked.surface());
+        let given = Given::of(asked.store(), &output.record().handle)?;
+        let mut reply = forebay::reply(&output, &settings, forebay::Room::Unknown)?;
+        if let (Some(folded), Some(given)) = (&mut reply.folded, given) {
+            folded.text = given.text.into_bytes();
+            folded.view = given.view;
+        } else if reply.folded.is_some() {
+            // It was kept, but nobody was told.
+            reply = asked.outputs(&web)?.reply(&output, &settings)?;
+        }
+        let mut value = machine_form::reply(&output, &reply)?;
+        value["repeated"] = json!(true);
+        let body = match (&reply.folded, asked.wants_text()) {
+            (_, false) => None,
+            (Some(folded), true) => Some(folded.text.clone()),
+            (None, true) => Some(output.read(0..output.len())?),
+        };
+        Ok(answered(&value, body))
+    })
+    .await
+}
+
+fn is_the_same(output: &Output, body: &mut impl Read) -> io::Result<bool> {
+    let (mut at, mut buffer) = (0, vec![0; 64 * 1024]);
+    loop {
+        let read = body.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(at == output.len());
+        }
+        let there = output.read(at..at + read as u64).map_err(io::Error::other)?;
+        if there != buffer[..read] {
+            return Ok(false);
+        }
+        at += read as u64;
+    }
+}
+
+/// Hands a body on, part by part, as fast as it is taken; a client that stops sending is not waited for.
+pub(crate) async fn send(
+    mut body: Body,
+    to: mpsc::Sender<io::Result<Bytes>>,
+    web: &Web,
+) -> Result<(), Problem> {
+    let mut sent = 0;
+    let problem = loop {
+        match tokio::time::timeout(web.idle, body.frame()).await {
+            Ok(None) => {
+                // Nothing is the sign that all was sent.
+                let _ = to.send(Ok(Bytes::new())).await;
+                return Ok(());
+            }
+            Ok(Some(Ok(frame))) => {
+                let Ok(data) = frame.into_data() else { continue };
+                if data.is_empty() {
+                    continue;
+                }
+                sent += data.len() as u64;
+                if sent > web.max_upload {
+                    break Problem::too_large(format!(
+                        "outputs of up to {} bytes are taken here; so many of this one are kept",
+                        web.max_upload
+                    ));
+                }
+                // Whoever takes it may have seen enough.
+                if to.send(Ok(data)).await.is_err() {
+                    return Ok(());
+                }
+            }
+            Ok(Some(Err(error))) => {
+                break Problem::bad_request(format!(
+                    "the client stopped sending after {sent} bytes: {error}"
+                ));
+            }
+            Err(_) => {
+                let waited = Duration::as_secs(&web.idle);
+                break Problem::timed_out(format!("nothing came for {waited} seconds after {sent} bytes"));
+            }
+        }
+    };
+    let _ = to.send(Err(io::Error::other(problem.detail()))).await;
+    Err(problem)
+}
+
+/// A body that comes from elsewhere, to be read where work may block.
+pub(crate) struct Received<'a> {
+    pub(crate) parts: &'a mut mpsc::Receiver<io::Result<Bytes>>,
+    pub(crate) part: Bytes,
+    pub(crate) ended: bool,
+}
+
+impl Read for Received<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.part.is_empty() && !self.ended {
+            self.part = match self.parts.blocking_recv() {
+                Some(part) => part?,
+                // Whoever sent it is gone without the sign that it was all.
+                None => return Err(io::Error::other("the client went away before it had sent all")),
+            };
+            self.ended = self.part.is_empty();
+        }
+        let count = self.part.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.part.split_to(count));
+        Ok(count)
+    }
+}

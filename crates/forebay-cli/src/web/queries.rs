@@ -1,0 +1,82 @@
+//! Queries of outputs, as the tools ask them: each answer counts among what the model was given.
+
+use super::Web;
+use super::asked::{Asked, json, text};
+use super::door::Right;
+use super::problem::Problem;
+use crate::{machine_form, models};
+use axum::response::Response;
+use forebay::extract::{Extraction, Mode, Models};
+use forebay::tools::{self, arguments::Arguments};
+use serde::Deserialize;
+
+/// Answers a query about one output.
+pub(crate) fn answer(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let (outputs, name) = (asked.outputs(web)?, asked.named("output"));
+    let mut arguments = asked.for_tool.clone();
+    arguments.insert("handle".to_owned(), name.into());
+    let query = tools::query_of(asked.route.name, &arguments)?;
+    let surface = asked.surface();
+    let excerpt = outputs.answer(name, &query, asked.budget(web)?, &surface)?;
+    if asked.wants_text() {
+        return Ok(text(excerpt.text));
+    }
+    let mut value = machine_form::excerpt(&outputs.open(name)?, &excerpt, &surface)?;
+    value["text"] = String::from_utf8_lossy(&excerpt.text).into();
+    Ok(json(&value))
+}
+
+/// Searches all outputs of a session.
+pub(crate) fn search(web: &Web, asked: &Asked) -> Result<Response, Problem> {
+    let declared = tools::declared("search").ok_or_else(|| Problem::ours("there is no search"))?;
+    let arguments = Arguments::new(declared, &asked.for_tool)?;
+    let found = asked.outputs(web)?.search(arguments.text("words"), asked.budget(web)?, &asked.surface())?;
+    if asked.wants_text() {
+        return Ok(text(found.text));
+    }
+    let mut value = machine_form::searched(&found);
+    value["text"] = found.text.into();
+    Ok(json(&value))
+}
+
+/// What models are to find.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Instructions {
+    instructions: String,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    anew: bool,
+}
+
+/// Has models read an output.
+pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<Response, Problem> {
+    if wanted.instructions.trim().is_empty() {
+        return Err(Problem::bad_request("instructions are empty: say what is wanted from the output"));
+    }
+    let mode = wanted.mode.as_deref().map_or(Ok(Mode::Auto), str::parse)?;
+    let clients = web.reach.clients();
+    let list = clients.list();
+    let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
+    let outputs = asked.outputs(web)?.read_by(models);
+    let handle = outputs.find(asked.named("output"))?;
+    let settings = asked.settings(web)?;
+    let extraction = Extraction {
+        instructions: &wanted.instructions,
+        mode,
+        anew: wanted.anew,
+        settings: &settings.extract,
+    };
+    let answer =
+        outputs.extract(asked.named("output"), &extraction, settings.excerpt_budget(), &asked.surface())?;
+    Ok(match asked.wants_text() {
+        true => text(answer.text),
+        false => json(&machine_form::extract(&handle, &answer)),
+    })
+}
+
+/// The models that calls of whoever comes may use.
+pub(crate) fn may_extract(asked: &Asked) -> bool {
+    asked.visitor.may(Right::Extract)
+}
