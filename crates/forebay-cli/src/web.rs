@@ -250,7 +250,9 @@ impl Web {
         if method == Method::OPTIONS && parts.headers.contains_key(ORIGIN) {
             return ("preflight", Ok(self.preflight(&parts.headers, &here)));
         }
-        let allowed: Vec<&str> = here.iter().map(|(route, _)| route.method.as_str()).collect();
+        let methods = here.iter().map(|(route, _)| route.method.as_str());
+        let allowed: Vec<&str> =
+            methods.flat_map(|name| [Some(name), (name == "GET").then_some("HEAD")]).flatten().collect();
         let Some((route, named)) = here.into_iter().find(|(route, _)| route.method == method) else {
             return ("unknown", Err(Problem::no_such_method(&allowed.join(", "))));
         };

@@ -84,6 +84,8 @@ pub(crate) fn hash(token: &str) -> String {
 pub(crate) struct Visitor {
     pub(crate) store: Arc<DiskStore>,
     rights: Arc<[Right]>,
+    /// Whether they are on this machine for certain, so that the path of a file is of use to them.
+    pub(crate) is_here: bool,
 }
 
 impl Visitor {
@@ -125,7 +127,8 @@ impl Door {
                     "make one with `forebay serve token --tokens FILE`, and give the file with --tokens; or listen on 127.0.0.1",
                 ));
             }
-            let anybody = Visitor { store: Arc::new(DiskStore::new(root)), rights: Right::ALL.into() };
+            let anybody =
+                Visitor { store: Arc::new(DiskStore::new(root)), rights: Right::ALL.into(), is_here: true };
             return Ok(Door { listen, origins, hosts, anybody: Some(anybody), known: Vec::new(), nowhere });
         };
         if tokens.all.is_empty() {
@@ -146,7 +149,7 @@ impl Door {
                 stores.push((token.tenant.clone(), store.clone()));
                 store
             });
-            known.push((token.hash, Visitor { store, rights: token.may.into() }));
+            known.push((token.hash, Visitor { store, rights: token.may.into(), is_here: false }));
         }
         Ok(Door { listen, origins, hosts, anybody: None, known, nowhere })
     }
@@ -158,7 +161,7 @@ impl Door {
 
     /// Who comes for what everybody may see: there are no outputs for them.
     pub(crate) fn nobody(&self) -> Visitor {
-        Visitor { store: self.nowhere.clone(), rights: Arc::new([]) }
+        Visitor { store: self.nowhere.clone(), rights: Arc::new([]), is_here: false }
     }
 
     /// All stores that somebody can reach.

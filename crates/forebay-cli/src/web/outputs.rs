@@ -12,7 +12,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
-use forebay::{Event, Given, Kind, Output, Session, Store, What};
+use forebay::{Event, Given, Kind, Output, Record, Session, Store, What};
 use futures_util::stream;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -75,6 +75,16 @@ fn got(store: &dyn Store, session: &Session) -> Result<HashMap<String, Got>, Pro
     Ok(all)
 }
 
+/// What is known of an output, with what the model got of it.
+fn told(asked: &Asked, record: &Record, got: &HashMap<String, Got>) -> Value {
+    let mut value = machine_form::record(record, asked.store());
+    value["got"] = got.get(record.handle.id()).map_or_else(|| Got::default().json(), Got::json);
+    if !asked.visitor.is_here {
+        value["path"] = Value::Null;
+    }
+    value
+}
+
 /// Which there are, the newest first.
 pub(crate) fn list(_: &Web, asked: &Asked) -> Result<Response, Problem> {
     let (store, session) = (asked.store(), asked.session()?);
@@ -86,8 +96,7 @@ pub(crate) fn list(_: &Web, asked: &Asked) -> Result<Response, Problem> {
     for weight in weights.into_iter().skip(number(asked, "skip")).take(number(asked, "limit")) {
         // It may go while we look.
         let Ok(record) = store.record(&weight.handle) else { continue };
-        let mut value = machine_form::record(&record, store);
-        value["got"] = got.get(record.handle.id()).map_or_else(|| Got::default().json(), Got::json);
+        let value = told(asked, &record, &got);
         outputs.push(value);
     }
     Ok(json(&json!({ "outputs": outputs, "total": total })))
@@ -97,10 +106,8 @@ pub(crate) fn list(_: &Web, asked: &Asked) -> Result<Response, Problem> {
 pub(crate) fn get(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let output = asked.outputs(web)?.open(asked.named("output"))?;
     let record = output.record();
-    let mut value = machine_form::record(record, asked.store());
+    let mut value = told(asked, record, &got(asked.store(), &record.call.session)?);
     value["given"] = json!(Given::of(asked.store(), &record.handle)?);
-    let got = got(asked.store(), &record.call.session)?;
-    value["got"] = got.get(record.handle.id()).map_or_else(|| Got::default().json(), Got::json);
     value["length"] = json!(output.len());
     value["before"] = json!(asked.store().before(record).map(|before| before.record().handle.to_string()));
     Ok(json(&value))

@@ -31,7 +31,7 @@ fn extracting(forebay: &Forebay, server: &ModelServer, models: &str, args: &[&st
     command
 }
 
-fn reaching(command: &mut Command, server: &ModelServer) {
+pub(crate) fn reaching(command: &mut Command, server: &ModelServer) {
     for (_, url, key) in PROVIDERS {
         command.env(url, &server.url).env(key, SECRET);
     }

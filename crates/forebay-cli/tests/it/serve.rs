@@ -1,0 +1,598 @@
+//! `forebay serve`, as clients of every kind come to it.
+
+use crate::forebay::Forebay;
+use crate::http::{Answer, Server};
+use crate::model_server::{ModelServer, report};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    thread,
+};
+
+fn log(lines: u64) -> Vec<u8> {
+    let lines: String = (1..=lines).map(|line| format!("line {line}: all is well\n")).collect();
+    format!("{lines}ERROR: disk on fire\n").into_bytes()
+}
+
+const OUTPUTS: &str = "/v1/sessions/s/outputs";
+
+#[test]
+fn what_is_put_is_answered_with_what_the_model_gets_and_every_query_reads_the_rest() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let small = server.put(&format!("{OUTPUTS}/small1?tool=cat"), b"all of it\n").is(201).json();
+    assert_eq!((&small["stored"], &small["text"]), (&json!(false), &json!("all of it\n")));
+    let path = format!("{OUTPUTS}/large1?tool=make&exit=2&args=%7B%22command%22%3A%22make%22%7D");
+    let large = server.put(&path, &log(50_000)).is(201).json();
+    assert_eq!(
+        (&large["handle"], &large["stored"], &large["exit"]),
+        (&json!("s/large1"), &json!(true), &json!(2))
+    );
+    let view = large["text"].as_str().unwrap();
+    assert!(view.contains("disk on fire") && view.contains("output_read(handle="), "{view}");
+    // The same bytes are on the disk, where the command line finds them.
+    assert_eq!(forebay.run(["cat", "s/large1"]).ok().out, log(50_000));
+
+    let table = [
+        ("read?lines=40000:40001", "line 40000: all is well\nline 40001: all is well"),
+        ("read?tail=1", "ERROR: disk on fire"),
+        ("grep?pattern=fire&context=1", "50001:ERROR: disk on fire"),
+        ("ask?question=what%20is%20on%20fire%3F", "ERROR: disk on fire"),
+        ("outline", "50,001 lines"),
+    ];
+    for (query, expected) in table {
+        let answer = server.get(&format!("{OUTPUTS}/large1/{query}")).is(200).json();
+        let text = answer["text"].as_str().unwrap();
+        assert!(text.contains(expected) && answer["total_lines"] == 50_001, "{query}: {text}");
+        let plain =
+            server.ask(&format!("GET {OUTPUTS}/large1/{query}"), &[("accept", "text/plain")], b"").is(200);
+        assert!(plain.text().contains(expected) && plain.header("content-type").starts_with("text/plain"));
+    }
+    let found = server.get("/v1/sessions/s/search?words=fire%20disk").is(200).json();
+    assert_eq!(found["total"], 1);
+    server.put(&format!("{OUTPUTS}/json12?tool=api"), br#"{"a": [1, 2, {"b": true}]}"#).is(201);
+    let value = server.get(&format!("{OUTPUTS}/json12/json?filter=.a%5B2%5D.b")).is(200).json();
+    assert!(value["text"].as_str().unwrap().contains("true"), "{value}");
+    // The calls that an answer advises are answered as well.
+    let read = json!({"name": "output_read", "arguments": {"handle": "s/large1", "lines": "7:7"}});
+    let called = server.post("/v1/sessions/s/calls", &read.to_string()).is(200).json();
+    assert!(called["text"].as_str().unwrap().contains("line 7: all is well"), "{called}");
+    // Each of these counts among what the model was given.
+    let stats = server.get("/v1/sessions/s/stats").is(200).json();
+    assert_eq!(stats["queries"], 13, "{stats}");
+    let listed = server.get(OUTPUTS).is(200).json();
+    assert_eq!(listed["total"], 3);
+    assert_eq!(listed["outputs"][1]["got"]["as"], "view");
+}
+
+#[test]
+fn an_agent_lists_the_tools_and_has_its_models_calls_answered_in_its_own_form() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    server.put(&format!("{OUTPUTS}/call-1"), &log(9)).is(201);
+    for wire in ["openai-chat", "openai-responses", "anthropic", "gemini", "mcp", "function-call"] {
+        let tools = server.get(&format!("/v1/tools?wire={wire}")).is(200).json();
+        assert!(tools["tools"].to_string().contains("output_grep"), "{wire}: {tools}");
+    }
+    let message = json!({"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function":
+        {"name": "my_grep", "arguments": "{\"handle\": \"call-1\", \"pattern\": \"fire\"}"}}]});
+    let answer =
+        server.post("/v1/sessions/s/calls?wire=openai-chat&prefix=my_", &message.to_string()).is(200);
+    let result = &answer.json()["results"][0];
+    assert_eq!((&result["role"], &result["tool_call_id"]), (&json!("tool"), &json!("c1")));
+    assert!(result["content"].as_str().unwrap().contains("10:ERROR: disk on fire"), "{result}");
+}
+
+#[test]
+fn an_output_that_is_put_again_under_its_call_is_kept_once_and_gets_the_same_answer() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let path = format!("{OUTPUTS}/toolu_01?tool=make");
+    let first = server.put(&path, &log(50_000)).is(201).json();
+    let again = server.put(&path, &log(50_000)).is(200).json();
+    assert_eq!((&again["text"], &again["handle"]), (&first["text"], &first["handle"]));
+    assert_eq!((&first["repeated"], &again["repeated"]), (&json!(false), &json!(true)));
+    for other in [log(49_999), [log(50_000), b"more".to_vec()].concat(), Vec::new()] {
+        assert_eq!(server.put(&path, &other).is(409).json()["type"], "urn:forebay:problem:conflict");
+    }
+    assert_eq!(forebay.ls().len(), 1);
+    let stats = server.get("/v1/sessions/s/stats").json();
+    assert_eq!(stats["token_budget"]["times"], 1, "what is repeated is not given twice: {stats}");
+    // A name that no file can have is still the name of a call.
+    let odd = format!("{OUTPUTS}/call%2F7%20x");
+    let (one, two) = (server.put(&odd, b"x").is(201).json(), server.put(&odd, b"x").is(200).json());
+    assert_eq!(one["handle"], two["handle"]);
+}
+
+/// Begins to put an output, and sends so much of it.
+fn begin(server: &Server, path: &str, part: &str) -> TcpStream {
+    let mut stream = server.connect();
+    let head =
+        format!("PUT {path} HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.address);
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(format!("{:x}\r\n{part}\r\n", part.len()).as_bytes()).unwrap();
+    stream
+}
+
+/// Waits until an output is as it should be.
+fn wait_for(server: &Server, path: &str, as_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let answer = server.get(path);
+        if answer.status == 200 && as_wanted(&answer.json()) {
+            return answer.json();
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_what_it_sent_and_can_put_the_whole_again() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let path = format!("{OUTPUTS}/gone12");
+    let stream = begin(&server, &path, "the first part\n");
+    wait_for(&server, &path, |output| output["length"] == 15);
+    // Meanwhile nobody else can put it.
+    server.put(&path, b"other").is(409);
+    drop(stream);
+    let left = wait_for(&server, &path, |output| output["state"] != "growing");
+    assert!(left["state"]["cut-short"].as_str().unwrap().contains("client"), "{left}");
+    let whole = server.put(&path, b"the first part\nand the second\n").is(201).json();
+    assert_eq!(whole["handle"], "s/gone12-2");
+    assert_eq!(server.put(&path, b"the first part\nand the second\n").is(200).json()["handle"], "s/gone12-2");
+}
+
+#[test]
+fn a_client_that_stops_sending_is_told_so_and_what_came_is_kept() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &["--idle", "0.3s"]);
+    let stream = begin(&server, &format!("{OUTPUTS}/slow12"), "half a");
+    let answer = Answer::read(stream).is(408).json();
+    assert_eq!(answer["handle"], "s/slow12");
+    assert_eq!(forebay.run(["cat", "s/slow12"]).ok().out, b"half a");
+    // One that does not even say what it wants is let go.
+    let mut stream = server.connect();
+    stream.write_all(b"GET /v1/sess").unwrap();
+    let mut said = Vec::new();
+    let _ = stream.read_to_end(&mut said);
+    assert!(!String::from_utf8_lossy(&said).contains("200 OK"));
+}
+
+#[test]
+fn an_output_that_is_too_large_is_refused_and_a_client_that_takes_nothing_holds_nobody_up() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &["--max-upload", "20MB", "--idle", "1s"]);
+    server.put(&format!("{OUTPUTS}/large1"), &vec![b'x'; 19_000_000]).is(201);
+    let mut stream = server.connect();
+    let head = format!(
+        "PUT {OUTPUTS}/toolarge HTTP/1.1\r\nhost: {}\r\ncontent-length: 20000001\r\n\r\n",
+        server.address
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    Answer::read(stream).is(413);
+    assert_eq!(forebay.ls().len(), 1, "what says that it is too large is not even begun");
+    // Clients that ask for much and take nothing: others are served, and these are let go.
+    let slow: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = server.connect();
+            let head = format!("GET {OUTPUTS}/large1/bytes HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(server.get(&format!("{OUTPUTS}/large1/bytes")).is(200).body.len(), 19_000_000);
+    loop {
+        let metrics = server.get("/metrics").is(200).text();
+        let open = metrics.lines().find(|line| line.starts_with("forebay_connections ")).unwrap();
+        if open == "forebay_connections 1" {
+            break;
+        }
+        thread::yield_now();
+    }
+    drop(slow);
+}
+
+#[test]
+fn ranges_are_served_as_they_are_asked_for() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    server.put(&format!("{OUTPUTS}/digits"), b"0123456789").is(201);
+    let path = format!("GET {OUTPUTS}/digits/bytes");
+    let table: &[(&str, u16, &str, &str)] = &[
+        ("bytes=0-3", 206, "bytes 0-3/10", "0123"),
+        ("bytes=4-", 206, "bytes 4-9/10", "456789"),
+        ("bytes=-2", 206, "bytes 8-9/10", "89"),
+        ("bytes=5-500", 206, "bytes 5-9/10", "56789"),
+        ("bytes=-500", 206, "bytes 0-9/10", "0123456789"),
+        ("bytes=10-", 416, "bytes */10", ""),
+        ("bytes=-0", 416, "bytes */10", ""),
+        ("bytes=5-3", 200, "", "0123456789"),
+        ("bytes=1-2,4-5", 200, "", "0123456789"),
+        ("lines=1-2", 200, "", "0123456789"),
+        ("bytes=x-y", 200, "", "0123456789"),
+    ];
+    for (range, status, content_range, body) in table {
+        let answer = server.ask(&path, &[("range", range)], b"").is(*status);
+        assert_eq!(answer.header("content-range"), *content_range, "{range}");
+        assert!(*status == 416 || answer.text() == *body, "{range}");
+    }
+    let whole = server.get(&format!("{OUTPUTS}/digits/bytes"));
+    let etag = whole.header("etag").to_owned();
+    server.ask(&path, &[("if-none-match", &etag)], b"").is(304);
+    server.ask(&path, &[("range", "bytes=0-1"), ("if-range", &etag)], b"").is(206);
+    server.ask(&path, &[("range", "bytes=0-1"), ("if-range", "\"other\"")], b"").is(200);
+    let head = server.ask(&format!("HEAD {OUTPUTS}/digits/bytes"), &[], b"").is(200);
+    assert_eq!((head.header("content-length"), head.body.len()), ("10", 0));
+}
+
+#[test]
+fn what_a_tool_said_does_nothing_where_it_is_shown() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let table: &[(&str, &[u8], &str)] = &[
+        ("page12", b"<!doctype html><script>alert(1)</script>", "text/plain; charset=utf-8"),
+        (
+            "svg123",
+            b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+            "text/plain; charset=utf-8",
+        ),
+        ("json12", b"{\"a\": 1}", "application/json"),
+        ("lines1", b"{\"a\": 1}\n{\"a\": 2}\n", "application/jsonl"),
+        ("png123", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", "image/png"),
+        ("binary", b"\0\x01\x02<script>", "application/octet-stream"),
+    ];
+    for (id, bytes, media_type) in table {
+        server.put(&format!("{OUTPUTS}/{id}"), bytes).is(201);
+        let answer = server.get(&format!("{OUTPUTS}/{id}/bytes")).is(200);
+        assert_eq!((answer.header("content-type"), &answer.body[..]), (*media_type, *bytes), "{id}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        assert!(answer.header("content-security-policy").starts_with("sandbox; default-src 'none'"));
+    }
+    let page = server.get("/").is(200);
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+}
+
+/// Makes a token for a tenant.
+fn token(forebay: &Forebay, tenant: &str, may: &str) -> String {
+    let args = ["serve", "token", "--tokens", "tokens.toml", "--tenant", tenant, "--may", may];
+    let ran = forebay.run(args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    format!("Bearer {}", ran.text().trim())
+}
+
+#[test]
+fn a_token_reaches_its_own_tenant_and_does_only_what_it_may() {
+    let forebay = Forebay::new();
+    let (one, two) = (token(&forebay, "one", "read,write,delete"), token(&forebay, "two", "read,write"));
+    let reader = token(&forebay, "one", "read");
+    let server = Server::start(&forebay, &["--tokens", "tokens.toml"]);
+    let ask =
+        |token: &str, request: &str, body: &[u8]| server.ask(request, &[("authorization", token)], body);
+    let output = format!("{OUTPUTS}/secret");
+    ask(&one, &format!("PUT {output}"), b"of one").is(201);
+    // For the other tenant there is no such session, output or event.
+    assert_eq!(ask(&two, "GET /v1/sessions", b"").is(200).json()["total"], 0);
+    for path in ["", "/bytes", "/view", "/lines", "/read", "/grep?pattern=one", "/tree"] {
+        ask(&two, &format!("GET {output}{path}"), b"").is(404);
+    }
+    assert_eq!(ask(&two, "GET /v1/sessions/s/events", b"").is(200).json()["events"], json!([]));
+    assert_eq!(ask(&two, "GET /v1/stats", b"").is(200).json()["outputs"], 0);
+    ask(&two, "GET /v1/sessions/s/export", b"").is(404);
+    ask(&two, &format!("PUT {output}"), b"of two").is(201);
+    assert_eq!(ask(&one, &format!("GET {output}/bytes"), b"").is(200).text(), "of one");
+    // Rights.
+    assert_eq!(ask(&reader, &format!("GET {output}/bytes"), b"").is(200).text(), "of one");
+    assert_eq!(ask(&reader, &format!("GET {output}"), b"").is(200).json()["path"], Value::Null);
+    ask(&reader, &format!("PUT {output}"), b"x").is(403);
+    ask(&reader, &format!("DELETE {output}"), b"").is(403);
+    ask(&one, &format!("POST {output}/extract"), br#"{"instructions": "x"}"#).is(403);
+    ask(&one, "GET /metrics", b"").is(403);
+    ask(&one, &format!("DELETE {output}"), b"").is(204);
+    ask(&one, &format!("GET {output}"), b"").is(404);
+    // Nobody in particular.
+    for wrong in ["", "Bearer", "Bearer fb_00", "Basic eA==", &one.replace("fb_", "fb_0")] {
+        let answer = ask(wrong, "GET /v1/sessions", b"").is(401);
+        assert_eq!(answer.header("www-authenticate"), "Bearer");
+    }
+    server.get("/health").is(200);
+    server.get("/ready").is(200);
+    let kept = std::fs::read_to_string(forebay.folder().join("work/tokens.toml")).unwrap();
+    assert!(!kept.contains(one.trim_start_matches("Bearer fb_")), "only hashes are kept");
+}
+
+#[test]
+fn nobody_from_elsewhere_comes_without_tokens() {
+    let forebay = Forebay::new();
+    let ran = forebay.run(["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("tokens are needed") && ran.err.contains("forebay serve token"), "{}", ran.err);
+}
+
+#[test]
+fn pages_of_others_and_names_that_only_lead_here_are_refused() {
+    let forebay = Forebay::new();
+    let server =
+        Server::start(&forebay, &["--allow-origin", "https://friend.example", "--allow-host", "box.local"]);
+    let own = format!("http://{}", server.address);
+    let table: &[(&[(&str, &str)], u16)] = &[
+        (&[], 200),
+        (&[("host", "localhost:1")], 200),
+        (&[("host", "[::1]:1")], 200),
+        (&[("host", "box.local:80")], 200),
+        (&[("host", "evil.example")], 403),
+        (&[("host", "127.0.0.1.evil.example")], 403),
+        (&[("origin", &own)], 200),
+        (&[("origin", "https://friend.example")], 200),
+        (&[("origin", "https://evil.example")], 403),
+        (&[("origin", "http://localhost:1")], 403),
+        (&[("origin", "null")], 403),
+        (&[("sec-fetch-site", "cross-site")], 403),
+        (&[("sec-fetch-site", "same-origin")], 200),
+    ];
+    for (headers, status) in table {
+        let answer = server.ask("GET /v1/sessions", headers, b"").is(*status);
+        let allowed = answer.header("access-control-allow-origin");
+        let friend = headers.iter().any(|(_, value)| *value == "https://friend.example");
+        assert_eq!(allowed, if friend { "https://friend.example" } else { "" }, "{headers:?}");
+    }
+    let preflight = |origin| {
+        server.ask(
+            "OPTIONS /v1/sessions",
+            &[("origin", origin), ("access-control-request-method", "GET")],
+            b"",
+        )
+    };
+    assert_eq!(preflight("https://friend.example").is(204).header("access-control-allow-methods"), "GET");
+    preflight("https://evil.example").is(403);
+}
+
+#[test]
+fn a_request_that_cannot_be_answered_says_why_and_what_to_do() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    server.put(&format!("{OUTPUTS}/call-1"), b"x\n").is(201);
+    let table = [
+        ("GET /v1/nothing", 404, "/v1/openapi.json"),
+        ("PATCH /v1/sessions", 405, "GET"),
+        ("GET /v1/sessions?limit=0", 400, "a whole number from 1"),
+        ("GET /v1/sessions?limit=5&limit=6", 400, "twice"),
+        ("GET /v1/sessions?what=1", 400, "it takes limit, skip"),
+        ("GET /v1/sessions/..%2F..%2Fetc/outputs", 400, "not the name of a session"),
+        ("GET /v1/sessions/s/outputs/nothere/bytes", 404, "will not help"),
+        ("GET /v1/sessions/s/outputs/..%2Fx/bytes", 404, "will not help"),
+        ("GET /v1/sessions/s/outputs/call-1/grep", 400, "\"pattern\" is missing"),
+        ("GET /v1/sessions/s/outputs/call-1/grep?pattern=(", 400, "unclosed"),
+        ("GET /v1/sessions/s/outputs/call-1/read?lines=7:9", 416, "1 line"),
+        ("PUT /v1/sessions/s/outputs/c2?args=%7B", 400, "args is not JSON"),
+        ("PUT /v1/sessions/s/outputs/c2?preset=none", 400, "one of digest"),
+        ("POST /v1/sessions/s/calls", 400, "the body"),
+        ("POST /v1/import", 422, "archive"),
+        ("DELETE /v1/sessions/none", 404, "no session none"),
+    ];
+    for (request, status, detail) in table {
+        let answer = server.ask(request, &[], b"").is(status);
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{request}");
+        let problem = answer.json();
+        assert_eq!(problem["status"], status);
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{request}: {problem}");
+    }
+    assert_eq!(
+        server.ask("PATCH /v1/sessions/s/outputs/x", &[], b"").header("allow"),
+        "PUT, GET, HEAD, DELETE"
+    );
+}
+
+#[test]
+fn events_come_as_they_happen_and_a_client_that_comes_back_misses_none() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let listen = |from: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "GET /v1/sessions/s/events HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\n{from}\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        BufReader::new(stream).lines().map(|line| line.unwrap())
+    };
+    let mut events = listen("");
+    // The output of another process is an event like any other.
+    forebay.put("first1", b"one\n", &[]);
+    let data =
+        |line: &String| line.strip_prefix("data: ").map(|data| serde_json::from_str::<Value>(data).unwrap());
+    let mut ids = Vec::new();
+    let mut kinds = Vec::new();
+    while kinds.len() < 3 {
+        let line = events.next().unwrap();
+        ids.extend(line.strip_prefix("id: ").map(str::to_owned));
+        kinds.extend(data(&line).map(|event| event["event"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(kinds, ["call-started", "output-stored", "output-passed"]);
+    drop(events);
+    server.put(&format!("{OUTPUTS}/second"), b"two\n").is(201);
+    let mut later = listen(&format!("last-event-id: {}\r\n", ids[1]));
+    let first = later.find_map(|line| data(&line)).unwrap();
+    assert_eq!((&first["event"], &first["id"]), (&json!("output-passed"), &json!("first1")));
+    let told = server.get("/v1/sessions/s/events?output=second").is(200).json();
+    assert_eq!(told["events"].as_array().unwrap().len(), 3, "{told}");
+    let next = told["next"].as_u64().unwrap();
+    assert_eq!(server.get(&format!("/v1/sessions/s/events?from={next}")).json()["events"], json!([]));
+}
+
+#[test]
+fn a_session_goes_out_as_an_archive_and_comes_in_again() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    server.put(&format!("{OUTPUTS}/call-1?tool=make"), &log(5_000)).is(201);
+    let archive = server.get("/v1/sessions/s/export").is(200);
+    assert_eq!(archive.header("content-type"), "application/zstd");
+    let other = Forebay::new();
+    let there = Server::start(&other, &[]);
+    let import = |path: &str| there.ask(&format!("POST {path}"), &[], &archive.body).is(200).json();
+    assert_eq!(import("/v1/import?dry_run=true")["added"], 1);
+    assert_eq!(there.get("/v1/sessions").json()["total"], 0);
+    assert_eq!(import("/v1/import")["added"], 1);
+    assert_eq!(import("/v1/import")["already_there"], 1);
+    assert_eq!(import("/v1/import?as=copy")["session"], "copy");
+    assert_eq!(there.get("/v1/sessions/copy/outputs/call-1/bytes").is(200).body, log(5_000));
+    let broken = there.ask("POST /v1/import", &[], &archive.body[..archive.body.len() / 2]).is(422);
+    assert!(broken.json()["detail"].as_str().unwrap().contains("nothing of it is kept"));
+    // What is removed is gone.
+    assert_eq!(there.ask("DELETE /v1/sessions/copy", &[], b"").is(200).json()["removed"], 1);
+    there.get("/v1/sessions/copy/outputs/call-1").is(404);
+}
+
+#[test]
+fn outputs_are_fitted_into_the_room_that_a_host_reports() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let said = server
+        .ask("PUT /v1/sessions/s/room?context_window=200000", &[], br#"{"used": 180000}"#)
+        .is(200)
+        .json();
+    assert_eq!((&said["reported"], &said["context_window"]), (&json!(180_000), &json!(200_000)));
+    let left = said["left"].as_u64().unwrap();
+    let path = format!("{OUTPUTS}/large1?context_window=200000");
+    let reply = server.put(&path, &log(50_000)).is(201).json();
+    let after = server.get("/v1/sessions/s/room?context_window=200000").is(200).json();
+    assert!(after["left"].as_u64().unwrap() < left, "{after}");
+    assert!(reply["stored"] == true);
+    server.ask("PUT /v1/sessions/s/room", &[], br#"{"used": -1}"#).is(400);
+}
+
+#[test]
+fn a_person_looks_at_lines_matches_members_and_differences() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let long = format!("short\n{}\nlast, no newline", "x".repeat(100_000));
+    server.put(&format!("{OUTPUTS}/mixed1"), long.as_bytes()).is(201);
+    let lines = |query: &str| server.get(&format!("{OUTPUTS}/mixed1/lines?{query}")).is(200).json();
+    let whole = lines("");
+    assert_eq!(whole["total_lines"], 3);
+    let told: Vec<(u64, u64, u64, usize, bool)> = whole["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| {
+            let number = |name: &str| line[name].as_u64().unwrap();
+            (
+                number("line"),
+                number("start"),
+                number("end"),
+                line["text"].as_str().unwrap().len(),
+                line["cut"] == true,
+            )
+        })
+        .collect();
+    assert_eq!(told, [(1, 0, 5, 5, false), (2, 6, 100_006, 4_096, true), (3, 100_007, 100_023, 16, false)]);
+    assert_eq!(lines("last=1")["lines"][0]["text"], "last, no newline");
+    assert_eq!(lines("first=3&count=9")["lines"].as_array().unwrap().len(), 1);
+    assert_eq!(lines("first=4")["lines"], json!([]));
+    let found =
+        server.get(&format!("{OUTPUTS}/mixed1/find?pattern=L?AST|sho&ignore_case=true&max=1")).is(200).json();
+    assert_eq!((&found["total"], &found["matches"][0]["line"]), (&json!(2), &json!(1)));
+    let next = found["next"].as_u64().unwrap();
+    let found = server.get(&format!("{OUTPUTS}/mixed1/find?pattern=L?AST&ignore_case=true&from_byte={next}"));
+    assert_eq!(found.is(200).json()["matches"][0]["byte"], 100_007);
+
+    server.put(&format!("{OUTPUTS}/json12"), br#"{"a": [1, 2, 3]}"#).is(201);
+    let root = server.get(&format!("{OUTPUTS}/json12/tree")).is(200).json();
+    let (start, end) = (&root["nodes"][0]["start"], &root["nodes"][0]["end"]);
+    let inside = server.get(&format!("{OUTPUTS}/json12/tree?start={start}&end={end}")).is(200).json();
+    assert_eq!((&inside["nodes"][0]["key"], &inside["nodes"][0]["text"]), (&json!("a"), &json!("[1, 2, 3]")));
+
+    let run = |id: &str, bytes: &[u8]| {
+        server.put(&format!("{OUTPUTS}/{id}?tool=sh&args=%7B%22command%22%3A%22t%22%7D"), bytes).is(201)
+    };
+    let _ = run("run-001", &log(100));
+    let _ = run("run-002", &[log(100), b"and one more\n".to_vec()].concat());
+    let diff = server.get(&format!("{OUTPUTS}/run-002/diff")).is(200).json();
+    assert_eq!((&diff["old"], &diff["added"], &diff["removed"]), (&json!("s/run-001"), &json!(1), &json!(0)));
+    assert_eq!(diff["hunks"][0][3]["text"], "and one more");
+    server.get(&format!("{OUTPUTS}/run-001/diff")).is(404);
+    assert_eq!(server.get(&format!("{OUTPUTS}/run-001/diff?with=run-002")).is(200).json()["removed"], 1);
+    // To look is free.
+    assert_eq!(server.get("/v1/sessions/s/stats").json()["queries"], 0);
+}
+
+#[test]
+fn what_the_model_saw_is_told_piece_by_piece_and_says_the_same() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let reply = server.put(&format!("{OUTPUTS}/large1"), &log(50_000)).is(201).json();
+    let view = server.get(&format!("{OUTPUTS}/large1/view")).is(200).json();
+    let pieces = view["pieces"].as_array().unwrap();
+    let text: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(text, reply["text"]);
+    let ranges: Vec<(u64, u64)> = pieces
+        .iter()
+        .filter(|piece| piece["kind"] != "frame")
+        .map(|piece| (piece["start"].as_u64().unwrap(), piece["end"].as_u64().unwrap()))
+        .collect();
+    assert!(ranges.windows(2).all(|two| two[0].1 == two[1].0), "{ranges:?}");
+    assert_eq!((ranges[0].0, ranges.last().unwrap().1), (0, log(50_000).len() as u64));
+}
+
+#[test]
+fn instructions_are_read_by_models_and_the_answer_says_what_was_read() {
+    let forebay = Forebay::new();
+    let models = ModelServer::start(|asked| report(asked, "the disk is on fire"));
+    let server = Server::start_with(&forebay, &["--models", "openai/gpt-test"], |command| {
+        crate::extract::reaching(command, &models);
+    });
+    server.put(&format!("{OUTPUTS}/large1"), &log(2_000)).is(201);
+    let body = json!({"instructions": "what burns?", "mode": "full-chunked"}).to_string();
+    let answer = server.post(&format!("{OUTPUTS}/large1/extract"), &body).is(200).json();
+    assert!(answer["text"].as_str().unwrap().contains("the disk is on fire"), "{answer}");
+    assert_eq!(answer["strategy"], "full-chunked");
+    let events = server.get("/v1/sessions/s/events?output=large1").json().to_string();
+    assert!(events.contains("what burns?") && events.contains("\"ranges\""), "{events}");
+}
+
+#[test]
+fn many_clients_at_once_lose_nothing_that_was_acknowledged() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    thread::scope(|scope| {
+        for client in 0..16 {
+            let server = &server;
+            scope.spawn(move || {
+                for number in 0..12 {
+                    let id = format!("c{client}-n{number}-x");
+                    let body = log(200 + client * 50 + number);
+                    server.put(&format!("{OUTPUTS}/{id}?tool=t{client}"), &body).is(201);
+                    assert_eq!(server.get(&format!("{OUTPUTS}/{id}/bytes")).is(200).body, body);
+                    if number % 4 == 0 {
+                        // Some vanish in the middle.
+                        drop(begin(server, &format!("{OUTPUTS}/{id}-gone"), "part"));
+                    }
+                }
+            });
+        }
+    });
+    let complete = forebay.ls().iter().filter(|output| output["complete"] == true).count();
+    assert_eq!(complete, 16 * 12);
+    assert_eq!(forebay.run(["verify"]).status, 0);
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
+    let forebay = Forebay::new();
+    let mut server = Server::start(&forebay, &[]);
+    let path = format!("{OUTPUTS}/during");
+    let mut stream = begin(&server, &path, "before\n");
+    wait_for(&server, &path, |output| output["length"] == 7);
+    let process = rustix::process::Pid::from_child(&server.child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    // Nobody new is let in from some moment on.
+    while TcpStream::connect(&server.address).is_ok() {
+        thread::yield_now();
+    }
+    stream.write_all(b"6\r\nafter\n\r\n0\r\n\r\n").unwrap();
+    let answer = Answer::read(stream).is(201).json();
+    assert_eq!(answer["text"], "before\nafter\n");
+    assert!(server.child.wait().unwrap().success());
+    assert_eq!(forebay.run(["cat", "s/during"]).ok().out, b"before\nafter\n");
+}
