@@ -39,9 +39,13 @@ fn operation(route: &Route, tokens: bool) -> Value {
     });
     match route.body {
         Body::Nothing => {}
-        Body::Bytes => operation["requestBody"] = body("application/octet-stream", json!({})),
-        Body::Archive => operation["requestBody"] = body("application/zstd", json!({})),
-        Body::Json(schema) => operation["requestBody"] = body("application/json", of(schema)),
+        // An output may be empty, and bytes are bytes whatever they are called.
+        Body::Bytes => operation["requestBody"] = body(false, &["application/octet-stream"], json!({})),
+        Body::Archive => {
+            operation["requestBody"] =
+                body(true, &["application/zstd", "application/octet-stream"], json!({}));
+        }
+        Body::Json(schema) => operation["requestBody"] = body(true, &["application/json"], of(schema)),
     }
     if tokens && let Some(right) = route.right {
         operation["security"] = json!([{ "token": [] }]);
@@ -50,8 +54,10 @@ fn operation(route: &Route, tokens: bool) -> Value {
     operation
 }
 
-fn body(media_type: &str, schema: Value) -> Value {
-    json!({ "required": true, "content": { media_type: { "schema": schema } } })
+fn body(required: bool, media_types: &[&str], schema: Value) -> Value {
+    let content: Map<String, Value> =
+        media_types.iter().map(|&name| (name.to_owned(), json!({ "schema": schema }))).collect();
+    json!({ "required": required, "content": content })
 }
 
 fn of(schema: &str) -> Value {
@@ -67,8 +73,8 @@ fn parameters(route: &Route) -> Vec<Value> {
                     json!({ "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$" }),
                     "The session: one conversation.",
                 ),
-                "call" => (
-                    json!({ "type": "string", "minLength": 1, "maxLength": 256 }),
+                _ if route.name == "put_output" => (
+                    json!({ "type": "string", "minLength": 1 }),
                     "The host's id of the call; the output is named after it.",
                 ),
                 _ => (
@@ -381,7 +387,7 @@ fn schemas() -> Value {
             &["session", "added", "already_there", "bytes", "events_added", "events_already_there", "dry_run"],
         ),
         "Tools": object(json!({ "wire": text, "tools": any }), &["wire", "tools"]),
-        "Calls": { "type": ["object", "array", "string"] },
+        "Calls": { "description": "What the model said, in the form of `wire`; or one call: a name and arguments." },
         "Results": object(json!({ "results": list(&any), "text": text, "is_error": yes }), &[]),
         "Health": object(json!({ "status": text, "version": text }), &["status", "version"]),
         "OpenApi": { "type": "object" },

@@ -33,7 +33,7 @@ pub(crate) fn post(web: Arc<Web>, asked: Asked) -> Answering {
 /// An output under the id of its call, once.
 pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
     Box::pin(async move {
-        let id = asked.named("call").to_owned();
+        let id = asked.named("output").to_owned();
         let (store, session) = (asked.visitor.store.clone(), asked.session()?);
         // Two at once would both find nothing there.
         let key = format!("{}/{session}/{id}", store.root().display());

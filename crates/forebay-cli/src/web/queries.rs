@@ -44,10 +44,14 @@ pub(crate) fn search(web: &Web, asked: &Asked) -> Result<Response, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Instructions {
     instructions: String,
-    #[serde(default)]
-    mode: Option<String>,
+    #[serde(default = "auto")]
+    mode: String,
     #[serde(default)]
     anew: bool,
+}
+
+fn auto() -> String {
+    Mode::Auto.to_string()
 }
 
 /// Has models read an output.
@@ -55,7 +59,6 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
     if wanted.instructions.trim().is_empty() {
         return Err(Problem::bad_request("instructions are empty: say what is wanted from the output"));
     }
-    let mode = wanted.mode.as_deref().map_or(Ok(Mode::Auto), str::parse)?;
     let clients = web.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
@@ -64,7 +67,7 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
     let settings = asked.settings(web)?;
     let extraction = Extraction {
         instructions: &wanted.instructions,
-        mode,
+        mode: wanted.mode.parse()?,
         anew: wanted.anew,
         settings: &settings.extract,
     };

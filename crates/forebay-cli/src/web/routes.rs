@@ -317,7 +317,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         method: Method::PUT,
-        path: "/v1/sessions/{session}/outputs/{call}",
+        path: "/v1/sessions/{session}/outputs/{output}",
         right: Some(Right::Write),
         name: "put_output",
         summary: "The same under the id of its call: sent again, it is kept once and gets the same answer.",

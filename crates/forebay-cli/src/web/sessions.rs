@@ -75,6 +75,9 @@ pub(crate) struct Used {
 
 /// Takes the host's word for what is in use.
 pub(crate) fn report(web: &Web, asked: &Asked, said: Used) -> Result<Response, Problem> {
+    if i64::try_from(said.used).is_err() {
+        return Err(Problem::bad_request("no context has so many tokens"));
+    }
     asked.outputs(web)?.report(said.used)?;
     room(web, asked)
 }
