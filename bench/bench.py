@@ -6,6 +6,7 @@
   bench/bench.py --only load    many processes at once (two minutes)
   bench/bench.py --only extract models that read, played by a server that waits half a second (one minute)
   bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (two minutes)
+  bench/bench.py --only serve   the HTTP server against nginx (two minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
@@ -79,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, or of the MCP gateway')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, or of the HTTP server')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -87,6 +88,9 @@ def main():
     if args.only == 'mcp':
         import mcp
         return mcp.rows(forebay)
+    if args.only == 'serve':
+        import serve
+        return serve.rows(forebay)
     work = tempfile.mkdtemp(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR'))
     root = os.path.join(work, 'root')
     env = dict(os.environ, FOREBAY_ROOT=root, FOREBAY_SESSION='bench', HOME=work)

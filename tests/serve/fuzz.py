@@ -31,9 +31,12 @@ def main():
                    "--request-timeout", "60", "--suppress-health-check", "all", "--header", "Accept: application/json, */*;q=0.1",
                    "--no-color", "--generation-deterministic"]
         with tempfile.TemporaryDirectory() as work:
+            # What is too long for an address is refused before anybody looks at it.
+            with open(os.path.join(work, "schemathesis.toml"), "w") as file:
+                file.write('[checks.negative_data_rejection]\nexpected-statuses = ["4xx"]\n')
             ran = subprocess.run(command, cwd=work, capture_output=True, text=True)
         if ran.returncode != 0:
-            sys.exit(ran.stdout[-20_000:] + ran.stderr[-4_000:])
+            sys.exit(ran.stdout + ran.stderr)
         tried = next(line.strip() for line in ran.stdout.splitlines() if "generated" in line)
         print(f"schemathesis over the document: {tried}")
         with urllib.request.urlopen(address + "/health") as answer:

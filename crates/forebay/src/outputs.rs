@@ -433,6 +433,9 @@ fn said(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
         if budget.holds(&text) {
             return Ok(Excerpt { text, ..answer });
         }
+        if room.tokens == 0 {
+            return Err(Error::BadQuery("the budget is too small for any answer to this".to_owned()));
+        }
         room = Budget { tokens: room.tokens / 2, bytes: room.bytes / 2, ..room };
     }
 }

@@ -549,6 +549,30 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_is_asked_again_with_the_smallest_budget_is_answered() {
+        let store = MemoryStore::default();
+        let session = "M7QMQy0rVNefwc60hFb";
+        put(&store, session, "00", b"{}");
+        put(&store, session, "01", &numbered(500));
+        let outputs = Outputs::new(&store, Session::safe(session), || Timestamp::UNIX_EPOCH);
+        let queries = [
+            Query::Shape { skip: 0 },
+            Query::Outline(crate::query::Outlined { from_line: 1, skip: 0, depth: None }),
+            Query::Ask("which line?".to_owned()),
+            Query::Grep(crate::Grep::new("7")),
+            Query::Tail(3),
+        ];
+        let surface = Surface::Tools { prefix: PREFIX.to_owned() };
+        for (id, query) in ["00", "01"].iter().flat_map(|id| queries.iter().map(move |query| (id, query))) {
+            for _ in 0..3 {
+                if let Ok(answer) = outputs.answer(id, query, crate::Budget::LEAST, &surface) {
+                    assert!(crate::Budget::LEAST.holds(&answer.text), "{query:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_damaged_output_of_another_session_is_not_spoken_of() {
         let folder = tempfile::tempdir().unwrap();
         let store = crate::DiskStore::new(folder.path());

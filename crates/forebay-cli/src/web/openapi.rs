@@ -152,6 +152,9 @@ fn responses(route: &Route, tokens: bool) -> Value {
     for status in ["400", "403", "404"] {
         add(status, json!({ "$ref": "#/components/responses/Problem" }));
     }
+    if route.arguments().next().is_some() {
+        add("414", json!({ "description": "The address is longer than 64 KiB." }));
+    }
     let more: &[&str] = match (route.name, route.gives, route.body) {
         (_, _, Body::Archive) => &["408", "409", "413", "422", "507"],
         (_, Gives::Reply, _) => &["408", "409", "413", "507"],
