@@ -50,13 +50,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// So many connections are served at once; others wait.
 const CONNECTIONS: usize = 1_024;
 
-/// So many outputs are put at once, each with a thread of its own.
+/// So many threads do what may block, and no more than half of them may be held for as long as a client likes.
 const THREADS: usize = 512;
+const HELD: usize = THREADS / 2;
 
 /// A request has no more headers, and its beginning no more bytes.
 const HEADERS: usize = 64;
@@ -80,6 +81,8 @@ pub(crate) struct Web {
     metrics: Metrics,
     /// Calls whose outputs are just being put.
     under_way: Mutex<HashSet<String>>,
+    /// Places for requests that hold a thread for as long as their client likes.
+    long: Arc<Semaphore>,
 }
 
 /// What is to be served, and how.
@@ -118,7 +121,9 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::R
     let (stop, stopping) = watch::channel(false);
     let Config { settings, reach, door, idle, max_upload, grace } = config;
     let (metrics, under_way) = Default::default();
-    let web = Arc::new(Web { settings, reach, door, idle, max_upload, grace, stopping, metrics, under_way });
+    let long = Arc::new(Semaphore::new(HELD));
+    let web =
+        Arc::new(Web { settings, reach, door, idle, max_upload, grace, stopping, metrics, under_way, long });
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(web.door.listen).await?;
         listening(listener.local_addr()?);
@@ -147,6 +152,13 @@ async fn signalled() {
 impl Web {
     fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a request that may hold a thread for long.
+    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let full =
+            |_| Problem::unavailable("too many outputs are just being put, exported or read by models");
+        self.long.clone().try_acquire_owned().map_err(full)
     }
 
     /// Takes connections until a signal comes, and lets those end that are at something.

@@ -48,7 +48,7 @@ impl Write for Sent {
 }
 
 /// All outputs of a session in one file.
-pub(crate) fn export(_: Arc<Web>, asked: Asked) -> Answering {
+pub(crate) fn export(web: Arc<Web>, asked: Asked) -> Answering {
     Box::pin(async move {
         let session = asked.session()?;
         let store = asked.visitor.store.clone();
@@ -60,7 +60,9 @@ pub(crate) fn export(_: Arc<Web>, asked: Asked) -> Answering {
         .await?;
         let file = format!("attachment; filename=\"{session}.tar.zst\"");
         let (to, parts) = mpsc::channel(2);
+        let place = web.place()?;
         tokio::task::spawn_blocking(move || {
+            let _place = place;
             let mut out = Sent { to, part: Vec::new() };
             let written = archive::export(&*store, &session, &mut out, &mut |_| ());
             let ended = match written {
@@ -95,7 +97,9 @@ pub(crate) fn import(web: Arc<Web>, mut asked: Asked) -> Answering {
         let dry_run = asked.given.is_on("dry_run");
         let (to, mut parts) = mpsc::channel(4);
         let body = std::mem::take(&mut asked.body);
+        let place = web.place()?;
         let taken = tokio::task::spawn_blocking(move || -> Result<Response, Problem> {
+            let _place = place;
             let mut body = Received { parts: &mut parts, part: Bytes::new(), ended: false };
             let mut file = spooled(&mut body, None, store.root())?;
             let options = Options { session, dry_run, max_bytes: store.free()? };

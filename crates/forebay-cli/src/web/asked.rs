@@ -9,7 +9,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use forebay::tools::{self, arguments::Arguments};
-use forebay::{Budget, Outputs, Session, Settings, Store, Surface, Timestamp};
+use forebay::{Budget, Outputs, Session, Settings, Store, Surface, Timestamp, Window};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -87,25 +87,27 @@ impl Asked {
 
     /// The outputs of the session that the path names.
     pub(crate) fn outputs(&self, web: &Web) -> Result<Outputs<'_>, Problem> {
-        let window = forebay::Window {
-            context_window: self.given.number("context_window").unwrap_or(web.settings.room.context_window),
-            ..web.settings.room
-        };
-        Ok(Outputs::new(self.store(), self.session()?, Timestamp::now).within(window))
+        Ok(Outputs::new(self.store(), self.session()?, Timestamp::now).within(self.window(web)))
+    }
+
+    /// The model's context, as far as it is known.
+    pub(crate) fn window(&self, web: &Web) -> Window {
+        let set = web.settings.room;
+        Window { context_window: self.given.number("context_window").unwrap_or(set.context_window), ..set }
     }
 
     /// What an excerpt may cost.
-    pub(crate) fn budget(&self, web: &Web) -> Result<Budget, Problem> {
-        Ok(self.settings(web)?.excerpt_budget())
+    pub(crate) fn budget(&self, web: &Web) -> Budget {
+        self.settings(web).excerpt_budget()
     }
 
     /// The settings, with what this request wants otherwise.
-    pub(crate) fn settings(&self, web: &Web) -> Result<Settings, Problem> {
+    pub(crate) fn settings(&self, web: &Web) -> Settings {
         let mut settings = web.settings.clone();
         if let Some(tokens) = self.given.number("budget") {
             settings.set_budget(tokens);
         }
-        Ok(settings)
+        settings
     }
 
     /// How calls are written for whoever comes by HTTP: they have the tools.

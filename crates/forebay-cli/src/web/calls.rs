@@ -2,8 +2,8 @@
 
 use super::Web;
 use super::asked::{Asked, json};
+use super::door::Right;
 use super::problem::Problem;
-use super::routes::wire;
 use crate::models;
 use axum::response::Response;
 use forebay::extract::Models;
@@ -15,9 +15,14 @@ fn prefix(asked: &Asked) -> &str {
     if asked.given.has("prefix") { asked.given.text("prefix") } else { PREFIX }
 }
 
+/// The form of messages that is asked for, if one is.
+fn wire(asked: &Asked) -> Result<Option<Wire>, Problem> {
+    Ok(if asked.given.has("wire") { Some(asked.given.text("wire").parse()?) } else { None })
+}
+
 /// The definitions.
 pub(crate) fn tools(_: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let wire = wire(asked.given.text("wire")).unwrap_or(Wire::Mcp);
+    let wire = wire(asked)?.unwrap_or(Wire::Mcp);
     let set = asked.given.text("set");
     let own = if set == "context" { Vec::new() } else { tools::own(prefix(asked)) };
     let context = if matches!(set, "context" | "all") { tools::context() } else { Vec::new() };
@@ -29,12 +34,12 @@ pub(crate) fn tools(_: &Web, asked: &Asked) -> Result<Response, Problem> {
 pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, Problem> {
     let clients = web.reach.clients();
     // Whoever may not have models read gets what is found without them.
-    let list = if super::queries::may_extract(asked) { clients.list() } else { Vec::new() };
+    let list = if asked.visitor.may(Right::Extract) { clients.list() } else { Vec::new() };
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = asked.outputs(web)?.read_by(models);
-    let settings = asked.settings(web)?;
+    let settings = asked.settings(web);
     let answer = |call: &ToolCall| -> ToolResult { tools::answer(&outputs, call, &settings, prefix(asked)) };
-    let Some(wire) = wire(asked.given.text("wire")) else {
+    let Some(wire) = wire(asked)? else {
         let result = answer(&one(body)?);
         return Ok(json(&json!({ "text": result.text, "is_error": result.is_error })));
     };

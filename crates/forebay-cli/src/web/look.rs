@@ -70,41 +70,25 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
         None => (given("first"), given("count")),
     };
     let last = first.saturating_add(count - 1).min(total);
-    let mut lines = Vec::new();
-    let (mut at, mut bytes, mut block, mut block_at) = (output.line_start(first - 1)?, 0, Vec::new(), 0);
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    let mut at_hand = AtHand { output: &output, start: 0, block: Vec::new() };
+    let mut start = output.line_start(first - 1)?;
     for number in first..=last {
-        // What is at hand is used up first.
-        let used = usize::try_from(at - block_at).unwrap_or(usize::MAX);
-        let newline = block.get(used..).and_then(|rest| memchr(rest));
-        let (start, end, next);
-        match newline {
-            Some(length) => (start, end, next) = (at, at + length as u64, at + length as u64 + 1),
+        let (end, next) = match at_hand.newline(start)? {
+            Some(newline) => (newline, newline + 1),
+            // The last line, or a long one: the index knows where the next begins.
+            None if number == total && !ends_with_newline(&output)? => (output.len(), output.len()),
             None => {
-                block_at = at;
-                block = output.read(at..output.len().min(at + BLOCK))?;
-                start = at;
-                match memchr(&block) {
-                    Some(length) => (end, next) = (at + length as u64, at + length as u64 + 1),
-                    None => {
-                        // A long line, or the last: the index knows where the next begins.
-                        next = if number < total { output.line_start(number)? } else { output.len() };
-                        let ends = next > start && output.read(next - 1..next)? == b"\n";
-                        end = if ends { next - 1 } else { next };
-                    }
-                }
+                let next = output.line_start(number)?;
+                (next - 1, next)
             }
-        }
-        let shown = (end - start).min(given("width"));
-        let from = usize::try_from(start - block_at).unwrap_or(usize::MAX);
-        let text = match block.get(from..from + usize::try_from(shown).unwrap_or(usize::MAX)) {
-            Some(text) => String::from_utf8_lossy(text).into_owned(),
-            None => String::from_utf8_lossy(&output.read(start..start + shown)?).into_owned(),
         };
-        bytes += text.len();
-        lines.push(
-            json!({ "line": number, "start": start, "end": end, "text": text, "cut": shown < end - start }),
-        );
-        at = next;
+        let shown = output.read(start..end.min(start + given("width")))?;
+        bytes += shown.len();
+        let cut = start + (shown.len() as u64) < end;
+        let text = String::from_utf8_lossy(&shown);
+        lines.push(json!({ "line": number, "start": start, "end": end, "text": text, "cut": cut }));
+        start = next;
         if bytes > MOST {
             break;
         }
@@ -118,8 +102,32 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     })))
 }
 
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| byte == b'\n')
+/// A part of an output that was read already.
+struct AtHand<'a> {
+    output: &'a Output,
+    start: u64,
+    block: Vec<u8>,
+}
+
+impl AtHand<'_> {
+    /// Where the first newline stands from `at` on, if it is not far.
+    fn newline(&mut self, at: u64) -> Result<Option<u64>, Problem> {
+        for _ in 0..2 {
+            let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
+            let found = self.block.get(from..).and_then(|rest| rest.iter().position(|&byte| byte == b'\n'));
+            if let Some(found) = found {
+                return Ok(Some(at + found as u64));
+            }
+            self.block = self.output.read(at..self.output.len().min(at + BLOCK))?;
+            self.start = at;
+        }
+        Ok(None)
+    }
+}
+
+fn ends_with_newline(output: &Output) -> Result<bool, Problem> {
+    let length = output.len();
+    Ok(length > 0 && output.read(length - 1..length)? == b"\n")
 }
 
 /// A person may see more than a model reads.

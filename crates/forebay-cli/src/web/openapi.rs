@@ -156,8 +156,10 @@ fn responses(route: &Route, tokens: bool) -> Value {
         add("414", json!({ "description": "The address is longer than 64 KiB." }));
     }
     let more: &[&str] = match (route.name, route.gives, route.body) {
-        (_, _, Body::Archive) => &["408", "409", "413", "422", "507"],
-        (_, Gives::Reply, _) => &["408", "409", "413", "507"],
+        (_, _, Body::Archive) => &["408", "409", "413", "422", "503", "507"],
+        (_, Gives::Reply, _) => &["408", "409", "413", "503", "507"],
+        (_, Gives::Archive, _) => &["503"],
+        ("extract", ..) => &["408", "413", "416", "503"],
         (_, _, Body::Json(_)) => &["408", "413", "416"],
         ("delete_output", ..) => &["409"],
         ("get_ready", ..) => &["503"],

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::Response;
-use forebay::{Call, End, Exit, Given, Output, Record, Session, Settings, State, Stream, Timestamp};
+use forebay::{Call, End, Exit, Given, Output, Record, Reply, Session, Settings, State, Stream, Timestamp};
 use http_body_util::BodyExt;
 use serde_json::json;
 use std::io::{self, Read};
@@ -26,7 +26,7 @@ const STORED: HeaderName = HeaderName::from_static("forebay-stored");
 pub(crate) fn post(web: Arc<Web>, asked: Asked) -> Answering {
     Box::pin(async move {
         let id = forebay::fresh_id(crate::commands::random()?);
-        taken_in(web, asked, id, false).await
+        taken_in(web, asked, id).await
     })
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
         // One that was cut short is not what is put now: it stays, and this one gets a name beside it.
         match there.into_iter().find(|record| record.state == State::Complete) {
             Some(record) => sent_again(web, asked, record).await,
-            None => taken_in(web, asked, id, true).await,
+            None => taken_in(web, asked, id).await,
         }
     })
 }
@@ -72,14 +72,14 @@ fn call_of(asked: &Asked, session: Session, id: String) -> Result<Call, Problem>
 
 /// The settings for what is put.
 fn settings_of(web: &Web, asked: &Asked) -> Result<Settings, Problem> {
-    let mut settings = asked.settings(web)?;
+    let mut settings = asked.settings(web);
     if asked.given.has("preset") {
         settings.preset = asked.given.text("preset").parse()?;
     }
     Ok(settings)
 }
 
-async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String, by_call: bool) -> Result<Response, Problem> {
+async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Response, Problem> {
     let call = call_of(&asked, asked.session()?, id)?;
     let settings = settings_of(&web, &asked)?;
     let exit = asked.given.number("exit").and_then(|code| i32::try_from(code).ok()).map(Exit::Code);
@@ -88,12 +88,14 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String, by_call: bool) ->
     if declared.is_some_and(|length| length > web.max_upload) {
         return Err(Problem::too_large(format!("outputs of up to {} bytes are taken here", web.max_upload)));
     }
+    let place = web.place()?;
     web.sweep_now_and_then(&asked.visitor.store);
     let body = std::mem::take(&mut asked.body);
     let (says, mut hears) = mpsc::channel(WAITING);
     let (for_writer, surface) = (web.clone(), asked.surface());
     let store = asked.visitor.store.clone();
     let kept = tokio::task::spawn_blocking(move || {
+        let _place = place;
         let _counted = for_writer.metrics.upload();
         let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
         let mut writer = store_of(&*store).begin(&call);
@@ -121,27 +123,21 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String, by_call: bool) ->
         let outputs = asked.outputs(&web)?;
         let reply = outputs.reply(&output, &settings)?;
         web.metrics.replied(reply.folded.is_some(), reply.tokens);
-        let mut value = machine_form::reply(&output, &reply)?;
-        value["repeated"] = json!(false);
-        let body = match (&reply.folded, asked.wants_text()) {
-            (_, false) => None,
-            (Some(folded), true) => Some(folded.text.clone()),
-            (None, true) => Some(output.read(0..output.len())?),
-        };
-        let mut response = answered(&value, body);
-        if by_call || reply.folded.is_some() || !output.is_empty() {
-            *response.status_mut() = StatusCode::CREATED;
-        }
+        let mut response = answered(&asked, &output, &reply, false)?;
+        *response.status_mut() = StatusCode::CREATED;
         Ok(response)
     })
     .await
 }
 
 /// The answer, as JSON or as the text that the model gets.
-fn answered(value: &serde_json::Value, body: Option<Vec<u8>>) -> Response {
-    let mut response = match body {
-        Some(body) => text(body),
-        None => json(value),
+fn answered(asked: &Asked, output: &Output, reply: &Reply, repeated: bool) -> Result<Response, Problem> {
+    let mut value = machine_form::reply(output, reply)?;
+    value["repeated"] = json!(repeated);
+    let mut response = match (&reply.folded, asked.wants_text()) {
+        (_, false) => json(&value),
+        (Some(folded), true) => text(folded.text.clone()),
+        (None, true) => text(output.read(0..output.len())?),
     };
     let headers = response.headers_mut();
     if let Some(handle) = value["handle"].as_str().and_then(|handle| handle.parse().ok()) {
@@ -150,7 +146,7 @@ fn answered(value: &serde_json::Value, body: Option<Vec<u8>>) -> Response {
     if let Ok(stored) = value["stored"].to_string().parse() {
         headers.insert(STORED, stored);
     }
-    response
+    Ok(response)
 }
 
 /// What was put before: the same bytes get the same answer, and others are refused.
@@ -158,7 +154,9 @@ async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<R
     let body = std::mem::take(&mut asked.body);
     let (says, mut hears) = mpsc::channel(WAITING);
     let store = asked.visitor.store.clone();
+    let place = web.place()?;
     let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
+        let _place = place;
         let output = store_of(&*store).open(&record.handle)?;
         let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
         let same =
@@ -192,14 +190,7 @@ async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<R
             // It was kept, but nobody was told.
             reply = asked.outputs(&web)?.reply(&output, &settings)?;
         }
-        let mut value = machine_form::reply(&output, &reply)?;
-        value["repeated"] = json!(true);
-        let body = match (&reply.folded, asked.wants_text()) {
-            (_, false) => None,
-            (Some(folded), true) => Some(folded.text.clone()),
-            (None, true) => Some(output.read(0..output.len())?),
-        };
-        Ok(answered(&value, body))
+        answered(&asked, &output, &reply, true)
     })
     .await
 }

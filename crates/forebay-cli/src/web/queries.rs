@@ -2,7 +2,6 @@
 
 use super::Web;
 use super::asked::{Asked, json, text};
-use super::door::Right;
 use super::problem::Problem;
 use crate::{machine_form, models};
 use axum::response::Response;
@@ -17,7 +16,7 @@ pub(crate) fn answer(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     arguments.insert("handle".to_owned(), name.into());
     let query = tools::query_of(asked.route.name, &arguments)?;
     let surface = asked.surface();
-    let excerpt = outputs.answer(name, &query, asked.budget(web)?, &surface)?;
+    let excerpt = outputs.answer(name, &query, asked.budget(web), &surface)?;
     if asked.wants_text() {
         return Ok(text(excerpt.text));
     }
@@ -30,7 +29,7 @@ pub(crate) fn answer(web: &Web, asked: &Asked) -> Result<Response, Problem> {
 pub(crate) fn search(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let declared = tools::declared("search").ok_or_else(|| Problem::ours("there is no search"))?;
     let arguments = Arguments::new(declared, &asked.for_tool)?;
-    let found = asked.outputs(web)?.search(arguments.text("words"), asked.budget(web)?, &asked.surface())?;
+    let found = asked.outputs(web)?.search(arguments.text("words"), asked.budget(web), &asked.surface())?;
     if asked.wants_text() {
         return Ok(text(found.text));
     }
@@ -59,12 +58,13 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
     if wanted.instructions.trim().is_empty() {
         return Err(Problem::bad_request("instructions are empty: say what is wanted from the output"));
     }
+    let _place = web.place()?;
     let clients = web.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = asked.outputs(web)?.read_by(models);
     let handle = outputs.find(asked.named("output"))?;
-    let settings = asked.settings(web)?;
+    let settings = asked.settings(web);
     let extraction = Extraction {
         instructions: &wanted.instructions,
         mode: wanted.mode.parse()?,
@@ -77,9 +77,4 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
         true => text(answer.text),
         false => json(&machine_form::extract(&handle, &answer)),
     })
-}
-
-/// The models that calls of whoever comes may use.
-pub(crate) fn may_extract(asked: &Asked) -> bool {
-    asked.visitor.may(Right::Extract)
 }

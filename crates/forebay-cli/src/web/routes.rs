@@ -9,7 +9,6 @@ use forebay::tools::{
     self,
     arguments::{Argument, Declared, Takes, optional, required},
 };
-use forebay::wire::Wire;
 use std::sync::Arc;
 
 /// One address with one method.
@@ -601,9 +600,4 @@ const fn look(
         gives,
         answer,
     }
-}
-
-/// The wire that is asked for.
-pub(crate) fn wire(name: &str) -> Option<Wire> {
-    name.parse().ok()
 }

@@ -59,11 +59,7 @@ pub(crate) fn remove(_: &Web, asked: &Asked) -> Result<Response, Problem> {
 
 /// The room that is left.
 pub(crate) fn room(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let window = forebay::Window {
-        context_window: asked.given.number("context_window").unwrap_or(web.settings.room.context_window),
-        ..web.settings.room
-    };
-    Ok(json(&machine_form::room(&asked.outputs(web)?, window)?))
+    Ok(json(&machine_form::room(&asked.outputs(web)?, asked.window(web))?))
 }
 
 /// What the host counts.
