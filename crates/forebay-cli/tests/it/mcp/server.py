@@ -91,6 +91,12 @@ def call(request):
         while "result" not in answer:
             answer = json.loads(sys.stdin.readline())
         text(request, json.dumps(answer))
+    elif name == "refused":
+        send({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
+        answer = json.loads(sys.stdin.readline())
+        while "error" not in answer:
+            answer = json.loads(sys.stdin.readline())
+        text(request, json.dumps(answer))
     elif name == "progress":
         token = params["_meta"]["progressToken"]
         for number in range(args["times"]):
