@@ -63,7 +63,7 @@ async def eventually(what, so):
     raise AssertionError(what)
 
 
-async def asked(transport, own, stopped, reads=True):
+async def asked(transport, own, stopped):
     async with Client(transport) as client:
         assert client.protocol_version == "2026-07-28", client.protocol_version
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -85,6 +85,10 @@ async def asked(transport, own, stopped, reads=True):
             await client.call_tool("slow", {})
         await eventually("the server stops", lambda: os.path.exists(stopped))
         os.remove(stopped)
+        async with client.listen(tools_list_changed=True) as changes:
+            await client.call_tool("news", {})
+            with anyio.fail_after(20):
+                assert type(await anext(aiter(changes))).__name__ == "ToolsListChanged"
         if not own:
             return
         result = await client.call_tool("words", {"count": 20_000})
@@ -134,7 +138,7 @@ async def main():
                 except BaseException:
                     print("fails:", name)
                     raise
-            print(f"python client and server, revision 2026-07-28, {', '.join(ways)}: progress, calling off, folding, reading")
+            print(f"python client and server, revision 2026-07-28, {', '.join(ways)}: progress, calling off, subscriptions, folding, reading")
         finally:
             for child in children:
                 child.terminate()
