@@ -84,10 +84,12 @@ impl Message {
             Message::Memory(bytes) => {
                 Box::new(bytes.get(range.start as usize..range.end as usize).unwrap_or_default())
             }
-            Message::File { file, .. } => Box::new(BufReader::with_capacity(
-                AT_ONCE,
-                Ranged { file: file.clone(), at: range.start, end: range.end },
-            )),
+            Message::File { file, .. } => {
+                // Of a small part no more is read than it has: there may be many.
+                let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(AT_ONCE);
+                let part = Ranged { file: file.clone(), at: range.start, end: range.end };
+                Box::new(BufReader::with_capacity(length.clamp(1, AT_ONCE), part))
+            }
         }
     }
 

@@ -352,6 +352,23 @@ fn many_small_blocks_are_kept_together_and_told_apart() {
 }
 
 #[test]
+fn what_is_written_as_it_should_not_be_is_bounded_too() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "latin", json!({"count": 20_000}));
+    let handle = answer["result"]["content"][1]["name"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    assert!(forebay.run(["cat", handle]).ok().out == b"caf\xe9 ".repeat(20_000), "every byte is kept");
+    let text = "word ".repeat(20_000);
+    let result = format!(r#"{{"content":[],"x":1,"content":[{{"type":"text","text":"{text}"}}],"y":2}}"#);
+    let params = json!({"name": "raw", "arguments": {"result": result}});
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).to_string());
+    let line = client.line();
+    assert!(line.len() < 15_000, "{}", line.len());
+    assert_eq!(line.matches(r#""content":"#).count(), 1, "{line}");
+    assert!(line.contains(r#""x":1,"y":2"#), "{line}");
+}
+
+#[test]
 fn structured_content_is_folded_and_no_longer_promised() {
     let forebay = Forebay::new();
     let mut client = Client::new(&forebay, &[]).greeted();
@@ -807,6 +824,20 @@ fn a_client_by_http_reaches_only_its_own_session() {
     drop(gateway);
 }
 
+#[test]
+fn a_server_that_takes_nothing_does_not_keep_us_from_ending() {
+    let forebay = Forebay::new();
+    let mut client = Client::of(forebay.command(["mcp", "--", "sleep", "1000"]));
+    let mut input = client.input.take().unwrap();
+    std::thread::spawn(move || {
+        let line = format!(r#"{{"jsonrpc":"2.0","method":"x","params":"{}"}}"#, "y".repeat(2_000));
+        while writeln!(input, "{line}").is_ok() {}
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let _ = Command::new("kill").arg(client.child.id().to_string()).status();
+    eventually("the gateway ends", || client.child.try_wait().unwrap().is_some());
+}
+
 /// A request of revision 2026-07-28: its headers and its body.
 fn stateless(method: &str, more: Value) -> (String, Value) {
     let mut params = more;
@@ -1149,7 +1180,7 @@ fn a_server_behind_https_is_trusted_by_its_certificate() {
 fn our_tools_can_be_listed_only_once_something_is_kept() {
     let forebay = Forebay::new();
     let mut client = Client::new(&forebay, &["--tools-when-kept"]).greeted();
-    let mut names = |id: u64, client: &mut Client| {
+    let names = |id: u64, client: &mut Client| {
         let list = client.ask(id, "tools/list", json!({"cursor": "more"}));
         let names = list["result"]["tools"].as_array().unwrap().iter();
         names.filter(|tool| tool["name"].as_str().unwrap().starts_with("output_")).count()
