@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use waiting::Waiting;
+pub(crate) use waiting::key;
 
 /// The first revision whose results may have links to resources.
 const LINKS_SINCE: &str = "2025-06-18";

@@ -29,6 +29,9 @@ pub(crate) struct Events {
     retry: Option<Duration>,
 }
 
+/// No line that is not data is longer; what is beyond is not kept.
+const LONGEST_LINE: usize = 16 * 1024;
+
 /// So much of a line is looked at before it is known what it is.
 const LOOKED_AT: usize = 6;
 
@@ -81,7 +84,8 @@ impl Events {
         if self.in_data {
             return self.data.get_or_insert_with(|| Growing::new(self.spool.clone())).push(bytes);
         }
-        self.line.extend(bytes);
+        // What is not data is short, or nothing that we look for.
+        self.line.extend(&bytes[..bytes.len().min(LONGEST_LINE - self.line.len().min(LONGEST_LINE))]);
         if self.line.len() >= LOOKED_AT && self.line.starts_with(b"data:") {
             self.in_data = true;
             let line = std::mem::take(&mut self.line);
@@ -148,6 +152,17 @@ mod tests {
         assert_eq!(told("\n"), (1, Some("b".into()), wait));
         assert_eq!(told("data: z\nretry: x\n\n"), (1, Some("b".into()), wait));
         assert_eq!(told("retry: 99999999\n").2, Some(LONGEST_WAIT));
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_no_memory_without_end() {
+        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        for _ in 0..1_000 {
+            assert!(events.push(&[b':'; 4_000]).unwrap().is_empty());
+        }
+        assert!(events.line.len() <= LONGEST_LINE, "{}", events.line.len());
+        let after = events.push(b"\ndata: x\n\n").unwrap();
+        assert_eq!(after.len(), 1, "and what comes after it is read");
     }
 
     #[test]

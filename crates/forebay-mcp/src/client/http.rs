@@ -49,6 +49,13 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// A client that is silent for so long is gone: its servers are let go.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
+/// No more clients are served at once: each has servers of its own. One more takes the place of the one that was silent
+/// the longest, since many go without a word.
+const MOST: usize = 128;
+
+const FULL: Refusal =
+    Refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many clients at once; come again in a moment");
+
 /// Why a request is not answered.
 struct Refusal(StatusCode, &'static str);
 
@@ -194,9 +201,10 @@ impl Clients {
             return self.stateless(&parts.headers, message).await;
         }
         let (client, id) = match hello && !parts.headers.contains_key(SESSION) {
-            true => match self.begin(&parts.headers) {
-                Ok((client, id)) => (client, Some(id)),
-                Err(error) => return failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            true => match self.make_room().map(|()| self.begin(&parts.headers)) {
+                Ok(Ok((client, id))) => (client, Some(id)),
+                Ok(Err(error)) => return failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+                Err(Refusal(status, why)) => return failed(status, why),
             },
             false => match self.client(&parts.headers) {
                 Ok(client) => (client, None),
@@ -233,6 +241,17 @@ impl Clients {
             response.headers_mut().insert(SESSION, id);
         }
         response
+    }
+
+    /// Lets the client go that was silent the longest, if there is no room for another.
+    fn make_room(&self) -> std::result::Result<(), Refusal> {
+        let mut all = lock(&self.all);
+        if all.len() >= MOST {
+            let quietest =
+                quietest(all.iter().map(|(id, client)| (id, client.streams.silence()))).ok_or(FULL)?;
+            all.remove(&quietest).into_iter().for_each(|client| self.end(client.conversation.clone()));
+        }
+        Ok(())
     }
 
     /// A new client, with the id of its session: more random bits than anybody can guess.
@@ -276,12 +295,12 @@ impl Clients {
             tokio::time::sleep(SILENCE / 10).await;
             let mut silent = Vec::new();
             lock(&self.all).retain(|_, client| {
-                let is_silent = client.streams.is_silent(SILENCE);
+                let is_silent = client.streams.silence().is_some_and(|silence| silence > SILENCE);
                 silent.extend(is_silent.then(|| client.conversation.clone()));
                 !is_silent
             });
             lock(&self.common).retain(|_, common| {
-                let is_silent = common.is_silent(SILENCE);
+                let is_silent = common.silence().is_some_and(|silence| silence > SILENCE);
                 silent.extend(is_silent.then(|| common.conversation.clone()));
                 !is_silent
             });
@@ -297,6 +316,12 @@ impl Client {
             self.streams.give(message).await;
         }
     }
+}
+
+/// Who of some was silent the longest; those who are not silent are not looked at.
+fn quietest<'a, T: Clone + 'a>(all: impl Iterator<Item = (&'a T, Option<Duration>)>) -> Option<T> {
+    let silent = all.filter_map(|(who, silence)| Some((who, silence?)));
+    silent.max_by_key(|(_, silence)| *silence).map(|(who, _)| who.clone())
 }
 
 fn takes_events(headers: &HeaderMap) -> bool {
@@ -437,4 +462,18 @@ fn plain(code: StatusCode, text: &'static str) -> Response {
 /// A refusal in the form of the protocol.
 fn failed(code: StatusCode, why: &str) -> Response {
     json_body(code, error("null", INVALID_REQUEST, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quietest_makes_room_and_nobody_who_is_served() {
+        let second = Duration::from_secs(1);
+        let table: [(&str, Option<Duration>); 3] =
+            [("a", Some(second)), ("b", None), ("c", Some(second * 2))];
+        assert_eq!(quietest(table.iter().map(|(name, silence)| (name, *silence))), Some("c"));
+        assert_eq!(quietest(table[1..2].iter().map(|(name, silence)| (name, *silence))), None);
+    }
 }

@@ -41,7 +41,7 @@ impl Waiting {
 }
 
 /// The one spelling of an id.
-fn key(id: &str) -> String {
+pub(crate) fn key(id: &str) -> String {
     // Nearly all ids are small numbers, and are written in one way.
     if id.len() < 16 && id.bytes().all(|byte| byte.is_ascii_digit()) {
         return id.to_owned();

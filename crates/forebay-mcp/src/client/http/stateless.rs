@@ -4,9 +4,9 @@
 //! but for the session: each of their results has one of its own, and its name is in the handle and nowhere else.
 //! Different clients count from the same number, so a request has an id and a token of ours on its way, and its own back.
 
-use super::{Clients, Refusal, SIGN, SIGN_OF_LIFE, event_stream, failed, header, json_body, lock, one};
-use super::{REVISION, refused, status, takes_events, written_message};
-use crate::conversation::{self, Conversation, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, PARSE_ERROR};
+use super::{Clients, FULL, MOST, REVISION, Refusal, SIGN, SIGN_OF_LIFE, quietest, refused, status};
+use super::{event_stream, failed, header, json_body, lock, one, takes_events, written_message};
+use crate::conversation::{self, Conversation, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, PARSE_ERROR, key};
 use crate::gateway::Scope;
 use crate::message::{Frame, Message, Parsed};
 use crate::server::WAITING;
@@ -15,6 +15,7 @@ use axum::response::Response;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -86,6 +87,10 @@ impl Clients {
             None => self.gateway.scope_of_strangers(),
         };
         let mut all = lock(&self.common);
+        if !all.contains_key(&key) && all.len() >= MOST {
+            let quietest = quietest(all.iter().map(|(key, common)| (key, common.silence()))).ok_or(FULL)?;
+            all.remove(&quietest).into_iter().for_each(|common| self.end(common.conversation.clone()));
+        }
         let common = all.entry(key).or_insert_with(|| {
             let (to_client, messages) = mpsc::channel(WAITING);
             let conversation = Conversation::begin(self.gateway.clone(), scope, to_client);
@@ -147,10 +152,10 @@ fn status_of(message: &Message, frame: &Frame) -> StatusCode {
 }
 
 impl Common {
-    /// Whether nobody has come for so long, and nothing is being answered.
-    pub(super) fn is_silent(&self, so_long: Duration) -> bool {
+    /// How long nobody has come; `None` if something is being answered.
+    pub(super) fn silence(&self) -> Option<Duration> {
         let asked = lock(&self.asked);
-        asked.open.is_empty() && asked.heard.elapsed() > so_long
+        asked.open.is_empty().then(|| asked.heard.elapsed())
     }
 
     /// Has a request answered: as JSON if nothing is said before the answer, and otherwise as events.
@@ -228,11 +233,11 @@ impl Common {
     fn for_client(&self, message: &Message, frame: &Frame) -> Option<(Message, mpsc::Sender<Message>)> {
         let inside = |path: &[&str]| message.find(frame.params.clone().or(frame.result.clone())?, path);
         let (token, subscription) = (inside(&["progressToken"]), inside(&["_meta", SUBSCRIPTION]));
-        let number = |range: &Option<std::ops::Range<u64>>| message.text(range.clone()?).ok();
+        let number = |range: &Option<Range<u64>>| message.text(range.clone()?).ok().map(|text| key(&text));
         let mut asked = lock(&self.asked);
         let (open, changes) = match &frame.method {
             None => {
-                let open = asked.open.remove(frame.id.as_deref()?)?;
+                let open = asked.open.remove(&key(frame.id.as_deref()?))?;
                 let changes = [(frame.id_at.clone(), open.id.clone()), (subscription, open.id.clone())];
                 (open, changes)
             }

@@ -3,6 +3,7 @@
 //! Every event has an id, and the last of them are kept. A client that comes back and names the last one it has seen gets
 //! what came after it on the same stream. One that comes back without a name gets what was given to nobody.
 
+use crate::conversation::key;
 use crate::message::{Frame, Message, Parsed};
 use crate::server::WAITING;
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +26,7 @@ pub(super) struct Event {
 pub(super) struct Streams(Mutex<State>);
 
 struct State {
-    /// Requests that are being answered, by their id.
+    /// Requests that are being answered, by the one spelling of their id.
     answering: HashMap<String, Asked>,
     /// The streams that somebody reads, by their number.
     open: HashMap<u64, mpsc::Sender<Event>>,
@@ -72,12 +73,11 @@ impl Streams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody has come for so long, nobody listens, and nothing is being answered.
-    pub(super) fn is_silent(&self, so_long: Duration) -> bool {
+    /// How long nobody has come; `None` if somebody listens or something is being answered.
+    pub(super) fn silence(&self) -> Option<Duration> {
         let state = self.state();
-        state.connected(state.listening).is_none()
-            && state.answering.is_empty()
-            && state.heard.elapsed() > so_long
+        let busy = state.connected(state.listening).is_some() || !state.answering.is_empty();
+        (!busy).then(|| state.heard.elapsed())
     }
 
     /// Opens the stream for the answers to some requests; `None` if there is no request among them. The error is the id
@@ -91,7 +91,7 @@ impl Streams {
         state.heard = Instant::now();
         let requests = frames.iter().filter(|(frame, _)| frame.method.is_some());
         let requests: Vec<(String, Option<String>)> =
-            requests.filter_map(|(frame, token)| Some((frame.id.clone()?, token.clone()))).collect();
+            requests.filter_map(|(frame, token)| Some((key(frame.id.as_deref()?), token.clone()))).collect();
         if requests.is_empty() {
             return Ok(None);
         }
@@ -218,7 +218,7 @@ impl State {
     fn stream_for(&mut self, message: &Message) -> u64 {
         let Ok(Parsed::One(frame)) = message.parse() else { return self.listening.unwrap_or(0) };
         if let (None, Some(id)) = (&frame.method, &frame.id) {
-            return self.answering.remove(id).map_or(0, |asked| asked.stream);
+            return self.answering.remove(&key(id)).map_or(0, |asked| asked.stream);
         }
         let token = frame.params.and_then(|params| message.find(params, &["progressToken"]));
         let token = token.and_then(|range| message.text(range).ok());
@@ -295,6 +295,17 @@ mod tests {
         assert_eq!(said(&mut again), pairs(&[("2-3", NEWS)]));
         streams.give(NEWS.to_owned().into()).await;
         assert_eq!(said(&mut again), pairs(&[("2-4", NEWS)]), "it listens again");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_known_however_its_id_is_written() {
+        let streams = Streams::new();
+        let mut hears = streams.answer(&frames(r#"{"id":1.5e3,"method":"x"}"#), false).unwrap().unwrap();
+        assert_eq!(streams.silence(), None, "it is being answered");
+        let answer = r#"{"id":1500.0,"result":1}"#;
+        streams.give(answer.to_owned().into()).await;
+        assert_eq!(said(&mut hears), pairs(&[("1-1", answer)]));
+        assert!(hears.recv().await.is_none() && streams.silence().is_some());
     }
 
     #[tokio::test]
