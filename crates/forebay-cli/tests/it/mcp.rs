@@ -520,6 +520,20 @@ fn a_server_that_never_answers_is_not_waited_for() {
 }
 
 #[test]
+fn a_request_is_answered_once_and_not_after_it_was_called_off() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--timeout", "1s"]).greeted();
+    let never = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"never"}}"#;
+    client.send(never);
+    client.send(never);
+    let twice = client.message();
+    assert_eq!((&twice["id"], &twice["error"]["code"]), (&json!(1), &json!(-32_600)), "{twice}");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(client.call(2, "echo", json!({}))["id"], 2, "nobody waits for the first");
+}
+
+#[test]
 fn a_flood_on_standard_error_holds_nobody_up() {
     let forebay = Forebay::new();
     let mut command = forebay.command(["mcp", "--", "python3", SERVER]);
