@@ -26,6 +26,26 @@ for line in sys.stdin.buffer:
 '''
 
 
+GIANT = r'''
+import json, sys
+out = sys.stdout.buffer
+for line in sys.stdin.buffer:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    if request["method"] != "tools/call":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "giant", "version": "1"}, "tools": []}
+        out.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode() + b"\n")
+    else:
+        out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % request["id"])
+        block = b"a line of a giant result, which goes on and on\\n" * 20000
+        for _ in range(request["params"]["arguments"]["bytes"] // len(block)):
+            out.write(block)
+        out.write(b'"}]}}\n')
+    out.flush()
+'''
+
+
 class End:
     """A client at the other end of two pipes."""
 
@@ -66,6 +86,11 @@ class End:
             if number >= at_once:
                 assert self.child.stdout.readline()
         return count / (time.perf_counter() - started)
+
+    def most_memory(self):
+        """Bytes that the process ever had in memory at once, by what the kernel counts."""
+        with open(f'/proc/{self.child.pid}/status') as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith('VmHWM'))
 
     def end(self):
         self.child.stdin.close()
@@ -121,3 +146,15 @@ def rows(forebay, rounds=20, calls=200):
                 rate, of = statistics.median(rates[name]), statistics.median(rates['direct'])
                 print(f'| {what} | {name} | {p50 * 1000:.3f} ms | {p99 * 1000:.2f} ms | {(p50 - direct) * 1000:.3f} ms | {rate:.0f} | {rate / of:.2f} × |', flush=True)
                 end.end()
+
+        giant = os.path.join(folder, 'giant.py')
+        with open(giant, 'w') as file:
+            file.write(GIANT)
+        print('\n| one result of | time | memory at its peak | the client gets |\n|---|---|---|---|')
+        for size in [100_000_000, 2_000_000_000]:
+            end = End([forebay, 'mcp', '--', sys.executable, giant], env)
+            started = time.perf_counter()
+            answer = end.ask('tools/call', {'name': 'x', 'arguments': {'bytes': size}})
+            took = time.perf_counter() - started
+            print(f'| {size / 1e6:,.0f} MB | {took:.1f} s | {end.most_memory() / 2**20:.0f} MiB | {len(answer):,} bytes |', flush=True)
+            end.end()

@@ -4,53 +4,53 @@ pub(crate) mod http;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Scope};
 use crate::message::{Line, Lines, Message, write_all_ready};
 use crate::server::WAITING;
+use crate::stdio::{Input, Output};
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 /// Serves one client that writes messages to `input` and reads them from `output`, one a line, until its input ends or
 /// `stopped` does. When this returns, no server is left.
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send + 'static,
+    input: Input,
+    output: Output,
     stopped: impl Future<Output = ()>,
 ) -> Result<()> {
     let (to_client, messages) = mpsc::channel(WAITING);
-    let writing = tokio::spawn(write(output, messages));
-    let conversation = Conversation::begin(gateway.clone(), to_client)?;
+    let mut writing = tokio::spawn(write(output, messages));
+    let scope = Scope::Session(gateway.session()?);
+    let conversation = Conversation::begin(gateway.clone(), scope, to_client);
     let mut lines = Lines::new(input, gateway.spool());
-    tokio::pin!(stopped);
-    loop {
-        let line = tokio::select! {
-            line = lines.next() => line?,
-            () = &mut stopped => break,
-            // A client that reads no more is gone.
-            () = writing_ended(&writing) => break,
-        };
-        match line {
-            Some(Line::Message(message) | Line::Cut(message)) => {
-                conversation.clone().from_client(message).await
+    let serving = async {
+        loop {
+            match lines.next().await {
+                Ok(Some(Line::Message(message) | Line::Cut(message))) => {
+                    conversation.clone().from_client(message).await
+                }
+                Ok(None) => return,
+                Err(error) => return gateway.talk.say(&format!("the client cannot be read: {error}")),
             }
-            None => break,
         }
-    }
+    };
+    // Whatever it waits for, a server that takes nothing included, it ends when it must.
+    let reads = tokio::select! {
+        () = serving => true,
+        () = stopped => true,
+        // A client that reads no more is gone.
+        _ = &mut writing => false,
+    };
     conversation.end().await;
     drop(conversation);
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(1), writing).await;
+    if reads {
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), writing).await;
+    }
     Ok(())
 }
 
-async fn writing_ended(writing: &tokio::task::JoinHandle<()>) {
-    while !writing.is_finished() {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    }
-}
-
-async fn write(mut output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Message>) {
+async fn write(mut output: Output, mut messages: mpsc::Receiver<Message>) {
     while let Some(message) = messages.recv().await {
         if write_all_ready(message, &mut messages, &mut output).await.is_err() {
             return;

@@ -89,7 +89,7 @@ fn safe(name: &str) -> String {
 }
 
 /// A text with variables put in; the error is the name of one that is not there.
-fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> std::result::Result<String, String> {
+pub fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> std::result::Result<String, String> {
     let mut all = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {

@@ -10,11 +10,11 @@ mod waiting;
 
 use crate::error::Result;
 use crate::fold::{Called, Fold};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Scope};
 use crate::listing::{self, Listing};
 use crate::message::{Frame, Message, Parsed, Spool};
 use crate::resources;
-use crate::server::{self, Server, WAITING};
+use crate::server::{self, Authorization, Server, WAITING};
 use crate::talk::Talk;
 use forebay::store::disk::Held;
 use forebay::{Outputs, Session, Surface};
@@ -25,9 +25,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use waiting::Waiting;
+pub(crate) use waiting::key;
 
 /// The first revision whose results may have links to resources.
 const LINKS_SINCE: &str = "2025-06-18";
+
+/// Where a request of revision 2026-07-28 or later tells its revision, below `_meta`.
+pub(crate) const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// JSON-RPC's own errors.
 pub(crate) const PARSE_ERROR: i64 = -32_700;
@@ -36,13 +40,18 @@ pub(crate) const NO_METHOD: i64 = -32_601;
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
 pub(crate) const INTERNAL: i64 = -32_603;
 
+/// Tells a client to ask for the list of tools again.
+const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
 /// A result up to this size is weighed where it arrives; a larger one beside, so that others need not wait.
 const WEIGHED_AT_ONCE: u64 = 64 * 1024;
 
 /// One client and its servers.
 pub(crate) struct Conversation {
     gateway: Arc<Gateway>,
-    session: Session,
+    scope: Scope,
+    /// What goes to servers at an address as `Authorization`, where the client's own is passed on.
+    authorization: Authorization,
     spool: Spool,
     to_client: mpsc::Sender<Message>,
     queues: Vec<mpsc::Sender<Message>>,
@@ -65,11 +74,14 @@ struct State {
     taken: HashSet<String>,
     /// What our tools' names begin with, if it is not what was asked for.
     prefix: Option<String>,
+    /// The names of our tools.
+    own: HashSet<String>,
     /// What is known of each server.
     servers: Vec<Known>,
     /// How many requests we have made ourselves.
     asked: u64,
-    /// The lock on our session, once something is kept in it.
+    /// The sessions in which something is kept, and the lock on the one that is the client's.
+    kept: Vec<Session>,
     held: Option<Held>,
 }
 
@@ -91,6 +103,15 @@ struct Pending {
     since: Instant,
     /// As it is written.
     progress: Option<String>,
+    /// Whether the client no longer wants the answer, which may come all the same.
+    called_off: bool,
+}
+
+impl Pending {
+    /// A request of our own.
+    fn ours(server: usize, asked: oneshot::Sender<Answer>) -> Pending {
+        Pending { server, kind: Kind::Ours(asked), since: Instant::now(), progress: None, called_off: false }
+    }
 }
 
 /// What a request asks for, as far as its answer is changed.
@@ -101,6 +122,8 @@ enum Kind {
     Templates,
     Hello,
     Other,
+    /// It is answered when the client no longer listens.
+    Subscription,
     /// It is our own request.
     Ours(oneshot::Sender<Answer>),
 }
@@ -119,19 +142,24 @@ impl Conversation {
     /// Begins: the servers are started, and what is meant for the client goes to `to_client`.
     pub(crate) fn begin(
         gateway: Arc<Gateway>,
+        scope: Scope,
         to_client: mpsc::Sender<Message>,
-    ) -> Result<Arc<Conversation>> {
-        let session = gateway.session()?;
+    ) -> Arc<Conversation> {
         let (stop, stopped) = watch::channel(false);
         let (queues, ends): (Vec<_>, Vec<_>) = gateway.servers.iter().map(|_| mpsc::channel(WAITING)).unzip();
         let known = gateway.servers.iter().map(|_| Known::default()).collect();
         let conversation = Arc::new(Conversation {
             spool: gateway.spool(),
-            session,
+            scope,
+            authorization: Authorization::default(),
             to_client,
             queues,
             stop,
-            state: Mutex::new(State { servers: known, ..State::default() }),
+            state: Mutex::new(State {
+                servers: known,
+                own: names(&gateway.own(&gateway.prefix)),
+                ..State::default()
+            }),
             gateway,
         });
         for (number, queue) in ends.into_iter().enumerate() {
@@ -140,7 +168,7 @@ impl Conversation {
         if let Some(timeout) = conversation.gateway.timeout {
             tokio::spawn(conversation.clone().watch_the_clock(timeout, stopped));
         }
-        Ok(conversation)
+        conversation
     }
 
     /// Ends: the servers are let go, and it is waited until they are gone.
@@ -148,13 +176,16 @@ impl Conversation {
         let _ = self.stop.send(true);
         // Every server has a receiver of this until it is gone.
         self.stop.closed().await;
-        let held = self.state().held.take();
-        if let Some(held) = held {
-            self.gateway.store.close(&self.session, held);
-            if self.gateway.settings.retention.mode == forebay::settings::Keep::Session
-                && !self.gateway.store.is_open(&self.session)
-            {
-                let _ = self.gateway.store.remove_session(&self.session, (self.gateway.now)(), false);
+        let (held, kept) = {
+            let mut state = self.state();
+            (state.held.take(), std::mem::take(&mut state.kept))
+        };
+        if let (Some(held), Scope::Session(session)) = (held, &self.scope) {
+            self.gateway.store.close(session, held);
+        }
+        if self.gateway.settings.retention.mode == forebay::settings::Keep::Session {
+            for session in kept.iter().filter(|session| !self.gateway.store.is_open(session)) {
+                let _ = self.gateway.store.remove_session(session, (self.gateway.now)(), false);
             }
         }
     }
@@ -181,9 +212,14 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn outputs(&self) -> Outputs<'_> {
-        let outputs = Outputs::new(&*self.gateway.store, self.session.clone(), self.gateway.now);
-        outputs.within(self.gateway.settings.room)
+    pub(crate) fn authorization(&self) -> &Authorization {
+        &self.authorization
+    }
+
+    /// The outputs that may be read by whoever names this handle.
+    fn outputs(&self, handle: Option<&str>) -> Outputs<'_> {
+        let session = self.scope.to_read(handle);
+        Outputs::new(&*self.gateway.store, session, self.gateway.now).within(self.gateway.settings.room)
     }
 
     fn prefix(&self) -> String {
@@ -252,6 +288,7 @@ impl Conversation {
             "tools/call" | "tasks/result" => Kind::Call(self.called(&message, frame, 0)),
             "resources/list" => Kind::Resources,
             "resources/templates/list" => Kind::Templates,
+            "subscriptions/listen" => Kind::Subscription,
             _ => Kind::Other,
         };
         self.remember(0, &message, frame, method);
@@ -263,7 +300,7 @@ impl Conversation {
         let progress =
             frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
         let progress = progress.and_then(|range| message.text(range).ok());
-        let pending = Pending { server, kind, since: Instant::now(), progress };
+        let pending = Pending { server, kind, since: Instant::now(), progress, called_off: false };
         self.state().pending.insert(id, pending);
         let _ = self.queues[server].send(message).await;
     }
@@ -271,13 +308,9 @@ impl Conversation {
     /// Learns who the client is and what it speaks.
     fn note_client(&self, message: &Message, frame: &Frame, method: &str, id: &str) {
         let param = |path: &[&str]| Self::param(message, frame, path);
-        let meta = |field: &str| param(&["_meta", &format!("io.modelcontextprotocol/{field}")]);
         let (name, revision) = match method {
             "initialize" => (param(&["clientInfo", "name"]), param(&["protocolVersion"])),
-            // Since 2026-07-28 every request tells both.
-            _ if self.state().hello.is_none() => {
-                (param(&["_meta", "io.modelcontextprotocol/clientInfo", "name"]), meta("protocolVersion"))
-            }
+            _ if self.state().hello.is_none() => told_in_request(message, frame),
             _ => (None, None),
         };
         let mut state = self.state();
@@ -317,16 +350,37 @@ impl Conversation {
             true => self.state().servers[server].name.clone(),
             false => None,
         };
+        let (client, revision) = self.who_asks(message, frame);
         Called {
             tool: Self::param(message, frame, &["name"]).unwrap_or_else(|| "task".to_owned()),
             server: name.or_else(|| Some(self.server(server).name.clone())),
             args: args.and_then(|range| message.text(range).ok()),
+            client,
+            links: revision.as_str() >= LINKS_SINCE,
         }
     }
 
+    /// The name of the client and the revision that it speaks: as the request tells, and otherwise as it was told before.
+    fn who_asks(&self, message: &Message, frame: &Frame) -> (String, String) {
+        let (name, revision) = told_in_request(message, frame);
+        let state = self.state();
+        (name.unwrap_or_else(|| state.client.clone()), revision.unwrap_or_else(|| state.revision.clone()))
+    }
+
+    /// Whether our own tools are in the lists that a client of this revision gets.
+    fn lists_own_tools(&self) -> bool {
+        if !self.gateway.tools_when_kept || self.queues.is_empty() || self.state().hello.is_none() {
+            return true;
+        }
+        // What is kept may be from before: a session that was named can be older than we are.
+        !self.state().kept.is_empty() || self.outputs(None).list().is_ok_and(|all| !all.is_empty())
+    }
+
     async fn notification(self: Arc<Self>, message: Message, frame: &Frame, method: &str) {
-        if method == "notifications/initialized" {
-            self.state().initialized = Some(message.clone());
+        match method {
+            "notifications/initialized" => self.state().initialized = Some(message.clone()),
+            "notifications/cancelled" => self.note_called_off(&message, frame),
+            _ => {}
         }
         match self.has_one_server() {
             true => drop(self.queues[0].send(message).await),
@@ -405,7 +459,7 @@ impl Conversation {
     async fn give_result(self: Arc<Self>, message: Message, frame: Frame, called: Called) {
         let Some(at) = frame.result else { return self.tell_client(message).await };
         if message.len() <= WEIGHED_AT_ONCE
-            && self.fold(&called).fits(&message, at.clone(), &called).unwrap_or(false)
+            && self.fold(&called).and_then(|fold| fold.fits(&message, at.clone(), &called)).unwrap_or(false)
         {
             return self.tell_client(message).await;
         }
@@ -432,35 +486,50 @@ impl Conversation {
     }
 
     /// What folding the result of a call needs to know.
-    fn fold(&self, called: &Called) -> Fold<'_> {
-        let (client, links) = {
-            let state = self.state();
-            (state.client.clone(), state.revision.as_str() >= LINKS_SINCE)
-        };
-        Fold {
+    fn fold(&self, called: &Called) -> Result<Fold<'_>> {
+        Ok(Fold {
             store: &*self.gateway.store,
-            session: self.session.clone(),
+            session: self.scope.to_keep_in()?,
             settings: &self.gateway.settings,
-            limits: self.gateway.limits(called, &client),
+            limits: self.gateway.limits(called),
             surface: Surface::Tools { prefix: self.prefix() },
             spool: &self.spool,
-            links,
+            links: called.links,
             now: self.gateway.now,
-        }
+        })
     }
 
     fn folded(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<Option<Message>> {
-        let fold = self.fold(called);
+        let fold = self.fold(called)?;
         if fold.fits(message, at.clone(), called)? {
             return Ok(None);
         }
         let folded = fold.folded(message, at, called)?;
-        if folded.is_some() && self.state().held.is_none() {
-            // From now on there is something that a sweep must leave alone.
-            let held = self.gateway.store.hold_open(&self.session).ok();
-            self.state().held = held;
+        if folded.is_some() {
+            self.note_kept(fold.session);
         }
         Ok(folded)
+    }
+
+    /// Something is kept in a session: from now on a sweep must leave it alone.
+    fn note_kept(&self, session: Session) {
+        let mut state = self.state();
+        if state.kept.contains(&session) {
+            return;
+        }
+        // A secret session has no end that we could see: it lasts as long as the rules say.
+        if self.scope != Scope::Secret {
+            state.held = self.gateway.store.hold_open(&session).ok();
+        }
+        let first = state.kept.is_empty();
+        // What is to be removed at the end must be known then.
+        if first || self.gateway.settings.retention.mode == forebay::settings::Keep::Session {
+            state.kept.push(session);
+        }
+        if first && self.gateway.tools_when_kept && state.hello.is_some() {
+            // Nobody waits for it: a client that reads nothing would hold the result up.
+            let _ = self.to_client.try_send(TOOLS_CHANGED.to_owned().into());
+        }
     }
 
     /// A message of the only server with what we add to it; `None` if it stays as it is.
@@ -473,7 +542,9 @@ impl Conversation {
             let id = frame.id.as_deref()?;
             let result = match kind {
                 Kind::Tools => own::complete(json!({ "tools": self.own_tools() })),
-                Kind::Resources => own::complete(json!({ "resources": resources::list(&self.outputs()) })),
+                Kind::Resources => {
+                    own::complete(json!({ "resources": resources::list(&self.outputs(None)) }))
+                }
                 Kind::Templates => own::complete(json!({ "resourceTemplates": resources::templates() })),
                 _ => return None,
             };
@@ -483,10 +554,11 @@ impl Conversation {
         let (key, ours) = match kind {
             Kind::Hello => {
                 self.note_server(server, message, at.clone());
-                return compose(&listing::with_capabilities(message, at).ok()?);
+                let changes = self.gateway.tools_when_kept;
+                return compose(&listing::with_capabilities(message, at, changes).ok()?);
             }
             Kind::Tools => return self.changed_tools(server, message, at),
-            Kind::Resources => ("resources", resources::list(&self.outputs())),
+            Kind::Resources => ("resources", resources::list(&self.outputs(None))),
             Kind::Templates => ("resourceTemplates", resources::templates()),
             _ => return None,
         };
@@ -560,8 +632,7 @@ impl Conversation {
             let id = format!("\"forebay-{}\"", state.asked);
             // Nobody waits for the answer, and it is dropped when it comes.
             let (asked, _) = oneshot::channel();
-            let pending = Pending { server, kind: Kind::Ours(asked), since: Instant::now(), progress: None };
-            state.pending.insert(id.clone(), pending);
+            state.pending.insert(id.clone(), Pending::ours(server, asked));
             then.extend(message.with(at, &id, &self.spool));
         }
         Some(Greeting { hello, id, then })
@@ -576,10 +647,7 @@ impl Conversation {
             self.note_server(server, answer, result);
             self.state().revision = revision;
             // Its tools were in no list so far.
-            self.tell_client(
-                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned().into(),
-            )
-            .await;
+            self.tell_client(TOOLS_CHANGED.to_owned().into()).await;
         }
     }
 
@@ -648,6 +716,14 @@ impl Conversation {
         }
     }
 
+    /// The client no longer wants an answer.
+    fn note_called_off(&self, message: &Message, frame: &Frame) {
+        let id = frame.params.clone().and_then(|params| message.find(params, &["requestId"]));
+        if let Some(id) = id.and_then(|range| message.text(range).ok()) {
+            self.state().pending.get_mut(&id).into_iter().for_each(|pending| pending.called_off = true);
+        }
+    }
+
     /// Progress of a request is a sign of life.
     fn note_progress(&self, message: &Message, frame: &Frame) {
         let token = frame.params.clone().and_then(|params| message.find(params, &["progressToken"]));
@@ -666,10 +742,16 @@ impl Conversation {
                 () = tokio::time::sleep(look) => {}
                 _ = stopped.wait_for(|&stopped| stopped) => return,
             }
-            let late = self.state().pending.ids(|pending| pending.since.elapsed() > timeout);
+            let late = self.state().pending.ids(|pending| {
+                pending.since.elapsed() > timeout && !matches!(pending.kind, Kind::Subscription)
+            });
             for id in late {
-                let server = self.state().pending.get(&id).map(|pending| pending.server);
-                let Some(server) = server else { continue };
+                let known = self.state().pending.get(&id).map(|pending| (pending.server, pending.called_off));
+                let Some((server, called_off)) = known else { continue };
+                if called_off {
+                    self.forget_one(&id);
+                    continue;
+                }
                 let name = &self.server(server).name;
                 let text = format!("the server {name} did not answer within {} s", timeout.as_secs_f64());
                 if let Some(id) = self.forget_one(&id) {
@@ -686,10 +768,30 @@ impl Conversation {
     }
 }
 
+/// Since 2026-07-28 every request tells the client's name and the revision that it speaks.
+fn told_in_request(message: &Message, frame: &Frame) -> (Option<String>, Option<String>) {
+    let meta = frame.params.clone().and_then(|params| message.find(params, &["_meta"]));
+    let said = |path: &[&str]| message.string(message.find(meta.clone()?, path)?);
+    (said(&["io.modelcontextprotocol/clientInfo", "name"]), said(&[REVISION]))
+}
+
+/// The names of tools.
+fn names(tools: &[forebay::wire::Tool]) -> HashSet<String> {
+    tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
 /// An answer that says what went wrong.
 pub(crate) fn error(id: &str, code: i64, message: &str) -> Message {
+    error_with(id, code, message, None)
+}
+
+/// An answer that says what went wrong, to programs too.
+pub(crate) fn error_with(id: &str, code: i64, message: &str, data: Option<Value>) -> Message {
     let message = forebay::shortened(message, 2_000);
-    let error = json!({ "code": code, "message": message });
+    let mut error = json!({ "code": code, "message": message });
+    if let (Some(error), Some(data)) = (error.as_object_mut(), data) {
+        error.insert("data".to_owned(), data);
+    }
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into()
 }
 

@@ -44,6 +44,10 @@ pub(crate) struct Called {
     pub(crate) server: Option<String>,
     /// Verbatim JSON.
     pub(crate) args: Option<String>,
+    /// The name of the client that calls.
+    pub(crate) client: String,
+    /// Whether it takes links to resources.
+    pub(crate) links: bool,
 }
 
 /// A part of the new content, in the order of the old.
@@ -59,7 +63,7 @@ enum Item<'a> {
 impl Fold<'_> {
     /// Whether a result passes as it is, as far as its size tells.
     pub(crate) fn fits(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<bool> {
-        if self.settings.bypasses(&self.call(called)?) {
+        if !self.settings.bypass.is_empty() && self.settings.bypasses(&self.call(called)?) {
             return Ok(true);
         }
         if self.settings.room.context_window > 0 {
@@ -128,8 +132,10 @@ impl Fold<'_> {
         if range.end - range.start > WEIGHED {
             return Ok(all(range.end - range.start));
         }
-        let mut text = String::new();
-        Unescaped::new(message.reader(range)).read_to_string(&mut text)?;
+        let mut text = Vec::new();
+        Unescaped::new(message.reader(range)).read_to_end(&mut text)?;
+        // Many a server writes in another encoding than it should, and its client takes it.
+        let text = String::from_utf8_lossy(&text);
         let limit = self.limits.tokens.unwrap_or(0);
         Ok(Size {
             bytes: text.len() as u64,
@@ -368,20 +374,20 @@ impl Content<'_> {
     fn within(self, at: Range<u64>, result: &CallResult) -> Vec<Part> {
         let mut content = Some(self.parts);
         let mut parts = vec![Part::Old(0..at.start), Part::text("{")];
-        let has_content = result.fields.iter().any(|field| field.name == "content");
-        let fields = result.fields.iter().filter(|field| field.name != "structuredContent");
-        for (number, field) in fields.enumerate() {
-            let comma = if number > 0 { "," } else { "" };
+        for field in result.fields.iter().filter(|field| field.name != "structuredContent") {
+            let value = match field.name.as_str() {
+                "content" => match content.take() {
+                    Some(content) => content.into_iter().chain([Part::text("]")]).collect(),
+                    // Written twice, it is shown once: all of it is in the first.
+                    None => continue,
+                },
+                _ => vec![Part::Old(field.value.clone())],
+            };
+            let comma = if parts.len() > 2 { "," } else { "" };
             parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
-            match content.take_if(|_| field.name == "content") {
-                Some(content) => {
-                    parts.extend(content);
-                    parts.push(Part::text("]"));
-                }
-                None => parts.push(Part::Old(field.value.clone())),
-            }
+            parts.extend(value);
         }
-        if !has_content && let Some(content) = content {
+        if let Some(content) = content {
             let comma = if parts.len() > 2 { "," } else { "" };
             parts.push(Part::text(format!("{comma}\"content\":")));
             parts.extend(content);

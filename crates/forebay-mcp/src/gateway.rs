@@ -27,6 +27,9 @@ pub struct Gateway {
     pub many: bool,
     /// What the names of our own tools begin with.
     pub prefix: String,
+    /// Whether our own tools are in lists only once something is kept. Revision 2026-07-28 forbids lists that change
+    /// by what is called, so there it has no effect.
+    pub tools_when_kept: bool,
     /// A request that no server answers in this time is answered with an error.
     pub timeout: Option<Duration>,
     /// The way to standard error.
@@ -37,6 +40,51 @@ pub struct Gateway {
     pub answer: Answer,
 }
 
+/// What a client's outputs are kept in, and what it may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// One session.
+    Session(Session),
+    /// A session for each result, which nobody can guess. Whoever has a handle has its session's name, and may read
+    /// there; nothing is ever listed.
+    Secret,
+}
+
+impl Scope {
+    /// The session for a result that is kept now.
+    pub(crate) fn to_keep_in(&self) -> Result<Session> {
+        match self {
+            Scope::Session(session) => Ok(session.clone()),
+            Scope::Secret => Ok(Session::safe(&format!("{SESSION}{}", fresh_id(crate::random()?)))),
+        }
+    }
+
+    /// The session that may be read by whoever names this handle.
+    pub(crate) fn to_read(&self, handle: Option<&str>) -> Session {
+        match self {
+            Scope::Session(session) => session.clone(),
+            Scope::Secret => {
+                let named = handle.and_then(|handle| handle.split('/').next()).unwrap_or_default();
+                let secret =
+                    |id: &str| id.len() >= SECRET && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                match named.strip_prefix(SESSION).is_some_and(secret) {
+                    true => Session::safe(named),
+                    false => Session::safe(NOBODY),
+                }
+            }
+        }
+    }
+}
+
+/// What the names of sessions begin with that are ours to give.
+const SESSION: &str = "mcp-";
+
+/// So many characters are too many to be guessed: five bits each.
+const SECRET: usize = 26;
+
+/// A session in which there is nothing.
+const NOBODY: &str = "mcp-nobody";
+
 /// Answers a call of one of our own tools; the prefix of their names stands last.
 pub type Answer = Box<dyn Fn(Outputs, &ToolCall, &Settings, &str) -> ToolResult + Send + Sync>;
 
@@ -44,13 +92,21 @@ pub type Answer = Box<dyn Fn(Outputs, &ToolCall, &Settings, &str) -> ToolResult 
 const OTHER_PREFIX: &str = "forebay_";
 
 impl Gateway {
-    /// The session of a client that connects now.
+    /// A session for a client that connects now.
     pub(crate) fn session(&self) -> Result<Session> {
         Ok(match &self.session {
             Some(session) => session.clone(),
             // It is in every marker that a model reads, so it is short; only its own client can ask for it.
-            None => Session::safe(&format!("mcp-{}", &fresh_id(crate::random()?)[..8])),
+            None => Session::safe(&format!("{SESSION}{}", &fresh_id(crate::random()?)[..8])),
         })
+    }
+
+    /// What clients may keep and read of whom nothing tells that they are the same again.
+    pub(crate) fn scope_of_strangers(&self) -> Scope {
+        match &self.session {
+            Some(session) => Scope::Session(session.clone()),
+            None => Scope::Secret,
+        }
     }
 
     pub(crate) fn spool(&self) -> Spool {
@@ -98,15 +154,15 @@ impl Gateway {
         longer.into_iter().find(free).unwrap_or_else(|| self.prefix.clone())
     }
 
-    /// When a result of this call no longer fits for this client.
-    pub(crate) fn limits(&self, called: &Called, client: &str) -> Limits {
+    /// When a result of this call no longer fits.
+    pub(crate) fn limits(&self, called: &Called) -> Limits {
         let server = called.server.as_deref().unwrap_or_default();
         let names = [format!("{server}/{}", called.tool), called.tool.clone(), format!("{server}/*")];
         if let Some(name) = names.iter().find(|name| self.has_limits(name)) {
             return self.settings.limits(name);
         }
-        match hosts::limits(client).filter(|_| !self.limits_are_set && self.settings.preset == Preset::Digest)
-        {
+        let host = hosts::limits(&called.client);
+        match host.filter(|_| !self.limits_are_set && self.settings.preset == Preset::Digest) {
             Some(limits) => limits,
             None => self.settings.limits(&called.tool),
         }
@@ -125,5 +181,30 @@ impl Gateway {
     pub(crate) fn bypasses(&self, server: &str, tool: &str) -> bool {
         let call = Call::new(Session::safe("x"), "x", tool, (self.now)());
         self.settings.bypasses(&Call { server: Some(server.to_owned()), ..call })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_reads_only_where_a_handle_leads_that_nobody_can_guess() {
+        let strangers = Scope::Secret;
+        let secret = strangers.to_keep_in().unwrap();
+        assert!(secret.as_str().len() >= SESSION.len() + SECRET, "{secret}");
+        assert_ne!(secret, strangers.to_keep_in().unwrap(), "each result has its own");
+        assert_eq!(strangers.to_read(Some(&format!("{secret}/abcdefgh"))), secret);
+        for other in [
+            None,
+            Some("mcp-abcdefgh/abcdefgh"),
+            Some("work/abcdefgh"),
+            Some(&secret.as_str()[4..]),
+            Some(""),
+        ] {
+            assert_eq!(strangers.to_read(other).as_str(), NOBODY, "{other:?}");
+        }
+        let mine = Scope::Session(Session::safe("mine"));
+        assert_eq!(mine.to_read(Some(&format!("{secret}/abcdefgh"))).as_str(), "mine");
     }
 }

@@ -19,6 +19,7 @@ mod result;
 mod scan;
 mod server;
 mod sse;
+mod stdio;
 mod talk;
 mod text;
 
@@ -32,10 +33,13 @@ use std::sync::Arc;
 
 /// Serves the client at our standard streams until it is gone or a signal ends us.
 pub fn serve_stdio(gateway: Gateway) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // A message that passes costs less than waking another thread, so one thread carries them all. What takes long is
+    // done beside it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let talk = gateway.talk.clone();
     let served = runtime.block_on(async {
-        client::serve(Arc::new(gateway), tokio::io::stdin(), tokio::io::stdout(), signalled()).await
+        let serving = client::serve(Arc::new(gateway), stdio::input(), stdio::output(), signalled());
+        tokio::spawn(serving).await.unwrap_or_else(|failed| Err(std::io::Error::other(failed).into()))
     });
     // A read of our standard input may hang for ever, and nobody needs it any more.
     runtime.shutdown_background();

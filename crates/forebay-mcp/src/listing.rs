@@ -94,26 +94,39 @@ pub(crate) fn tools(
     listing.entries.iter().map(tool).collect()
 }
 
-/// The answer to `initialize` or `server/discover`, in which the server can do what we add: tools and resources.
-pub(crate) fn with_capabilities(message: &Message, result: Range<u64>) -> io::Result<Vec<Part>> {
+/// The answer to `initialize` or `server/discover`, in which the server can do what we add: tools, whose list `changes`
+/// or not, and resources.
+pub(crate) fn with_capabilities(
+    message: &Message,
+    result: Range<u64>,
+    changes: bool,
+) -> io::Result<Vec<Part>> {
     let mut parts = vec![Part::Old(0..result.start)];
     let Some(at) = message.find(result.clone(), &["capabilities"]) else {
         parts.push(Part::Old(result.start..message.len()));
         return Ok(parts);
     };
     let fields = fields_of(message.reader(at.clone()), at.start)?;
-    let missing: Vec<String> = ["tools", "resources"]
+    let changing = if changes { r#"{"listChanged":true}"# } else { "{}" };
+    let missing: Vec<String> = [("tools", changing), ("resources", "{}")]
         .into_iter()
-        .filter(|name| !fields.iter().any(|field| field.name == *name))
-        .map(|name| format!("\"{name}\":{{}}"))
+        .filter(|(name, _)| !fields.iter().any(|field| field.name == *name))
+        .map(|(name, can)| format!("\"{name}\":{can}"))
         .collect();
     let comma = if fields.is_empty() || missing.is_empty() { "" } else { "," };
     let end = at.end - 1;
-    parts.extend([
-        Part::Old(result.start..end),
-        Part::text(format!("{comma}{}", missing.join(","))),
-        Part::Old(end..message.len()),
-    ]);
+    let tools = fields.iter().find(|field| field.name == "tools" && changes).map(|field| field.value.clone());
+    match tools.filter(|tools| message.find(tools.clone(), &["listChanged"]).is_none()) {
+        Some(tools) => {
+            let more =
+                if fields_of(message.reader(tools.clone()), tools.start)?.is_empty() { "" } else { "," };
+            parts.push(Part::Old(result.start..tools.end - 1));
+            parts.push(Part::text(format!("{more}\"listChanged\":true")));
+            parts.push(Part::Old(tools.end - 1..end));
+        }
+        None => parts.push(Part::Old(result.start..end)),
+    }
+    parts.extend([Part::text(format!("{comma}{}", missing.join(","))), Part::Old(end..message.len())]);
     Ok(parts)
 }
 
@@ -165,7 +178,29 @@ mod tests {
         ];
         for (before, after) in table {
             let message = Message::from(before.to_owned());
-            assert_eq!(composed(&message, &with_capabilities(&message, message.all()).unwrap()), after);
+            assert_eq!(
+                composed(&message, &with_capabilities(&message, message.all(), false).unwrap()),
+                after
+            );
+        }
+        let changing = [
+            (r#"{"capabilities":{}}"#, r#"{"capabilities":{"tools":{"listChanged":true},"resources":{}}}"#),
+            (
+                r#"{"capabilities":{"tools":{ },"resources":{}},"x":1}"#,
+                r#"{"capabilities":{"tools":{ "listChanged":true},"resources":{}},"x":1}"#,
+            ),
+            (
+                r#"{"capabilities":{"tools":{"y":1}}}"#,
+                r#"{"capabilities":{"tools":{"y":1,"listChanged":true},"resources":{}}}"#,
+            ),
+            (
+                r#"{"capabilities":{"tools":{"listChanged":true},"resources":{}}}"#,
+                r#"{"capabilities":{"tools":{"listChanged":true},"resources":{}}}"#,
+            ),
+        ];
+        for (before, after) in changing {
+            let message = Message::from(before.to_owned());
+            assert_eq!(composed(&message, &with_capabilities(&message, message.all(), true).unwrap()), after);
         }
     }
 }

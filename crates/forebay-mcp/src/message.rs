@@ -84,10 +84,12 @@ impl Message {
             Message::Memory(bytes) => {
                 Box::new(bytes.get(range.start as usize..range.end as usize).unwrap_or_default())
             }
-            Message::File { file, .. } => Box::new(BufReader::with_capacity(
-                AT_ONCE,
-                Ranged { file: file.clone(), at: range.start, end: range.end },
-            )),
+            Message::File { file, .. } => {
+                // Of a small part no more is read than it has: there may be many.
+                let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(AT_ONCE);
+                let part = Ranged { file: file.clone(), at: range.start, end: range.end };
+                Box::new(BufReader::with_capacity(length.clamp(1, AT_ONCE), part))
+            }
         }
     }
 
@@ -102,6 +104,14 @@ impl Message {
         Ok(String::from_utf8_lossy(&self.read(range)?).into_owned())
     }
 
+    /// A part of it that is in memory.
+    fn slice(&self, range: &Range<u64>) -> Option<&[u8]> {
+        match self {
+            Message::Memory(bytes) => bytes.get(range.start as usize..range.end as usize),
+            Message::File { .. } => None,
+        }
+    }
+
     /// A part of it as a value.
     pub(crate) fn value(&self, range: Range<u64>) -> io::Result<serde_json::Value> {
         Ok(serde_json::from_reader(self.reader(range))?)
@@ -109,13 +119,20 @@ impl Message {
 
     /// What a string says that stands in `range`, if one does.
     pub(crate) fn string(&self, range: Range<u64>) -> Option<String> {
-        serde_json::from_reader(self.reader(range)).ok()
+        match self.slice(&range) {
+            Some(bytes) => serde_json::from_slice(bytes).ok(),
+            None => serde_json::from_reader(self.reader(range)).ok(),
+        }
     }
 
     /// The value of a field below an object in `range`: `["params", "name"]`.
     pub(crate) fn find(&self, range: Range<u64>, path: &[&str]) -> Option<Range<u64>> {
         path.iter().try_fold(range, |range, name| {
-            let fields = fields_of(self.reader(range.clone()), range.start).ok()?;
+            let fields = match self.slice(&range) {
+                Some(bytes) => fields_of(bytes, range.start),
+                None => fields_of(self.reader(range.clone()), range.start),
+            };
+            let fields = fields.ok()?;
             fields.into_iter().rev().find(|field| field.name == *name).map(|field| field.value)
         })
     }
@@ -151,7 +168,23 @@ impl Message {
 
     /// The same message with another text in `range`.
     pub(crate) fn with(&self, range: Range<u64>, text: &str, spool: &Spool) -> io::Result<Message> {
-        self.composed(&[Part::Old(0..range.start), Part::text(text), Part::Old(range.end..self.len())], spool)
+        self.with_all(vec![(range, text.to_owned())], spool)
+    }
+
+    /// The same message with other texts in some ranges, none of which overlap.
+    pub(crate) fn with_all(
+        &self,
+        mut changes: Vec<(Range<u64>, String)>,
+        spool: &Spool,
+    ) -> io::Result<Message> {
+        changes.sort_by_key(|(range, _)| range.start);
+        let (mut parts, mut at) = (Vec::new(), 0);
+        for (range, text) in changes {
+            parts.extend([Part::Old(at..range.start), Part::text(text)]);
+            at = range.end;
+        }
+        parts.push(Part::Old(at..self.len()));
+        self.composed(&parts, spool)
     }
 
     /// Writes it as a line.

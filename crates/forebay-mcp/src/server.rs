@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
@@ -62,6 +62,20 @@ pub enum Reached {
     },
 }
 
+/// What a client sends as `Authorization`, for servers that are to see it: the latest, since it may be renewed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authorization(Arc<Mutex<Option<String>>>);
+
+impl Authorization {
+    pub(crate) fn set(&self, value: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+
+    fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// A connection to a server.
 pub(crate) struct Link {
     /// Takes messages to it; the server is let go when this is dropped.
@@ -80,13 +94,15 @@ pub(crate) enum Incoming {
 }
 
 impl Server {
-    async fn connect(&self, talk: &Talk, spool: &Spool) -> Result<Link> {
+    async fn connect(&self, talk: &Talk, spool: &Spool, authorization: &Authorization) -> Result<Link> {
         match &self.reached {
             Reached::Program { command, environment, folder } => {
                 child::start(&self.name, command, environment, folder.as_deref(), talk, spool)
             }
             Reached::Address { url, headers, legacy } => {
-                http::connect(&self.name, url, headers, *legacy, spool).await
+                let carried =
+                    http::Carried { headers: headers.clone(), authorization: authorization.clone() };
+                http::connect(&self.name, url, carried, *legacy, spool).await
             }
         }
     }
@@ -106,7 +122,9 @@ pub(crate) async fn tend(
         let began = Instant::now();
         let server = conversation.server(number);
         starts += 1;
-        let why = match server.connect(conversation.talk(), conversation.spool()).await {
+        let connected =
+            server.connect(conversation.talk(), conversation.spool(), conversation.authorization()).await;
+        let why = match connected {
             Err(error) => error.to_string(),
             Ok(link) => {
                 let Link { to, mut from, gone } = link;

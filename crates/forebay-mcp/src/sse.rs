@@ -2,6 +2,10 @@
 
 use crate::message::{Growing, Message, Spool};
 use std::io;
+use std::time::Duration;
+
+/// Nobody has us wait longer before we come back.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// One event: what it is called, and its data.
 pub(crate) struct Event {
@@ -19,7 +23,14 @@ pub(crate) struct Events {
     after_return: bool,
     name: String,
     data: Option<Growing>,
+    /// The id of the event that is being read, if it has one, and that of the last one that ended.
+    id: Option<String>,
+    last_id: Option<String>,
+    retry: Option<Duration>,
 }
+
+/// No line that is not data is longer; what is beyond is not kept.
+const LONGEST_LINE: usize = 16 * 1024;
 
 /// So much of a line is looked at before it is known what it is.
 const LOOKED_AT: usize = 6;
@@ -33,7 +44,20 @@ impl Events {
             after_return: false,
             name: String::new(),
             data: None,
+            id: None,
+            last_id: None,
+            retry: None,
         }
+    }
+
+    /// The id of the last event that has one.
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long to wait before coming back, if the stream says so.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Takes more of the stream; gives the events that ended in it.
@@ -60,7 +84,8 @@ impl Events {
         if self.in_data {
             return self.data.get_or_insert_with(|| Growing::new(self.spool.clone())).push(bytes);
         }
-        self.line.extend(bytes);
+        // What is not data is short, or nothing that we look for.
+        self.line.extend(&bytes[..bytes.len().min(LONGEST_LINE - self.line.len().min(LONGEST_LINE))]);
         if self.line.len() >= LOOKED_AT && self.line.starts_with(b"data:") {
             self.in_data = true;
             let line = std::mem::take(&mut self.line);
@@ -83,9 +108,17 @@ impl Events {
         if let Some(name) = line.strip_prefix(b"event:") {
             self.name = String::from_utf8_lossy(name).trim().to_owned();
         }
+        if let Some(id) = line.strip_prefix(b"id:") {
+            self.id = Some(String::from_utf8_lossy(id).trim().to_owned());
+        }
+        if let Some(retry) = line.strip_prefix(b"retry:") {
+            let wait = String::from_utf8_lossy(retry).trim().parse().ok().map(Duration::from_millis);
+            self.retry = wait.map(|wait| wait.min(LONGEST_WAIT)).or(self.retry);
+        }
         if !line.is_empty() {
             return Ok(None);
         }
+        self.last_id = self.id.take().or(self.last_id.take());
         let name = std::mem::take(&mut self.name);
         match self.data.take().filter(|data| !data.is_empty()) {
             Some(data) => Ok(Some(Event { name, data: data.finish()? })),
@@ -103,6 +136,33 @@ mod tests {
         let parts = text.as_bytes().chunks(at_once);
         let all = parts.flat_map(|part| events.push(part).unwrap());
         all.map(|event| (event.name, event.data.text(event.data.all()).unwrap())).collect()
+    }
+
+    #[test]
+    fn a_stream_tells_where_it_has_come_to() {
+        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        let mut told = |text: &str| {
+            let count = events.push(text.as_bytes()).unwrap().len();
+            (count, events.last_id().map(str::to_owned), events.retry())
+        };
+        let wait = Some(Duration::from_millis(5));
+        assert_eq!(told("data: x\n\n"), (1, None, None));
+        assert_eq!(told("id: a\nretry: 5\ndata:\n\n"), (0, Some("a".into()), wait), "an id without data");
+        assert_eq!(told("id: b\ndata: y\n"), (0, Some("a".into()), wait), "it has not ended");
+        assert_eq!(told("\n"), (1, Some("b".into()), wait));
+        assert_eq!(told("data: z\nretry: x\n\n"), (1, Some("b".into()), wait));
+        assert_eq!(told("retry: 99999999\n").2, Some(LONGEST_WAIT));
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_no_memory_without_end() {
+        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        for _ in 0..1_000 {
+            assert!(events.push(&[b':'; 4_000]).unwrap().is_empty());
+        }
+        assert!(events.line.len() <= LONGEST_LINE, "{}", events.line.len());
+        let after = events.push(b"\ndata: x\n\n").unwrap();
+        assert_eq!(after.len(), 1, "and what comes after it is read");
     }
 
     #[test]

@@ -58,7 +58,7 @@ struct Serve {
     /// The address of a server
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     url: Option<String>,
-    /// A header for the server at the address, as `Name: value`
+    /// A header for the server at the address, as `Name: value`; ${NAME} in it is a variable of the environment
     #[arg(long = "header", value_name = "HEADER", requires = "url")]
     headers: Vec<String>,
     /// Serve clients that come by HTTP to this address and port
@@ -73,9 +73,19 @@ struct Serve {
     /// A host name that we are reached by besides those of this machine
     #[arg(long = "allow-host", value_name = "NAME", requires = "listen")]
     hosts: Vec<String>,
+    /// A header by whose value a client is known again: who sends the same has the same session
+    #[arg(long, value_name = "HEADER", requires = "listen")]
+    session_key: Option<String>,
+    /// Have clients sign in to the server at the address themselves: pass what they send as `Authorization` on to it,
+    /// and what it asks for to them
+    #[arg(long, requires = "listen", requires = "url", conflicts_with = "token_file")]
+    pass_authorization: bool,
     /// What the names of our own tools begin with
     #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
     prefix: String,
+    /// List our own tools only once something is kept, and tell the client that the list has changed
+    #[arg(long)]
+    tools_when_kept: bool,
     /// A request that the server does not answer in this time gets an error; 0 waits for ever
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     timeout: Duration,
@@ -107,6 +117,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
         servers,
         many: args.config.is_some(),
         prefix: args.prefix,
+        tools_when_kept: args.tools_when_kept,
         timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
         talk: Talk::to(std::io::stderr()),
         now: Timestamp::now,
@@ -147,7 +158,14 @@ fn door(args: &Serve) -> Result<Option<Door>, CliError> {
         }
         None => None,
     };
-    let door = Door { listen, token, origins: args.origins.clone(), hosts: args.hosts.clone() };
+    let door = Door {
+        listen,
+        token,
+        origins: args.origins.clone(),
+        hosts: args.hosts.clone(),
+        session_key: args.session_key.clone(),
+        pass_authorization: args.pass_authorization,
+    };
     door.check().map_err(|error| {
         CliError::from(error).hint("give one with --token-file FILE, or listen on 127.0.0.1")
     })?;
@@ -160,8 +178,8 @@ fn read(file: &Path) -> Result<String, CliError> {
 }
 
 fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
+    let variable = |name: &str| std::env::var(name).ok();
     if let Some(file) = &args.config {
-        let variable = |name: &str| std::env::var(name).ok();
         return config::servers(&read(file)?, &variable)
             .map_err(|error| CliError::usage(format!("{}: {error}", file.display())));
     }
@@ -171,7 +189,10 @@ fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
             let Some((name, value)) = header.split_once(':') else {
                 return Err(CliError::usage(format!("--header {header:?} is not `Name: value`")));
             };
-            headers.insert(name.trim().to_owned(), value.trim().to_owned());
+            let value = config::filled(value.trim(), &variable).map_err(|missing| {
+                CliError::usage(format!("--header {header:?}: the variable {missing} is not set"))
+            })?;
+            headers.insert(name.trim().to_owned(), value);
         }
         let reached = Reached::Address { url: url.clone(), headers, legacy: false };
         return Ok(vec![Server { name: "remote".to_owned(), reached }]);

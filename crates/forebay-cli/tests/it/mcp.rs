@@ -352,6 +352,23 @@ fn many_small_blocks_are_kept_together_and_told_apart() {
 }
 
 #[test]
+fn what_is_written_as_it_should_not_be_is_bounded_too() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let answer = client.call(1, "latin", json!({"count": 20_000}));
+    let handle = answer["result"]["content"][1]["name"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    assert!(forebay.run(["cat", handle]).ok().out == b"caf\xe9 ".repeat(20_000), "every byte is kept");
+    let text = "word ".repeat(20_000);
+    let result = format!(r#"{{"content":[],"x":1,"content":[{{"type":"text","text":"{text}"}}],"y":2}}"#);
+    let params = json!({"name": "raw", "arguments": {"result": result}});
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).to_string());
+    let line = client.line();
+    assert!(line.len() < 15_000, "{}", line.len());
+    assert_eq!(line.matches(r#""content":"#).count(), 1, "{line}");
+    assert!(line.contains(r#""x":1,"y":2"#), "{line}");
+}
+
+#[test]
 fn structured_content_is_folded_and_no_longer_promised() {
     let forebay = Forebay::new();
     let mut client = Client::new(&forebay, &[]).greeted();
@@ -500,6 +517,20 @@ fn a_server_that_never_answers_is_not_waited_for() {
     assert_eq!(messages[3]["params"]["progress"], 3, "{messages:?}");
     assert_eq!(messages[4]["result"]["content"][0]["text"], "done", "{messages:?}");
     assert!(client.end().contains(r#""method":"notifications/cancelled","params":{"requestId":1,"#));
+}
+
+#[test]
+fn a_request_is_answered_once_and_not_after_it_was_called_off() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--timeout", "1s"]).greeted();
+    let never = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"never"}}"#;
+    client.send(never);
+    client.send(never);
+    let twice = client.message();
+    assert_eq!((&twice["id"], &twice["error"]["code"]), (&json!(1), &json!(-32_600)), "{twice}");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(client.call(2, "echo", json!({}))["id"], 2, "nobody waits for the first");
 }
 
 #[test]
@@ -808,6 +839,378 @@ fn a_client_by_http_reaches_only_its_own_session() {
 }
 
 #[test]
+fn a_server_that_takes_nothing_does_not_keep_us_from_ending() {
+    let forebay = Forebay::new();
+    let mut client = Client::of(forebay.command(["mcp", "--", "sleep", "1000"]));
+    let mut input = client.input.take().unwrap();
+    std::thread::spawn(move || {
+        let line = format!(r#"{{"jsonrpc":"2.0","method":"x","params":"{}"}}"#, "y".repeat(2_000));
+        while writeln!(input, "{line}").is_ok() {}
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let _ = Command::new("kill").arg(client.child.id().to_string()).status();
+    eventually("the gateway ends", || client.child.try_wait().unwrap().is_some());
+}
+
+/// A request of revision 2026-07-28: its headers and its body.
+fn stateless(method: &str, more: Value) -> (String, Value) {
+    let mut params = more;
+    let name = match method {
+        "resources/read" => params["uri"].as_str(),
+        _ => params["name"].as_str(),
+    };
+    let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "somebody", "version": "1"});
+    let headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}");
+    (headers, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+}
+
+/// Asks without a session; the status and the messages that came.
+fn asked_once(address: &str, more_headers: &str, method: &str, params: Value) -> (String, Vec<Value>) {
+    let (headers, body) = stateless(method, params);
+    let answer = http(address, "POST", &format!("{headers}{more_headers}"), &body.to_string());
+    let status = answer.split(' ').nth(1).unwrap().to_owned();
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    (
+        status,
+        lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(Value::is_object).collect(),
+    )
+}
+
+#[test]
+fn who_has_no_session_reads_what_it_has_the_handle_of_and_nothing_else() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let call = |tool: &str, arguments: Value| {
+        let (status, messages) =
+            asked_once(&address, "", "tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!((status.as_str(), messages.len()), ("200", 1), "{messages:?}");
+        messages[0].clone()
+    };
+    assert_eq!(call("echo", json!({"say": "hi"}))["result"]["n"], 150.0);
+    let view = call("lines", json!({"count": 50_000}));
+    assert_eq!(view["id"], 1);
+    let link = &view["result"]["content"][1];
+    let handle = link["name"].as_str().unwrap();
+    let (session, id) = handle.split_once('/').unwrap();
+    assert!(session.len() >= "mcp-".len() + 26, "nobody guesses {session}");
+    let read =
+        |handle: &str| call("output_read", json!({"handle": handle, "lines": "7:7"}))["result"].clone();
+    assert!(read(handle)["content"][0]["text"].as_str().unwrap().contains("line 7: all is well"));
+    assert_eq!(read(id)["isError"], true, "half a handle is none");
+    assert_eq!(read(&format!("mcp-{}/{id}", &session[4..12]))["isError"], true);
+    let list = call("output_list", json!({}));
+    assert!(list["result"]["content"][0]["text"].as_str().unwrap().starts_with("[no outputs"), "{list}");
+    let (_, listed) = asked_once(&address, "", "resources/list", json!({}));
+    assert_eq!(listed[0]["result"]["resources"], json!([]), "{listed:?}");
+    let uri = format!("{}?lines=7:7", link["uri"].as_str().unwrap());
+    let (_, resource) = asked_once(&address, "", "resources/read", json!({"uri": uri}));
+    assert_eq!(resource[0]["result"]["contents"][0]["text"], "line 7: all is well\n", "{resource:?}");
+    // What another client keeps with a session cannot be read from here.
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let answer = http(&address, "POST", "", hello);
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lines","arguments":{"count":50000}}}"#;
+    let answer = http(&address, "POST", &format!("Mcp-Session-Id: {id}\r\n"), request);
+    let data = answer.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let other: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(read(other["result"]["content"][1]["name"].as_str().unwrap())["isError"], true, "{other}");
+    drop(gateway);
+}
+
+#[test]
+fn who_sends_the_same_key_has_the_same_session() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &["--session-key", "X-Client"]);
+    let call = |key: &str, tool: &str, arguments: Value| {
+        let (_, messages) = asked_once(
+            &address,
+            &format!("X-Client: {key}\r\n"),
+            "tools/call",
+            json!({"name": tool, "arguments": arguments}),
+        );
+        messages[0]["result"].clone()
+    };
+    let view = call("one", "lines", json!({"count": 50_000}));
+    let handle = view["content"][1]["name"].as_str().unwrap().to_owned();
+    assert!(handle.len() < 30, "it need not be a secret: {handle}");
+    let list =
+        |key: &str| call(key, "output_list", json!({}))["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(list("one").contains(&handle), "{}", list("one"));
+    assert!(list("other").starts_with("[no outputs"), "{}", list("other"));
+    assert_eq!(call("other", "output_read", json!({"handle": handle}))["isError"], true);
+    assert_eq!(call("one", "output_read", json!({"handle": handle}))["isError"], false);
+    // A client with sessions is known by it too.
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let answer = http(&address, "POST", "X-Client: one\r\n", hello);
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "output_read", "arguments": {"handle": handle}}});
+    let answer = http(&address, "POST", &format!("Mcp-Session-Id: {id}\r\n"), &request.to_string());
+    assert!(answer.contains(r#""isError":false"#), "{answer}");
+    drop(gateway);
+}
+
+#[test]
+fn requests_without_a_session_are_told_apart_whatever_their_ids() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    // Both have the id 1, and the same token: the server hears of two requests.
+    let long = |times: u64| {
+        let address = address.clone();
+        std::thread::spawn(move || {
+            let params = json!({"name": "progress", "arguments": {"times": times, "seconds": 0.05}, "_meta": {"progressToken": "t"}});
+            asked_once(&address, "", "tools/call", params).1
+        })
+    };
+    for (asked, times) in [(long(2), 2), (long(5), 5)] {
+        let messages = asked.join().unwrap();
+        assert_eq!(messages.len() as u64, times + 1, "{messages:?}");
+        let (answer, progress) = messages.split_last().unwrap();
+        assert!(progress.iter().all(|message| message["params"]["progressToken"] == "t"), "{progress:?}");
+        assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("done")));
+    }
+    // A server that asks gets an answer, since nobody else gives one.
+    let (_, asked) = asked_once(&address, "", "tools/call", json!({"name": "refused"}));
+    assert!(asked[0]["result"]["content"][0]["text"].as_str().unwrap().contains("-32601"), "{asked:?}");
+    drop(gateway);
+}
+
+#[test]
+fn what_a_request_without_a_session_must_say_is_checked() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let (headers, body) = stateless("tools/call", json!({"name": "echo"}));
+    let status = |headers: &str, body: &str| {
+        let answer = http(&address, "POST", headers, body);
+        let code =
+            answer.split("\"code\":").nth(1).map(|rest| rest.split([',', '}']).next().unwrap().to_owned());
+        format!("{} {}", answer.split(' ').nth(1).unwrap(), code.unwrap_or_default().trim())
+    };
+    let table = [
+        (headers.clone(), body.to_string(), "200 "),
+        (headers.replace("echo", "lines"), body.to_string(), "400 -32020"),
+        (headers.replace("tools/call", "tools/list"), body.to_string(), "400 -32020"),
+        (headers.replace("07-28", "07-29"), body.to_string(), "400 -32020"),
+        (String::new(), body.to_string(), "400 -32020"),
+        (headers.clone(), format!("[{body}]"), "400 -32600"),
+        (headers.clone(), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(), "400 -32600"),
+        (headers.clone(), r#"{"jsonrpc":"2.0","method":"notifications/x"}"#.to_owned(), "202 "),
+    ];
+    for (headers, body, expected) in table {
+        assert_eq!(status(&headers, &body), expected, "{headers}{body}");
+    }
+    let (_, unknown) = stateless("no/such", json!({}));
+    let headers = headers.replace("tools/call", "no/such").replace("Mcp-Name: echo\r\n", "");
+    assert_eq!(status(&headers, &unknown.to_string()), "404 -32601", "so that a client greets instead");
+    assert_eq!(http(&address, "GET", &headers, "").split(' ').nth(1), Some("405"));
+    drop(gateway);
+}
+
+#[test]
+fn who_hangs_up_no_longer_wants_the_answer() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let (headers, body) = stateless("tools/call", json!({"name": "never"}));
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let body = body.to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {place}\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    // The server has it once it answers another.
+    eventually("the server is there", || {
+        asked_once(&address, "", "tools/call", json!({"name": "echo"})).0 == "200"
+    });
+    drop(stream);
+    let heard = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(heard.contains("notifications/cancelled") && heard.contains(r#""requestId":1"#), "{heard}");
+    drop(gateway);
+}
+
+#[test]
+fn a_stream_that_broke_is_gone_on_with() {
+    use std::io::Read;
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let answer = http(&address, "POST", "", hello);
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let headers = format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"times":6,"seconds":0.2},"_meta":{"progressToken":"t"}}}"#;
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {place}\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut seen = String::new();
+    while !seen.contains(r#""progress": 1"#) {
+        let mut block = [0; 4096];
+        let read = stream.read(&mut block).unwrap();
+        seen.push_str(std::str::from_utf8(&block[..read]).unwrap());
+    }
+    drop(stream);
+    let last = seen.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    let rest = http(&address, "GET", &format!("{headers}Last-Event-ID: {last}\r\n"), "");
+    let progress: Vec<String> = (2..6).map(|number| format!(r#""progress": {number}"#)).collect();
+    assert!(progress.iter().all(|said| rest.contains(said)) && !rest.contains(r#""progress": 1"#), "{rest}");
+    assert!(rest.contains(r#""text": "done""#), "the stream ends with its answer: {rest}");
+    let all = http(
+        &address,
+        "GET",
+        &format!("{headers}Last-Event-ID: {}-0\r\n", last.split('-').next().unwrap()),
+        "",
+    );
+    assert!(all.contains(r#""progress": 0"#) && all.contains(r#""text": "done""#), "{all}");
+    drop(gateway);
+}
+
+/// A server at an address that does as it is told by its arguments.
+struct Remote(Child, String);
+
+impl Remote {
+    fn new(arguments: &[&str]) -> Remote {
+        let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/remote.py");
+        let mut command = Command::new("python3");
+        let mut child = command.arg(server).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Remote(child, address.trim().to_owned())
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_gone_on_with_where_it_was() {
+    let forebay = Forebay::new();
+    let remote = Remote::new(&["breaks"]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &remote.1])).greeted();
+    client.send(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}"#,
+    );
+    let messages: Vec<Value> = (0..3).map(|_| client.message()).collect();
+    let progress = |number: usize| messages[number]["params"]["progress"].as_u64();
+    assert_eq!((progress(0), progress(1)), (Some(1), Some(2)), "{messages:?}");
+    assert_eq!(messages[2]["result"]["content"][0]["text"], "after place-2", "{messages:?}");
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_asks_is_told_or_the_client_is() {
+    let forebay = Forebay::new();
+    let remote = Remote::new(&["bearer"]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &remote.1]));
+    let refused = client.hello("somebody", "2025-06-18");
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.contains("HTTP 401") && text.contains("--header 'Authorization: Bearer ${NAME}'"), "{text}");
+    assert_eq!(
+        refused["error"]["data"],
+        json!({"httpStatus": 401, "wwwAuthenticate": "Bearer resource_metadata=\"http://there\""})
+    );
+    let mut command =
+        forebay.command(["mcp", "--url", &remote.1, "--header", "Authorization: Bearer ${THE_TOKEN}"]);
+    command.env("THE_TOKEN", "sesame");
+    let mut client = Client::of(command).greeted();
+    assert_eq!(client.text(1, "x", json!({})), "Bearer sesame");
+    let missing = forebay.run(["mcp", "--url", "http://x", "--header", "A: ${NOT_THERE}"]).fails(2);
+    assert!(missing.contains("the variable NOT_THERE is not set"), "{missing}");
+
+    // Clients that sign in themselves do so through us.
+    let mut command =
+        forebay.command(["mcp", "--listen", "127.0.0.1:0", "--url", &remote.1, "--pass-authorization"]);
+    command.env_remove("FOREBAY_SESSION");
+    let gateway = Client::of(command);
+    let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
+    let address = said.trim().strip_prefix("forebay: listening on ").unwrap().to_owned();
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#;
+    let refused = http(&address, "POST", "", hello);
+    assert!(refused.starts_with("HTTP/1.1 401 "), "{refused}");
+    assert!(refused.contains("www-authenticate: Bearer resource_metadata=\"http://there\""), "{refused}");
+    let own = "Authorization: Bearer sesame\r\n";
+    let answer = http(&address, "POST", own, hello);
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#;
+    let answer = http(&address, "POST", &format!("{own}Mcp-Session-Id: {id}\r\n"), call);
+    assert!(answer.contains("Bearer sesame"), "{answer}");
+    let (status, _) = asked_once(&address, "", "tools/call", json!({"name": "x"}));
+    assert_eq!(status, "401");
+    let (status, answer) = asked_once(&address, own, "tools/call", json!({"name": "x"}));
+    assert_eq!(
+        (status.as_str(), &answer[0]["result"]["content"][0]["text"]),
+        ("200", &json!("Bearer sesame"))
+    );
+    drop(gateway);
+}
+
+#[test]
+fn a_server_behind_https_is_trusted_by_its_certificate() {
+    let forebay = Forebay::new();
+    let file = |name: &str| forebay.folder().join(name).to_str().unwrap().to_owned();
+    let (key, certificate) = (file("key.pem"), file("certificate.pem"));
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", &key, "-out", &certificate])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let remote = Remote::new(&["plain", &certificate, &key]);
+    assert!(remote.1.starts_with("https://"), "{}", remote.1);
+    let hello = |trusts: bool| {
+        let mut command = forebay.command(["mcp", "--url", &remote.1]);
+        if trusts {
+            command.env("SSL_CERT_FILE", &certificate);
+        }
+        Client::of(command).hello("somebody", "2025-06-18")
+    };
+    assert_eq!(hello(true)["result"]["serverInfo"]["name"], "remote");
+    let refused = hello(false);
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.contains("cannot be reached") && text.contains("certificate"), "{text}");
+}
+
+#[test]
+fn our_tools_can_be_listed_only_once_something_is_kept() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--tools-when-kept"]).greeted();
+    let names = |id: u64, client: &mut Client| {
+        let list = client.ask(id, "tools/list", json!({"cursor": "more"}));
+        let names = list["result"]["tools"].as_array().unwrap().iter();
+        names.filter(|tool| tool["name"].as_str().unwrap().starts_with("output_")).count()
+    };
+    assert_eq!(names(1, &mut client), 0);
+    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lines","arguments":{"count":50000}}}"#);
+    let mut both = [client.message(), client.message()];
+    both.sort_by_key(|message| message["id"].is_u64());
+    assert_eq!(both[0]["method"], "notifications/tools/list_changed", "{}", both[0]);
+    assert_eq!(both[1]["id"], 2);
+    assert_eq!(names(3, &mut client), 7);
+    let answer = client.call(4, "lines", json!({"count": 50_000}));
+    assert_eq!(answer["id"], 4, "it is told once: {answer}");
+}
+
+#[test]
 fn nobody_else_is_let_in_without_a_token() {
     let forebay = Forebay::new();
     let error = forebay.run(["mcp", "--listen", "0.0.0.0:0"]).fails(2);
@@ -849,6 +1252,14 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
         1,
         "no copy is left"
     );
+    // A client may read several files, and only one is changed at a time.
+    let home = forebay.folder().join("home/.cursor");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("mcp.json"), r#"{"mcpServers": {"c": {"command": "x"}}}"#).unwrap();
+    let mut command = forebay.command(["mcp", "wrap", "cursor"]);
+    let shown = command.env("HOME", forebay.folder().join("home")).output().unwrap();
+    let said = String::from_utf8(shown.stderr).unwrap();
+    assert!(said.contains("home/.cursor/mcp.json names servers too; give it with --file"), "{said}");
     let none = forebay.run(["mcp", "wrap", "codex"]).fails(1);
     assert!(none.contains("looked for .codex/config.toml"), "{none}");
 }

@@ -1,25 +1,32 @@
-//! Clients that come by streamable HTTP, each with a conversation and servers of its own.
+//! Clients that come by streamable HTTP.
 //!
-//! A client begins with `initialize` and gets an id of its session; whoever has not the id cannot reach the session. The
-//! answer to a request is a stream of events that ends with it. What servers say by themselves goes to the stream that
-//! the client listens on, and otherwise to the stream of a request that is being answered.
+//! A client of a revision with sessions begins with `initialize`, has a conversation and servers of its own, and gets an id
+//! of its session; whoever has not the id cannot reach the session (`streams`). Since 2026-07-28 there are no
+//! sessions, and every request stands for itself (`stateless`). Who may come at all is told by the `door`.
+
+mod door;
+mod stateless;
+mod streams;
 
 use crate::conversation::{Conversation, INVALID_REQUEST, error};
-use crate::error::{Error, Result};
-use crate::gateway::Gateway;
+use crate::error::Result;
+use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Growing, Message, Parsed, blocks};
 use crate::server::WAITING;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
+pub use door::Door;
+use forebay::Session;
 use futures_util::{Stream, StreamExt, stream};
-use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use stateless::Common;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use streams::{Event, Streams};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -27,6 +34,14 @@ use tokio::task::JoinHandle;
 pub(crate) const PATH: &str = "/mcp";
 
 const SESSION: &str = "mcp-session-id";
+const REVISION: &str = "mcp-protocol-version";
+const LAST_EVENT: &str = "last-event-id";
+
+/// The first revision without sessions.
+const STATELESS_SINCE: &str = "2026-07-28";
+
+/// The first revision whose clients take an event without data, which tells them where to come back to.
+const PRIMED_SINCE: &str = "2025-11-25";
 
 /// A stream that says nothing is kept open by a sign of life.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -34,78 +49,12 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// A client that is silent for so long is gone: its servers are let go.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
-/// So many messages wait for a client that listens nowhere.
-const HELD: usize = 256;
+/// No more clients are served at once: each has servers of its own. One more takes the place of the one that was silent
+/// the longest, since many go without a word.
+const MOST: usize = 128;
 
-/// Who may come, and how.
-#[derive(Clone, Debug)]
-pub struct Door {
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// What every request must carry as `Authorization: Bearer`; needed where not only this machine can come.
-    pub token: Option<String>,
-    /// Pages that may come besides those of this machine, as `https://example.org`.
-    pub origins: Vec<String>,
-    /// Names under which we are reached besides those of this machine.
-    pub hosts: Vec<String>,
-}
-
-impl Door {
-    /// Whether it is safe to open.
-    pub fn check(&self) -> Result<()> {
-        match self.listen.ip().is_loopback() || self.token.is_some() {
-            true => Ok(()),
-            false => Err(Error::Config(format!(
-                "{} can be reached from other machines, so a token is needed",
-                self.listen.ip()
-            ))),
-        }
-    }
-
-    /// Whether a request may come in; otherwise what to answer.
-    fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        // A page in a browser must not reach us under a name that leads to this machine, nor from a page of others.
-        let host = text(HOST).unwrap_or_default();
-        if self.listen.ip().is_loopback()
-            && !is_here(host)
-            && !self.hosts.iter().any(|name| name == name_of(host))
-        {
-            return Some((StatusCode::FORBIDDEN, "this host is not served here"));
-        }
-        if let Some(origin) = text(ORIGIN) {
-            let here = origin.split_once("://").is_some_and(|(_, host)| is_here(host));
-            if !here && !self.origins.iter().any(|allowed| allowed == origin) {
-                return Some((StatusCode::FORBIDDEN, "this origin may not come here"));
-            }
-        }
-        let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        match &self.token {
-            Some(token) if !same(given.trim(), token) => {
-                Some((StatusCode::UNAUTHORIZED, "a bearer token is needed"))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The name of a host without its port.
-fn name_of(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    }
-}
-
-fn is_here(host: &str) -> bool {
-    matches!(name_of(host), "localhost" | "127.0.0.1" | "::1")
-}
-
-/// Whether two texts are the same, in a time that tells nothing of where they differ.
-fn same(one: &str, other: &str) -> bool {
-    one.len() == other.len()
-        && one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
-}
+const FULL: Refusal =
+    Refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many clients at once; come again in a moment");
 
 /// Why a request is not answered.
 struct Refusal(StatusCode, &'static str);
@@ -114,27 +63,25 @@ struct Refusal(StatusCode, &'static str);
 struct Clients {
     gateway: Arc<Gateway>,
     door: Door,
-    /// By the ids of their sessions.
+    /// Those with sessions, by the ids of these.
     all: Mutex<HashMap<String, Arc<Client>>>,
+    /// Those without, by what they are known by.
+    common: Mutex<HashMap<Option<String>, Arc<Common>>>,
+    /// The sessions of those who are known by something.
+    known: Mutex<HashMap<String, Session>>,
     /// The ends of those that have gone: a server may take its time, and its client need not wait for it.
     ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// One client.
+/// One client with a session.
 struct Client {
     conversation: Arc<Conversation>,
-    streams: Mutex<Streams>,
+    streams: Streams,
 }
 
-/// Where messages to a client can go.
-struct Streams {
-    /// Requests that are being answered, by their id: their stream and the token of their progress.
-    answering: HashMap<String, (Option<String>, mpsc::Sender<Message>)>,
-    /// The stream that the client listens on.
-    listening: Option<mpsc::Sender<Message>>,
-    /// What could go nowhere.
-    held: VecDeque<Message>,
-    heard: Instant,
+/// Holds a lock on something that nothing leaves half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Serves clients until `stopped`. `listening` is told the address.
@@ -147,16 +94,25 @@ pub(crate) async fn serve(
     door.check()?;
     let listener = tokio::net::TcpListener::bind(door.listen).await?;
     listening(&format!("http://{}{PATH}", listener.local_addr()?));
-    let clients = Arc::new(Clients { gateway, door, all: Mutex::default(), ending: Mutex::default() });
+    let clients = Arc::new(Clients {
+        gateway,
+        door,
+        all: Mutex::default(),
+        common: Mutex::default(),
+        known: Mutex::default(),
+        ending: Mutex::default(),
+    });
     tokio::spawn(clients.clone().let_the_silent_go());
     let router = Router::new().fallback(answer).with_state(clients.clone());
     tokio::select! {
         served = async { axum::serve(listener, router).await } => served?,
         () = stopped => {}
     }
-    let all: Vec<Arc<Client>> = clients.all().drain().map(|(_, client)| client).collect();
-    all.into_iter().for_each(|client| clients.end(client));
-    let ending = std::mem::take(&mut *clients.ending());
+    let all: Vec<Arc<Client>> = lock(&clients.all).drain().map(|(_, client)| client).collect();
+    let common: Vec<Arc<Common>> = lock(&clients.common).drain().map(|(_, common)| common).collect();
+    all.iter().for_each(|client| clients.end(client.conversation.clone()));
+    common.iter().for_each(|common| clients.end(common.conversation.clone()));
+    let ending = std::mem::take(&mut *lock(&clients.ending));
     futures_util::future::join_all(ending).await;
     Ok(())
 }
@@ -168,37 +124,41 @@ async fn answer(State(clients): State<Arc<Clients>>, request: Request) -> Respon
     if request.uri().path() != PATH {
         return plain(StatusCode::NOT_FOUND, "the endpoint is /mcp");
     }
+    let stateless = is_stateless(request.headers());
     match *request.method() {
         Method::POST => clients.post(request).await,
-        Method::GET => clients.listen(request.headers()),
-        Method::DELETE => clients.delete(request.headers()),
+        Method::GET if !stateless => clients.listen(request.headers()),
+        Method::DELETE if !stateless => clients.delete(request.headers()),
+        _ if stateless => plain(StatusCode::METHOD_NOT_ALLOWED, "POST"),
         _ => plain(StatusCode::METHOD_NOT_ALLOWED, "POST, GET or DELETE"),
     }
 }
 
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether the headers tell of a revision without sessions.
+fn is_stateless(headers: &HeaderMap) -> bool {
+    !headers.contains_key(SESSION)
+        && header(headers, REVISION).is_some_and(|revision| revision >= STATELESS_SINCE)
+}
+
 impl Clients {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Client>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ending(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the conversation of a client that has gone.
-    fn end(&self, client: Arc<Client>) {
-        let mut ending = self.ending();
+    fn end(&self, conversation: Arc<Conversation>) {
+        let mut ending = lock(&self.ending);
         ending.retain(|end| !end.is_finished());
-        ending.push(tokio::spawn(async move { client.conversation.end().await }));
+        ending.push(tokio::spawn(async move { conversation.end().await }));
     }
 
     /// The client of a request.
     fn client(&self, headers: &HeaderMap) -> std::result::Result<Arc<Client>, Refusal> {
-        let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) else {
+        let Some(id) = header(headers, SESSION) else {
             let why = "a session begins with initialize, and its id is needed from then on";
             return Err(Refusal(StatusCode::BAD_REQUEST, why));
         };
-        match self.all().get(id) {
+        match lock(&self.all).get(id) {
             Some(client) => Ok(client.clone()),
             None => Err(Refusal(
                 StatusCode::NOT_FOUND,
@@ -207,40 +167,74 @@ impl Clients {
         }
     }
 
+    /// The session of whoever is known by `key`.
+    fn session(&self, key: &str) -> Result<Session> {
+        let mut known = lock(&self.known);
+        if let Some(session) = known.get(key) {
+            return Ok(session.clone());
+        }
+        let session = self.gateway.session()?;
+        known.insert(key.to_owned(), session.clone());
+        Ok(session)
+    }
+
+    /// What a client sends as `Authorization`, if it is to be passed on.
+    fn authorization(&self, headers: &HeaderMap) -> Option<String> {
+        let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        value.filter(|_| self.door.pass_authorization).map(str::to_owned)
+    }
+
     async fn post(self: Arc<Self>, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let message = match read(body, &self.gateway).await {
             Ok(message) => message,
             Err(error) => return failed(StatusCode::BAD_REQUEST, &error.to_string()),
         };
-        let frames = match frames(&message) {
+        let frames = match frames(&message, &self.gateway) {
             Ok(frames) => frames,
             Err(error) => return failed(StatusCode::BAD_REQUEST, &error.to_string()),
         };
         let hello = frames.iter().any(|(frame, _)| frame.method.as_deref() == Some("initialize"));
+        let stateless = is_stateless(&parts.headers)
+            || !parts.headers.contains_key(SESSION) && stateless::is_of_it(&message);
+        if stateless && !hello {
+            return self.stateless(&parts.headers, message).await;
+        }
         let (client, id) = match hello && !parts.headers.contains_key(SESSION) {
-            true => match self.begin() {
-                Ok((client, id)) => (client, Some(id)),
-                Err(error) => return failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            true => match self.make_room().map(|()| self.begin(&parts.headers)) {
+                Ok(Ok((client, id))) => (client, Some(id)),
+                Ok(Err(error)) => return failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+                Err(Refusal(status, why)) => return failed(status, why),
             },
             false => match self.client(&parts.headers) {
                 Ok(client) => (client, None),
                 Err(Refusal(status, why)) => return failed(status, why),
             },
         };
-        let (says, hears) = mpsc::channel(WAITING);
-        let requests = client.answers_go_to(&frames, &says);
-        drop(says);
         let conversation = client.conversation.clone();
-        if requests == 0 {
+        conversation.authorization().set(self.authorization(&parts.headers));
+        let hears = match client.streams.answer(&frames, takes_places(&parts.headers)) {
+            Ok(hears) => hears,
+            Err(id) => {
+                let why = format!("the id {id} is that of a request which is not answered yet");
+                return failed(StatusCode::BAD_REQUEST, &why);
+            }
+        };
+        let Some(mut hears) = hears else {
             conversation.from_client(message).await;
             return status(StatusCode::ACCEPTED);
-        }
+        };
         tokio::spawn(conversation.from_client(message));
-        let accepts = parts.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
-        let takes_events = accepts.contains("text/event-stream") || accepts.contains("*/*");
-        let mut response = match takes_events {
-            true => events(hears),
+        let mut first = None;
+        if self.door.pass_authorization {
+            // Before anything is said with 200, the server may want to know who asks.
+            first = tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await.ok().flatten();
+            if let Some(refused) = first.as_ref().and_then(|event| event.message.as_ref()).and_then(refused) {
+                return refused;
+            }
+        }
+        let mut response = match takes_events(&parts.headers) {
+            true => events(first, hears),
             false => json(hears).await,
         };
         if let Some(id) = id.and_then(|id| id.parse().ok()) {
@@ -249,36 +243,40 @@ impl Clients {
         response
     }
 
+    /// Lets the client go that was silent the longest, if there is no room for another.
+    fn make_room(&self) -> std::result::Result<(), Refusal> {
+        let mut all = lock(&self.all);
+        if all.len() >= MOST {
+            let quietest =
+                quietest(all.iter().map(|(id, client)| (id, client.streams.silence()))).ok_or(FULL)?;
+            all.remove(&quietest).into_iter().for_each(|client| self.end(client.conversation.clone()));
+        }
+        Ok(())
+    }
+
     /// A new client, with the id of its session: more random bits than anybody can guess.
-    fn begin(&self) -> Result<(Arc<Client>, String)> {
-        let (to_client, messages) = mpsc::channel(WAITING);
-        let conversation = Conversation::begin(self.gateway.clone(), to_client)?;
-        let streams = Streams {
-            answering: HashMap::new(),
-            listening: None,
-            held: VecDeque::new(),
-            heard: Instant::now(),
+    fn begin(&self, headers: &HeaderMap) -> Result<(Arc<Client>, String)> {
+        let session = match self.door.key(headers) {
+            Some(key) => self.session(&key)?,
+            None => self.gateway.session()?,
         };
-        let client = Arc::new(Client { conversation, streams: Mutex::new(streams) });
+        let (to_client, messages) = mpsc::channel(WAITING);
+        let conversation = Conversation::begin(self.gateway.clone(), Scope::Session(session), to_client);
+        let client = Arc::new(Client { conversation, streams: Streams::new() });
         tokio::spawn(client.clone().distribute(messages));
         let id = forebay::fresh_id(crate::random()?);
-        self.all().insert(id.clone(), client.clone());
+        lock(&self.all).insert(id.clone(), client.clone());
         Ok((client, id))
     }
 
-    /// The stream that a client listens on.
+    /// The stream that a client listens on, or one that it goes on with.
     fn listen(&self, headers: &HeaderMap) -> Response {
-        let client = match self.client(headers) {
-            Ok(client) => client,
-            Err(Refusal(status, why)) => return failed(status, why),
-        };
-        let (says, hears) = mpsc::channel(HELD);
-        let mut streams = client.streams();
-        for message in std::mem::take(&mut streams.held) {
-            let _ = says.try_send(message);
+        match self.client(headers) {
+            Ok(client) => {
+                events(None, client.streams.listen(header(headers, LAST_EVENT), takes_places(headers)))
+            }
+            Err(Refusal(status, why)) => failed(status, why),
         }
-        streams.listening = Some(says);
-        events(hears)
     }
 
     fn delete(&self, headers: &HeaderMap) -> Response {
@@ -286,8 +284,8 @@ impl Clients {
             Ok(client) => client,
             Err(Refusal(status, why)) => return failed(status, why),
         };
-        self.all().retain(|_, other| !Arc::ptr_eq(other, &client));
-        self.end(client);
+        lock(&self.all).retain(|_, other| !Arc::ptr_eq(other, &client));
+        self.end(client.conversation.clone());
         status(StatusCode::NO_CONTENT)
     }
 
@@ -295,81 +293,49 @@ impl Clients {
     async fn let_the_silent_go(self: Arc<Self>) {
         loop {
             tokio::time::sleep(SILENCE / 10).await;
-            let silent: Vec<Arc<Client>> = {
-                let mut all = self.all();
-                let silent = all.iter().filter(|(_, client)| client.is_silent());
-                let silent: Vec<String> = silent.map(|(id, _)| id.clone()).collect();
-                silent.iter().filter_map(|id| all.remove(id)).collect()
-            };
-            silent.into_iter().for_each(|client| self.end(client));
+            let mut silent = Vec::new();
+            lock(&self.all).retain(|_, client| {
+                let is_silent = client.streams.silence().is_some_and(|silence| silence > SILENCE);
+                silent.extend(is_silent.then(|| client.conversation.clone()));
+                !is_silent
+            });
+            lock(&self.common).retain(|_, common| {
+                let is_silent = common.silence().is_some_and(|silence| silence > SILENCE);
+                silent.extend(is_silent.then(|| common.conversation.clone()));
+                !is_silent
+            });
+            silent.into_iter().for_each(|conversation| self.end(conversation));
         }
     }
 }
 
 impl Client {
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_silent(&self) -> bool {
-        let streams = self.streams();
-        let listens = streams.listening.as_ref().is_some_and(|stream| !stream.is_closed());
-        !listens && streams.answering.is_empty() && streams.heard.elapsed() > SILENCE
-    }
-
-    /// Remembers where the answers to some requests go; says how many they are.
-    fn answers_go_to(&self, frames: &[(Frame, Option<String>)], to: &mpsc::Sender<Message>) -> usize {
-        let mut streams = self.streams();
-        streams.heard = Instant::now();
-        let requests = frames.iter().filter(|(frame, _)| frame.method.is_some());
-        let requests = requests.filter_map(|(frame, token)| Some((frame.id.clone()?, token.clone())));
-        let requests: Vec<_> = requests.collect();
-        for (id, token) in &requests {
-            streams.answering.insert(id.clone(), (token.clone(), to.clone()));
-        }
-        requests.len()
-    }
-
     /// Takes messages to the streams that they belong to.
     async fn distribute(self: Arc<Self>, mut messages: mpsc::Receiver<Message>) {
         while let Some(message) = messages.recv().await {
-            let Some(stream) = self.stream_for(&message) else {
-                self.hold(message);
-                continue;
-            };
-            if let Err(unsent) = stream.send(message).await {
-                self.hold(unsent.0);
-            }
+            self.streams.give(message).await;
         }
-    }
-
-    fn hold(&self, message: Message) {
-        let mut streams = self.streams();
-        if streams.held.len() == HELD {
-            streams.held.pop_front();
-        }
-        streams.held.push_back(message);
-    }
-
-    fn stream_for(&self, message: &Message) -> Option<mpsc::Sender<Message>> {
-        let Ok(Parsed::One(frame)) = message.parse() else { return None };
-        let mut streams = self.streams();
-        streams.answering.retain(|_, (_, stream)| !stream.is_closed());
-        if let (None, Some(id)) = (&frame.method, &frame.id) {
-            // The stream of a request ends with its answer.
-            return streams.answering.remove(id).map(|(_, stream)| stream);
-        }
-        let token = frame.params.and_then(|params| message.find(params, &["progressToken"]));
-        let token = token.and_then(|range| message.text(range).ok());
-        let by_token = streams.answering.values().find(|(other, _)| other.is_some() && *other == token);
-        let listening = streams.listening.as_ref().filter(|stream| !stream.is_closed());
-        let any = streams.answering.values().next().map(|(_, stream)| stream);
-        by_token.map(|(_, stream)| stream).or(listening).or(any).cloned()
     }
 }
 
+/// Who of some was silent the longest; those who are not silent are not looked at.
+fn quietest<'a, T: Clone + 'a>(all: impl Iterator<Item = (&'a T, Option<Duration>)>) -> Option<T> {
+    let silent = all.filter_map(|(who, silence)| Some((who, silence?)));
+    silent.max_by_key(|(_, silence)| *silence).map(|(who, _)| who.clone())
+}
+
+fn takes_events(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
+    accepts.contains("text/event-stream") || accepts.contains("*/*")
+}
+
+/// Whether a client takes an event that has only an id.
+fn takes_places(headers: &HeaderMap) -> bool {
+    header(headers, REVISION).is_some_and(|revision| revision >= PRIMED_SINCE)
+}
+
 /// The messages of a body, each with the token of its progress.
-fn frames(message: &Message) -> std::io::Result<Vec<(Frame, Option<String>)>> {
+fn frames(message: &Message, gateway: &Gateway) -> std::io::Result<Vec<(Frame, Option<String>)>> {
     let one = |message: &Message, frame: Frame| {
         let token = frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
         let token = token.and_then(|range| message.text(range).ok());
@@ -380,7 +346,7 @@ fn frames(message: &Message) -> std::io::Result<Vec<(Frame, Option<String>)>> {
         Parsed::Many(parts) => {
             let mut frames = Vec::new();
             for part in parts {
-                let part = Message::from(message.text(part)?);
+                let part = message.part(part, &gateway.spool())?;
                 if let Parsed::One(frame) = part.parse()? {
                     frames.push(one(&part, frame));
                 }
@@ -400,49 +366,85 @@ async fn read(body: Body, gateway: &Gateway) -> std::io::Result<Message> {
 }
 
 /// A stream of messages as events.
-fn events(messages: mpsc::Receiver<Message>) -> Response {
-    let stream = stream::unfold(messages, |mut messages| async move {
-        let message = tokio::time::timeout(SIGN_OF_LIFE, messages.recv()).await;
-        match message {
-            Ok(Some(message)) => Some((event(message).left_stream(), messages)),
+fn events(first: Option<Event>, messages: mpsc::Receiver<Event>) -> Response {
+    let rest = stream::unfold(messages, |mut messages| async move {
+        match tokio::time::timeout(SIGN_OF_LIFE, messages.recv()).await {
+            Ok(Some(event)) => Some((written(event).left_stream(), messages)),
             Ok(None) => None,
-            Err(_) => {
-                let sign = stream::iter([Ok(Bytes::from_static(b": still here\n\n"))]);
-                Some((sign.right_stream(), messages))
-            }
+            Err(_) => Some((one(SIGN).right_stream(), messages)),
         }
     });
-    let mut response = Response::new(Body::from_stream(stream.flatten()));
+    event_stream(stream::iter(first.map(written)).flatten().chain(rest.flatten()))
+}
+
+const SIGN: Bytes = Bytes::from_static(b": still here\n\n");
+
+fn one(bytes: Bytes) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
+    stream::iter([Ok(bytes)])
+}
+
+fn event_stream(events: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(events));
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, axum::http::HeaderValue::from_static("text/event-stream"));
-    headers.insert("cache-control", axum::http::HeaderValue::from_static("no-cache"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert("cache-control", HeaderValue::from_static("no-cache"));
     response
 }
 
+fn written(event: Event) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
+    match event.message {
+        Some(message) => written_message(Some(&event.id), message).left_stream(),
+        None => one(format!("id: {}\ndata:\n\n", event.id).into()).right_stream(),
+    }
+}
+
 /// One message as an event: at once, if it is in memory.
-fn event(message: Message) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
-    let (before, after) = (&b"event: message\ndata: "[..], &b"\n\n"[..]);
+fn written_message(
+    id: Option<&str>,
+    message: Message,
+) -> impl Stream<Item = std::io::Result<Bytes>> + Send + use<> {
+    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    let before = format!("event: message\n{id}data: ").into_bytes();
+    let after = &b"\n\n"[..];
     match message {
-        Message::Memory(bytes) => stream::iter([Ok([before, &bytes, after].concat().into())]).left_stream(),
+        Message::Memory(bytes) => one([&before, &bytes[..], after].concat().into()).left_stream(),
         large => {
-            let end = |bytes| stream::iter([Ok(Bytes::from_static(bytes))]);
-            end(before).chain(Box::pin(blocks(large))).chain(end(after)).right_stream()
+            let all = one(before.into()).chain(Box::pin(blocks(large)));
+            all.chain(one(Bytes::from_static(after))).right_stream()
         }
     }
 }
 
 /// The answer as JSON, for clients that take no events.
-async fn json(mut messages: mpsc::Receiver<Message>) -> Response {
+async fn json(mut messages: mpsc::Receiver<Event>) -> Response {
     let mut answer = None;
-    while let Some(message) = messages.recv().await {
-        answer = Some(message);
+    while let Some(event) = messages.recv().await {
+        answer = event.message.or(answer);
     }
-    let Some(answer) = answer else {
-        return failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no answer");
-    };
-    let mut response = Response::new(Body::from_stream(blocks(answer)));
-    response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static("application/json"));
+    match answer {
+        Some(answer) => json_body(StatusCode::OK, answer),
+        None => failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no answer"),
+    }
+}
+
+fn json_body(code: StatusCode, message: Message) -> Response {
+    let mut response = status(code);
+    *response.body_mut() = Body::from_stream(blocks(message));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// The answer of a server that wants to know who asks, as it would have come without us.
+fn refused(message: &Message) -> Option<Response> {
+    let data = message.find(message.all(), &["error", "data"])?;
+    let code = message.value(message.find(data.clone(), &["httpStatus"])?).ok()?.as_u64()?;
+    let code = StatusCode::from_u16(u16::try_from(code).ok()?).ok()?;
+    let mut response = json_body(code, message.clone());
+    let challenge = message.find(data, &["wwwAuthenticate"]).and_then(|range| message.string(range));
+    if let Some(challenge) = challenge.and_then(|challenge| challenge.parse().ok()) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    Some(response)
 }
 
 fn status(status: StatusCode) -> Response {
@@ -459,60 +461,19 @@ fn plain(code: StatusCode, text: &'static str) -> Response {
 
 /// A refusal in the form of the protocol.
 fn failed(code: StatusCode, why: &str) -> Response {
-    let message = error("null", INVALID_REQUEST, why);
-    let mut response = status(code);
-    *response.body_mut() = Body::from_stream(blocks(message));
-    response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static("application/json"));
-    response
+    json_body(code, error("null", INVALID_REQUEST, why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn door(listen: &str, token: Option<&str>) -> Door {
-        Door {
-            listen: listen.parse().unwrap(),
-            token: token.map(str::to_owned),
-            origins: vec!["https://good.example".to_owned()],
-            hosts: Vec::new(),
-        }
-    }
-
     #[test]
-    fn only_those_who_may_come_in() {
-        let table = [
-            ("127.0.0.1:9", "", None),
-            ("localhost", "", None),
-            ("[::1]:9", "", None),
-            ("evil.example", "", Some(403)),
-            ("localhost.evil.example:9", "", Some(403)),
-            ("localhost", "https://evil.example", Some(403)),
-            ("localhost", "null", Some(403)),
-            ("localhost", "http://localhost:3000", None),
-            ("localhost", "https://good.example", None),
-        ];
-        for (host, origin, refused) in table {
-            let mut headers = HeaderMap::new();
-            headers.insert(HOST, host.parse().unwrap());
-            let origins = [origin].into_iter().filter(|origin| !origin.is_empty());
-            headers.extend(origins.map(|origin| (ORIGIN, origin.parse().unwrap())));
-            let answer = door("127.0.0.1:0", None).refusal(&headers).map(|(status, _)| status.as_u16());
-            assert_eq!(answer, refused, "{headers:?}");
-        }
-    }
-
-    #[test]
-    fn a_token_is_needed_where_others_can_come() {
-        assert!(door("0.0.0.0:0", None).check().is_err());
-        assert!(door("0.0.0.0:0", Some("t")).check().is_ok());
-        assert!(door("[::1]:0", None).check().is_ok());
-        for (given, refused) in [("Bearer right", false), ("Bearer wrong", true), ("right", true), ("", true)]
-        {
-            let mut headers = HeaderMap::new();
-            headers.insert(HOST, "any.example".parse().unwrap());
-            headers.insert(AUTHORIZATION, given.parse().unwrap());
-            assert_eq!(door("0.0.0.0:0", Some("right")).refusal(&headers).is_some(), refused, "{given:?}");
-        }
+    fn the_quietest_makes_room_and_nobody_who_is_served() {
+        let second = Duration::from_secs(1);
+        let table: [(&str, Option<Duration>); 3] =
+            [("a", Some(second)), ("b", None), ("c", Some(second * 2))];
+        assert_eq!(quietest(table.iter().map(|(name, silence)| (name, *silence))), Some("c"));
+        assert_eq!(quietest(table[1..2].iter().map(|(name, silence)| (name, *silence))), None);
     }
 }

@@ -4,16 +4,16 @@
 //! is down for a moment, would change the names of others, and a client's permissions and prompt caches hang on them.
 //! Requests that servers make are given ids of our own, because two servers count from the same number.
 
-use super::own::{complete, named, us};
+use super::own::{capabilities, complete, named, us};
 use super::{Answer, Conversation, INVALID_PARAMS, Kind, NO_METHOD, Pending};
 use crate::listing::{self, Listing};
-use crate::message::{Frame, Message, Parsed, Part};
+use crate::message::{Frame, Message, Parsed};
 use crate::resources;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Between the name of a server and that of a tool.
@@ -61,6 +61,11 @@ impl Conversation {
                 .await;
                 self.result(&id, &json!({})).await;
             }
+            "subscriptions/listen" => {
+                let text =
+                    "subscriptions to several servers at once are not offered: ask for the lists again";
+                self.error(&id, NO_METHOD, text).await;
+            }
             _ => self.try_each(&message, &frame, &method, &id).await,
         }
     }
@@ -90,8 +95,7 @@ impl Conversation {
             let mut state = self.state();
             state.asked += 1;
             let id = format!("\"forebay-{}\"", state.asked);
-            let pending = Pending { server, kind: Kind::Ours(asked), since: Instant::now(), progress: None };
-            state.pending.insert(id.clone(), pending);
+            state.pending.insert(id.clone(), Pending::ours(server, asked));
             id
         };
         let asking = message.with(frame.id_at.clone()?, &id, &self.spool).ok()?;
@@ -107,8 +111,13 @@ impl Conversation {
     /// Greets all servers at once, and puts together what they can do.
     async fn hello_to_all(&self, message: &Message, frame: &Frame, id: &str, method: &str) {
         let answers = join_all((0..self.queues.len()).map(|server| self.ask(server, message, frame))).await;
-        let mut capabilities = json!({ "tools": {}, "resources": {} });
+        if method != "initialize" && answers.iter().flatten().any(|(_, frame)| frame.error.is_some()) {
+            // One of them has sessions and must be greeted. The client does that when it is told this.
+            return self.error(id, NO_METHOD, "not all servers here can be asked without initialize").await;
+        }
+        let mut capabilities = capabilities(self.gateway.tools_when_kept && method == "initialize");
         let (mut instructions, mut revisions, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        let mut supported: Option<Vec<String>> = None;
         for (server, answer) in answers.into_iter().enumerate() {
             let name = self.server(server).name.clone();
             let result = answer.and_then(|(message, frame)| Some((frame.result?, message)));
@@ -120,23 +129,31 @@ impl Conversation {
             let value = message.value(result).unwrap_or_default();
             merge(&mut capabilities, &value["capabilities"]);
             revisions.extend(value["protocolVersion"].as_str().map(str::to_owned));
+            let spoken: Vec<String> =
+                serde_json::from_value(value["supportedVersions"].clone()).unwrap_or_default();
+            supported = Some(match supported {
+                None => spoken,
+                Some(all) => all.into_iter().filter(|revision| spoken.contains(revision)).collect(),
+            });
             instructions.extend(value["instructions"].as_str().map(|text| format!("# {name}\n{text}")));
         }
         if !failures.is_empty() {
             self.talk()
                 .say(&format!("these servers do not answer, and are left out: {}", failures.join(", ")));
         }
-        let asked = Self::param(message, frame, &["protocolVersion"]).unwrap_or_default();
+        let (_, told) = self.who_asks(message, frame);
+        let asked = Self::param(message, frame, &["protocolVersion"]).unwrap_or(told);
         // All must understand what is spoken, so it is the oldest.
         let revision = revisions.into_iter().min().unwrap_or(asked);
         self.state().revision = revision.clone();
+        let supported = supported.unwrap_or_else(|| vec![revision.clone()]);
         let mut result = match method {
             "initialize" => json!({ "capabilities": capabilities, "serverInfo": us() }),
             _ => complete(json!({ "capabilities": capabilities, "_meta": named() })),
         };
         let more = [
             ("protocolVersion", (method == "initialize").then(|| json!(revision))),
-            ("supportedVersions", (method != "initialize").then(|| json!([revision]))),
+            ("supportedVersions", (method != "initialize").then(|| json!(supported))),
             ("instructions", (!instructions.is_empty()).then(|| json!(instructions.join("\n\n")))),
         ];
         if let Some(result) = result.as_object_mut() {
@@ -238,7 +255,7 @@ impl Conversation {
 
     async fn all_resources(&self, message: &Message, frame: &Frame, method: &str) -> String {
         let (key, ours) = match method {
-            "resources/list" => ("resources", resources::list(&self.outputs())),
+            "resources/list" => ("resources", resources::list(&self.outputs(None))),
             _ => ("resourceTemplates", resources::templates()),
         };
         let mut entries = Vec::new();
@@ -370,16 +387,10 @@ impl Conversation {
             (Some("notifications/cancelled"), None) => ours.extend(param(&["requestId"])),
             _ => {}
         }
-        ours.sort_by_key(|range| range.start);
-        let (mut parts, mut at) = (Vec::new(), 0);
-        for range in ours {
-            let Ok(id) = message.text(range.clone()) else { return };
-            parts.push(Part::Old(at..range.start));
-            parts.push(Part::text(self.ours(server, &id)));
-            at = range.end;
-        }
-        parts.push(Part::Old(at..message.len()));
-        match message.composed(&parts, &self.spool) {
+        let changed =
+            ours.into_iter().map(|range| Ok((range.clone(), self.ours(server, &message.text(range)?))));
+        let changed: std::io::Result<Vec<_>> = changed.collect();
+        match changed.and_then(|changes| message.with_all(changes, &self.spool)) {
             Ok(message) => self.tell_client(message).await,
             Err(error) => {
                 self.talk().say(&format!("a message of {} is lost: {error}", self.server(server).name))

@@ -1,6 +1,6 @@
 //! What the gateway answers itself: calls of our own tools, and reads of kept outputs.
 
-use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
+use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD, names};
 use crate::message::{Frame, Message, Parsed};
 use crate::resources;
 use forebay::wire::{ToolResult, Wire};
@@ -31,8 +31,8 @@ impl Conversation {
     }
 
     fn is_our_tool(&self, name: &str) -> bool {
-        let prefix = self.prefix();
-        !self.state().taken.contains(name) && self.gateway.own(&prefix).iter().any(|tool| tool.name == name)
+        let state = self.state();
+        state.own.contains(name) && !state.taken.contains(name)
     }
 
     /// Our own tools as entries of a list. If a server has one of the same name, ours are called otherwise.
@@ -40,8 +40,12 @@ impl Conversation {
         let taken = self.state().taken.clone();
         let prefix = self.gateway.prefix(&|name| taken.contains(name));
         let entries = self.gateway.entries(&prefix, &|name| taken.contains(name));
-        self.state().prefix = Some(prefix);
-        entries
+        let own = names(&self.gateway.own(&prefix));
+        {
+            let mut state = self.state();
+            (state.prefix, state.own) = (Some(prefix), own);
+        }
+        if self.lists_own_tools() { entries } else { Vec::new() }
     }
 
     /// Answers a request.
@@ -70,14 +74,19 @@ impl Conversation {
                 let results: Vec<ToolResult> = calls
                     .iter()
                     .map(|call| {
-                        (self.gateway.answer)(self.outputs(), call, &self.gateway.settings, &self.prefix())
+                        let given = call.arguments.as_ref().ok();
+                        let handle =
+                            given.and_then(|given| given.get("handle").or(given.get("id"))?.as_str());
+                        let outputs = self.outputs(handle);
+                        (self.gateway.answer)(outputs, call, &self.gateway.settings, &self.prefix())
                     })
                     .collect();
                 Ok(Wire::Mcp.results(&results).remove(0))
             }
             "resources/read" => {
                 let uri = params["uri"].as_str().unwrap_or_default();
-                resources::read(&self.outputs(), uri).map_err(|error| (error.code, error.message))
+                let handle = uri.strip_prefix(resources::SCHEME);
+                resources::read(&self.outputs(handle), uri).map_err(|error| (error.code, error.message))
             }
             "completion/complete" => {
                 Ok(json!({ "completion": { "values": [], "hasMore": false }, "resultType": "complete" }))
@@ -87,14 +96,15 @@ impl Conversation {
             "initialize" => {
                 let asked = params["protocolVersion"].as_str().unwrap_or_default();
                 let revision = REVISIONS.into_iter().find(|&known| known == asked).unwrap_or(USUAL);
-                Ok(json!({ "protocolVersion": revision, "capabilities": capabilities(), "serverInfo": us() }))
+                let capabilities = capabilities(self.gateway.tools_when_kept);
+                Ok(json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": us() }))
             }
             "server/discover" => {
-                let versions = json!({ "supportedVersions": REVISIONS, "capabilities": capabilities(), "_meta": named() });
+                let versions = json!({ "supportedVersions": REVISIONS, "capabilities": capabilities(false), "_meta": named() });
                 Ok(complete(versions))
             }
             "tools/list" => Ok(complete(json!({ "tools": self.own_tools() }))),
-            "resources/list" => Ok(complete(json!({ "resources": resources::list(&self.outputs()) }))),
+            "resources/list" => Ok(complete(json!({ "resources": resources::list(&self.outputs(None)) }))),
             "resources/templates/list" => {
                 Ok(complete(json!({ "resourceTemplates": resources::templates() })))
             }
@@ -118,8 +128,12 @@ pub(super) fn named() -> Value {
     json!({ "io.modelcontextprotocol/serverInfo": us() })
 }
 
-fn capabilities() -> Value {
-    json!({ "tools": {}, "resources": {} })
+/// What we can do: tools, whose list changes or not, and resources.
+pub(super) fn capabilities(changes: bool) -> Value {
+    match changes {
+        true => json!({ "tools": { "listChanged": true }, "resources": {} }),
+        false => json!({ "tools": {}, "resources": {} }),
+    }
 }
 
 /// What we call ourselves where no server has a name.

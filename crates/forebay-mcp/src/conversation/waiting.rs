@@ -19,6 +19,10 @@ impl Waiting {
         self.0.get(&key(id)).map(|(_, pending)| pending)
     }
 
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Pending> {
+        self.0.get_mut(&key(id)).map(|(_, pending)| pending)
+    }
+
     pub(super) fn remove(&mut self, id: &str) -> Option<(String, Pending)> {
         self.0.remove(&key(id))
     }
@@ -37,7 +41,11 @@ impl Waiting {
 }
 
 /// The one spelling of an id.
-fn key(id: &str) -> String {
+pub(crate) fn key(id: &str) -> String {
+    // Nearly all ids are small numbers, and are written in one way.
+    if id.len() < 16 && id.bytes().all(|byte| byte.is_ascii_digit()) {
+        return id.to_owned();
+    }
     match serde_json::from_str(id) {
         Ok(Value::Number(number)) if number.is_f64() => match number.as_f64() {
             Some(whole) if whole.fract() == 0.0 && whole.abs() < 9e15 => format!("{}", whole as i64),

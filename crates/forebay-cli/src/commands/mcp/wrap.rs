@@ -116,12 +116,17 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
         Way::Wrap => edit::wrapped(&text, args.client.form(), &program).map_err(wrong)?,
         Way::Unwrap => unwrapped(&text, &copy, args.client.form(), &program).map_err(wrong)?,
     };
+    let others = others(args, &file, way, &program);
     if context.json {
         print::json(&json!({
             "file": file, "changed": edited.changed, "left": edited.left, "written": args.yes && edited.text != text,
+            "others": others,
         }))?;
     } else {
         show(&file, &text, &edited, args.yes)?;
+        for other in &others {
+            print::err(&format!("forebay: {} names servers too; give it with --file\n", other.display()));
+        }
     }
     if edited.text == text {
         return Ok(ExitCode::from(if edited.changed.is_empty() && way == Way::Unwrap {
@@ -146,6 +151,20 @@ fn file(args: &Args) -> Result<PathBuf, CliError> {
         CliError::not_there(format!("there are no settings of this client: looked for {}", looked.join(", ")))
             .hint("name the file with --file")
     })
+}
+
+/// Other settings of the client in which something would change too: it may read several files.
+fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
+    let changes = |other: &PathBuf| {
+        let form = args.client.form();
+        let edited = fs::read_to_string(other).ok().and_then(|text| match way {
+            Way::Wrap => edit::wrapped(&text, form, program).ok(),
+            Way::Unwrap => edit::unwrapped(&text, form).ok(),
+        });
+        edited.is_some_and(|edited| !edited.changed.is_empty())
+    };
+    let files = if args.file.is_none() { args.client.files() } else { Vec::new() };
+    files.into_iter().filter(|other| other != file && changes(other)).collect()
 }
 
 /// How we are called: by name where that finds us, and by our path otherwise.

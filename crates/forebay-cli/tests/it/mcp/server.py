@@ -40,6 +40,10 @@ def call(request):
             % (json.dumps(request["id"]), args.get("say", "")))
     elif name == "raw":
         raw('{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (request["id"], args["result"]))
+    elif name == "latin":
+        out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % request["id"])
+        out.write(b"caf\xe9 " * args["count"] + b'"}]}}\n')
+        out.flush()
     elif name == "lines":
         text(request, lines(args["count"]), isError=bool(args.get("error")), _meta={"kept": [1, 2.50]})
     elif name == "blocks":
@@ -89,6 +93,12 @@ def call(request):
               "params": {"messages": [], "_meta": {"progressToken": 7}, "from": SERVER}})
         answer = json.loads(sys.stdin.readline())
         while "result" not in answer:
+            answer = json.loads(sys.stdin.readline())
+        text(request, json.dumps(answer))
+    elif name == "refused":
+        send({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
+        answer = json.loads(sys.stdin.readline())
+        while "error" not in answer:
             answer = json.loads(sys.stdin.readline())
         text(request, json.dumps(answer))
     elif name == "progress":

@@ -1,0 +1,312 @@
+//! Clients of revision 2026-07-28 and later, which have no sessions: every request stands for itself.
+//!
+//! Those who are known by the same key share a conversation, its servers and a session. So do all of whom nothing is known,
+//! but for the session: each of their results has one of its own, and its name is in the handle and nowhere else.
+//! Different clients count from the same number, so a request has an id and a token of ours on its way, and its own back.
+
+use super::{Clients, FULL, MOST, REVISION, Refusal, SIGN, SIGN_OF_LIFE, quietest, refused, status};
+use super::{event_stream, failed, header, json_body, lock, one, takes_events, written_message};
+use crate::conversation::{self, Conversation, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, PARSE_ERROR, key};
+use crate::gateway::Scope;
+use crate::message::{Frame, Message, Parsed};
+use crate::server::WAITING;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use futures_util::{StreamExt, stream};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// The errors of this revision that have a code of their own.
+const HEADERS_DIFFER: i64 = -32_020;
+const LACKS_CAPABILITY: i64 = -32_021;
+const UNKNOWN_REVISION: i64 = -32_022;
+
+/// Where a message on the stream of a subscription names it, below `_meta`.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A conversation of clients without sessions.
+pub(super) struct Common {
+    pub(super) conversation: Arc<Conversation>,
+    asked: Mutex<Asked>,
+}
+
+/// What is being answered.
+struct Asked {
+    /// How many requests there were.
+    count: u64,
+    /// By the number that stands for their id and token.
+    open: HashMap<String, Open>,
+    heard: Instant,
+}
+
+/// A request that is being answered: its own id and token, as they are written, and where the answer goes.
+struct Open {
+    id: String,
+    token: Option<String>,
+    to: mpsc::Sender<Message>,
+}
+
+/// Whether a message says by itself that it is of this revision.
+pub(super) fn is_of_it(message: &Message) -> bool {
+    message.find(message.all(), &["params", "_meta", conversation::REVISION]).is_some()
+}
+
+impl Clients {
+    /// Answers a message of a client without a session.
+    pub(super) async fn stateless(&self, headers: &HeaderMap, message: Message) -> Response {
+        let Ok(Parsed::One(frame)) = message.parse() else {
+            return failed(StatusCode::BAD_REQUEST, "since revision 2026-07-28 there are no batches");
+        };
+        let (Some(_), Some(id)) = (&frame.method, &frame.id) else {
+            return match frame.method {
+                // There is nothing that it could be about: who no longer wants an answer hangs up.
+                Some(_) => status(StatusCode::ACCEPTED),
+                None => failed(StatusCode::BAD_REQUEST, "since revision 2026-07-28 clients answer nothing"),
+            };
+        };
+        if let Err(why) = agrees(headers, &message, &frame) {
+            let error = conversation::error(id, HEADERS_DIFFER, &why);
+            return json_body(StatusCode::BAD_REQUEST, error);
+        }
+        match self.common(headers) {
+            Ok(common) => common.answer(&message, &frame, takes_events(headers)).await,
+            Err(Refusal(status, why)) => failed(status, why),
+        }
+    }
+
+    /// The conversation of whoever sends these headers.
+    fn common(&self, headers: &HeaderMap) -> Result<Arc<Common>, Refusal> {
+        let key = self.door.key(headers);
+        let no_name = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR, "there are no random numbers");
+        let scope = match &key {
+            Some(key) => Scope::Session(self.session(key).map_err(no_name)?),
+            None => self.gateway.scope_of_strangers(),
+        };
+        let mut all = lock(&self.common);
+        if !all.contains_key(&key) && all.len() >= MOST {
+            let quietest = quietest(all.iter().map(|(key, common)| (key, common.silence()))).ok_or(FULL)?;
+            all.remove(&quietest).into_iter().for_each(|common| self.end(common.conversation.clone()));
+        }
+        let common = all.entry(key).or_insert_with(|| {
+            let (to_client, messages) = mpsc::channel(WAITING);
+            let conversation = Conversation::begin(self.gateway.clone(), scope, to_client);
+            let asked = Asked { count: 0, open: HashMap::new(), heard: Instant::now() };
+            let common = Arc::new(Common { conversation, asked: Mutex::new(asked) });
+            tokio::spawn(common.clone().distribute(messages));
+            common
+        });
+        common.conversation.authorization().set(self.authorization(headers));
+        Ok(common.clone())
+    }
+}
+
+/// Whether the headers say what the message says: whoever looks only at them must not be misled.
+fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), String> {
+    let param = |path: &[&str]| message.string(message.find(frame.params.clone()?, path)?);
+    let method = frame.method.as_deref().unwrap_or_default();
+    let name = match method {
+        "tools/call" | "prompts/get" => param(&["name"]),
+        "resources/read" => param(&["uri"]),
+        _ => None,
+    };
+    let table = [
+        (REVISION, Some(param(&["_meta", conversation::REVISION]))),
+        ("mcp-method", Some(Some(method.to_owned()))),
+        ("mcp-name", name.map(Some)),
+    ];
+    for (header_name, said) in table {
+        let Some(said) = said else { continue };
+        if headers.get_all(header_name).iter().count() > 1 {
+            return Err(format!("the header {header_name} comes more than once"));
+        }
+        if said.is_none() || header(headers, header_name).and_then(decoded) != said {
+            return Err(format!("the header {header_name} does not say what the message says"));
+        }
+    }
+    Ok(())
+}
+
+/// What a header says: as it is, or in base64 if it could not be sent as it is.
+fn decoded(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
+        Some(base64) => String::from_utf8(STANDARD.decode(base64).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+/// The HTTP status for an answer.
+fn status_of(message: &Message, frame: &Frame) -> StatusCode {
+    let code = frame.error.clone().and_then(|error| message.find(error, &["code"]));
+    match code.and_then(|range| message.value(range).ok()?.as_i64()) {
+        Some(NO_METHOD) => StatusCode::NOT_FOUND,
+        Some(
+            PARSE_ERROR | INVALID_REQUEST | INVALID_PARAMS | HEADERS_DIFFER | LACKS_CAPABILITY
+            | UNKNOWN_REVISION,
+        ) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+impl Common {
+    /// How long nobody has come; `None` if something is being answered.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        let asked = lock(&self.asked);
+        asked.open.is_empty().then(|| asked.heard.elapsed())
+    }
+
+    /// Has a request answered: as JSON if nothing is said before the answer, and otherwise as events.
+    async fn answer(self: Arc<Self>, message: &Message, frame: &Frame, takes_events: bool) -> Response {
+        let (says, mut hears) = mpsc::channel(WAITING);
+        let (Some(asking), request) = self.ask(message, frame, says) else {
+            return failed(StatusCode::BAD_REQUEST, "the request cannot be read");
+        };
+        tokio::spawn(self.conversation.clone().from_client(asking));
+        let first = loop {
+            match tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await {
+                Ok(None) => return failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no answer"),
+                Ok(Some(message)) => match message.parse() {
+                    Ok(Parsed::One(frame)) if frame.method.is_none() => {
+                        let code = status_of(&message, &frame);
+                        return refused(&message).unwrap_or_else(|| json_body(code, message));
+                    }
+                    _ if takes_events => break written_message(None, message).left_stream(),
+                    _ => {}
+                },
+                Err(_) if takes_events => break one(SIGN).right_stream(),
+                Err(_) => {}
+            }
+        };
+        let rest = stream::unfold((hears, request), |(mut hears, request)| async move {
+            let next = match tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await {
+                Ok(Some(message)) => written_message(None, message).left_stream(),
+                Ok(None) => return None,
+                Err(_) => one(SIGN).right_stream(),
+            };
+            Some((next, (hears, request)))
+        });
+        event_stream(first.chain(rest.flatten()))
+    }
+
+    /// A request under a number of ours; it is called off when what is returned beside it is dropped.
+    fn ask(
+        self: &Arc<Self>,
+        message: &Message,
+        frame: &Frame,
+        to: mpsc::Sender<Message>,
+    ) -> (Option<Message>, Request) {
+        let mut asked = lock(&self.asked);
+        asked.heard = Instant::now();
+        asked.count += 1;
+        let number = asked.count.to_string();
+        let token = frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
+        let changes = [frame.id_at.clone(), token.clone()].into_iter().flatten();
+        let changes = changes.map(|range| (range, number.clone())).collect();
+        let asking = message.with_all(changes, self.conversation.spool()).ok();
+        let token = token.and_then(|range| message.text(range).ok());
+        let open = Open { id: frame.id.clone().unwrap_or_default(), token, to };
+        asked.open.insert(number.clone(), open);
+        (asking, Request { common: self.clone(), number })
+    }
+
+    /// Takes messages to the requests that they are about, under their own ids.
+    async fn distribute(self: Arc<Self>, mut messages: mpsc::Receiver<Message>) {
+        while let Some(message) = messages.recv().await {
+            let Ok(Parsed::One(frame)) = message.parse() else { continue };
+            if let (Some(_), Some(id)) = (&frame.method, &frame.id) {
+                // A server that asks would wait for ever: since 2026-07-28 clients answer nothing.
+                let none = conversation::error(id, NO_METHOD, "this client answers no requests");
+                tokio::spawn(self.conversation.clone().from_client(none));
+                continue;
+            }
+            if let Some((message, to)) = self.for_client(&message, &frame) {
+                let _ = to.send(message).await;
+            }
+        }
+    }
+
+    /// A message as its client knows it, and where it goes. What is about no request is for nobody: it could be about
+    /// somebody else's.
+    fn for_client(&self, message: &Message, frame: &Frame) -> Option<(Message, mpsc::Sender<Message>)> {
+        let inside = |path: &[&str]| message.find(frame.params.clone().or(frame.result.clone())?, path);
+        let (token, subscription) = (inside(&["progressToken"]), inside(&["_meta", SUBSCRIPTION]));
+        let number = |range: &Option<Range<u64>>| message.text(range.clone()?).ok().map(|text| key(&text));
+        let mut asked = lock(&self.asked);
+        let (open, changes) = match &frame.method {
+            None => {
+                let open = asked.open.remove(&key(frame.id.as_deref()?))?;
+                let changes = [(frame.id_at.clone(), open.id.clone()), (subscription, open.id.clone())];
+                (open, changes)
+            }
+            Some(_) => {
+                let about = number(&subscription).or_else(|| number(&token))?;
+                let Open { id, token: own, to } = asked.open.get(&about)?;
+                let open = Open { id: id.clone(), token: own.clone(), to: to.clone() };
+                let changes = [(subscription, open.id.clone()), (token, own.clone().unwrap_or(about))];
+                (open, changes)
+            }
+        };
+        let changes = changes.into_iter().filter_map(|(range, text)| Some((range?, text))).collect();
+        Some((message.with_all(changes, self.conversation.spool()).ok()?, open.to))
+    }
+}
+
+/// A request whose client is still there.
+struct Request {
+    common: Arc<Common>,
+    number: String,
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let number = &self.number;
+        if lock(&self.common.asked).open.remove(number).is_none() {
+            return;
+        }
+        // Who hangs up before the answer no longer wants it.
+        let cancelled = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"the client has gone"}}}}"#
+        );
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(self.common.conversation.clone().from_client(cancelled.into()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_must_say_what_the_message_says() {
+        let text = r#"{"id":1,"method":"tools/call","params":{"name":"é","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        let message = Message::from(text.to_owned());
+        let Ok(Parsed::One(frame)) = message.parse() else { panic!("one message") };
+        let told = |pairs: &[(&str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                let name: axum::http::HeaderName = name.parse().unwrap();
+                headers.append(name, value.parse().unwrap());
+            }
+            agrees(&headers, &message, &frame).err().unwrap_or_default()
+        };
+        let revision = (REVISION, "2026-07-28");
+        let (method, name) = (("mcp-method", "tools/call"), ("mcp-name", "=?base64?w6k=?="));
+        assert_eq!(told(&[revision, method, name]), "");
+        let table = [
+            (vec![("mcp-protocol-version", "2026-07-29"), method, name], REVISION),
+            (vec![method, name], REVISION),
+            (vec![revision, name], "mcp-method"),
+            (vec![revision, ("mcp-method", "tools/list"), name], "mcp-method"),
+            (vec![revision, method], "mcp-name"),
+            (vec![revision, method, ("mcp-name", "=?base64?w6k?=")], "mcp-name"),
+            (vec![revision, method, method, name], "mcp-method"),
+        ];
+        for (pairs, wrong) in table {
+            assert!(told(&pairs).contains(wrong), "{pairs:?}");
+        }
+    }
+}
