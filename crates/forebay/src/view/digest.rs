@@ -41,7 +41,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     // A view is never more than what would have passed.
     let limit = settings.limits(&output.record().call.tool).tokens.unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
-    if let Some(first) = &output.record().same_as {
+    if let Some(first) = output.given_before() {
         let record = output.record();
         let (lines, bytes) =
             (print::count("line", record.size.lines), print::count("byte", record.size.bytes));
