@@ -59,6 +59,8 @@ pub struct Output {
     spoken: Option<Vec<u64>>,
     /// The output that the same call gave before in this session, where its writer has found it.
     before: Option<Box<Output>>,
+    /// Whether the model was given the output that this one is the same as, as far as its writer knows.
+    same_given: bool,
     /// Where its reader is: how the calls that go on are written.
     surface: Surface,
 }
@@ -83,6 +85,7 @@ impl Output {
             stretches: None,
             spoken: None,
             before: None,
+            same_given: false,
             surface: Surface::default(),
         })
     }
@@ -151,6 +154,16 @@ impl Output {
     /// The same output, with what the same call gave before.
     pub(crate) fn with_before(self, before: Option<Output>) -> Output {
         Output { before: before.map(Box::new), ..self }
+    }
+
+    /// The same output, where the model was given, or not, what it is the same as.
+    pub(crate) fn with_same_given(self, same_given: bool) -> Output {
+        Output { same_given, ..self }
+    }
+
+    /// An earlier output with the same bytes and the same end, of which the model was given something.
+    pub(crate) fn given_before(&self) -> Option<&Handle> {
+        self.record.same_as.as_ref().filter(|_| self.same_given)
     }
 
     /// What the same call gave before, where it is at hand.

@@ -8,7 +8,7 @@ use crate::accounting::Notice;
 use crate::event::{Answered, Extracted, FellBack, Memory, Replied, SoFar};
 use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract};
 use crate::query::{Found, Searched, fitted, search};
-use crate::view::grouped;
+use crate::view::{Canvas, grouped};
 use crate::{
     Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Query, Record, Reply,
     Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
@@ -277,8 +277,11 @@ impl<'a> Outputs<'a> {
             0 => {
                 let given = Given::of(self.store, &handle).ok().flatten();
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
-                let verbatim = view.iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
-                shown.extend(verbatim.map(|piece| piece.range().clone()));
+                // What stands on a screen says all that its bytes say; the text of a page has no tags.
+                let seen = |piece: &&Piece| {
+                    matches!(piece, Piece::Verbatim(_) | Piece::Rendered { on: Canvas::Screen, .. })
+                };
+                shown.extend(view.iter().filter(seen).map(|piece| piece.range().clone()));
                 (answer.found == Found::Bytes && covers(shown, &answer.shown))
                     .then(|| "all of this was shown before".to_owned())
             }

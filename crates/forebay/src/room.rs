@@ -317,12 +317,14 @@ mod tests {
             8_400,
             expect![[r#"
                 token_budget
-                [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
+                [view of 200 lines]
                 line 1 of a long output
                 line 2 of a long output
                 line 3 of a long output
                 line 4 of a long output
-                [… 195 lines omitted: forebay read s/output --lines 5:199]
+                line 5 of a long output
+                line 6 of a long output
+                [… forebay read s/output --lines 7:199]
                 line 200 of a long output
             "#]],
         );
@@ -330,8 +332,10 @@ mod tests {
             8_440,
             expect![[r#"
                 token_budget
-                [forebay view of 200 lines, 5,092 bytes; kept whole as s/output]
-                [… 200 lines omitted: forebay read s/output --lines 1:200]
+                [view of 200 lines]
+                line 1 of a long output
+                line 2 of a long output
+                [… forebay read s/output --lines 3:200]
             "#]],
         );
         check(

@@ -151,6 +151,10 @@ mod tests {
         (1..=count).map(|line| format!("line {line}\n")).collect::<String>().into_bytes()
     }
 
+    fn coloured(count: u64) -> Vec<u8> {
+        (1..=count).map(|line| format!("\x1b[1mline\x1b[0m {line}\n")).collect::<String>().into_bytes()
+    }
+
     #[test]
     fn each_tool_answers_its_question() {
         let store = MemoryStore::default();
@@ -519,6 +523,21 @@ mod tests {
             |lines: &str| asked(&store, "output_read", json!({"handle": "long12", "lines": lines})).text;
         assert!(read("1:2").contains("[all of this was shown before"));
         assert!(!read("25000:25001").contains("shown before"));
+        let output = put(&store, "s", "colour", &coloured(50_000));
+        reply_to(&store, &output);
+        let read = json!({"handle": "colour", "lines": "1:2"});
+        assert!(asked(&store, "output_read", read).text.contains("[all of this was shown before"));
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_as_before_that_was_never_given() {
+        let store = MemoryStore::default();
+        let text = numbered(50_000);
+        put(&store, "s", "unseen", &text);
+        let view = |id: &str| String::from_utf8(reply_to(&store, &put(&store, "s", id, &text))).unwrap();
+        let (first, second) = (view("first1"), view("second"));
+        assert!(!first.contains("nothing changed"), "{first}");
+        assert!(second.starts_with("[nothing changed since s/first1"), "{second}");
     }
 
     #[test]

@@ -96,30 +96,30 @@ fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot(
     check(
         Mode::Truncate,
         expect![[r#"
-        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
+            ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
 
-        [forebay view of 500 lines, 4,403 bytes; kept whole as s/id1234]
-        line 1
-        line 2
-        line 3
-        line 4
-        line 5
-        --
-        line 500"#]],
+            [view of 500 lines]
+            line 1
+            line 2
+            line 3
+            line 4
+            line 5
+            --
+            line 500"#]],
     );
     check(
         Mode::ReadGrep,
         expect![[r#"
-        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
+            ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
 
-        WARNING: read-grep could not run: no model is configured (extract.models). These are the beginning and the end instead.
-        [forebay view of 500 lines, 4,403 bytes; kept whole as s/id1234]
-        line 1
-        line 2
-        line 3
-        line 4
-        --
-        line 500"#]],
+            WARNING: read-grep could not run: no model is configured (extract.models). These are the beginning and the end instead.
+            [view of 500 lines]
+            line 1
+            line 2
+            line 3
+            line 4
+            --
+            line 500"#]],
     );
 }
 
@@ -135,7 +135,7 @@ fn without_a_model_what_is_not_found_is_said_with_what_is_there() {
 
         NO RELEVANT DATA FOUND
         Nothing in the whole output has the words of the instructions. What is there:
-        [forebay view of 1,200 lines, 8,400 bytes; kept whole as s/id1234]
+        [view of 1,200 lines]
         # Fruit
         apples"#]]
     .assert_eq(&answer.text.lines().take(7).collect::<Vec<_>>().join("\n"));

@@ -350,6 +350,69 @@ mod tests {
     }
 
     #[test]
+    fn what_tests_said_that_passed_is_no_trouble() {
+        let title = |text: &str| format!("{:=^60}\n", format!(" {text} "));
+        let kinds =
+            ["Value", "Key", "Type", "Name", "Index", "Import", "Runtime", "Lookup", "Memory", "System"];
+        let inner: String =
+            kinds.iter().map(|kind| format!("E   {kind}Error: the {kind} is wrong here\n")).collect();
+        let text = title("FAILURES")
+            + "____ test_one ____\nE   assert 1 == 2\nt.py:3: it stops there\n"
+            + &title("PASSES")
+            + &inner
+            + &title("short test summary info")
+            + &(0..80).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
+            + "FAILED t.py::test_one\n";
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("E   assert 1 == 2"), "{shown}");
+        let unnamed = text.replace("PASSES", "OTHERS");
+        let shown = String::from_utf8(answer(unnamed.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(!shown.contains("E   assert 1 == 2"), "{shown}");
+    }
+
+    #[test]
+    fn between_a_step_that_failed_and_the_end_there_is_only_clean_up() {
+        let cleaned: String = ('a'..'m').map(|name| format!("the cache of {name} is put away\n")).collect();
+        let text = noise(0, 40)
+            + "fetching the index\nit has no entry of that name\nThe command \"make\" exited with 2.\n"
+            + &cleaned
+            + "Done. Your build exited with 1.\n";
+        let budget = Budget { tokens: 400, bytes: 8_000, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(
+            shown.contains("it has no entry of that name\nThe command \"make\" exited with 2.\n"),
+            "{shown}"
+        );
+        assert!(!shown.contains("the cache of e"), "{shown}");
+    }
+
+    #[test]
+    fn what_stands_beside_better_trouble_too_is_not_shown_again() {
+        let trace: String = (0..24).map(|n| format!("    at the::same::call::number{n}\n")).collect();
+        let text = noise(0, 1_500)
+            + "error: the first cause of it\n"
+            + &trace
+            + &noise(1_500, 1_750)
+            + "fatal: the second cause of it\n"
+            + &trace;
+        let budget = Budget { tokens: 300, bytes: 8_000, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains("the first cause") && shown.contains("the second cause"), "{shown}");
+        assert_eq!(shown.matches("number2\n").count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn a_report_with_a_sign_before_every_line_is_read_as_one_without() {
+        let frames: String = (0..12)
+            .map(|n| format!("=     #{n} 0x45508{n} in function_{n} /src/file_{n}.c:12:3\n"))
+            .collect();
+        let text = noise(0, 300) + "= ==1==ERROR: a sanitizer found it\n" + &frames + &noise(300, 600);
+        let budget = Budget { tokens: 330, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains("found it\n=     #0") && shown.contains("function_8"), "{shown}");
+    }
+
+    #[test]
     fn which_troubles_there_are_is_answered_by_lines_from_all_over() {
         let lesser =
             ["mismatch", "refused", "conflict", "invalid", "violation", "rejected", "corrupt", "overflow"];

@@ -232,7 +232,10 @@ impl<'a> Writer<'a> {
             None => State::Complete,
         };
         let before = self.store.before(&self.record);
-        self.close().with_spoken(spoken).with_before(before)
+        let store = self.store;
+        let output = self.close();
+        let same_given = output.record().same_as.as_ref().is_some_and(|same| was_given(store, same));
+        output.with_spoken(spoken).with_before(before).with_same_given(same_given)
     }
 
     /// Ends the output in its store, and opens what there is of it.
@@ -243,7 +246,10 @@ impl<'a> Writer<'a> {
         let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
         let earlier = self.earlier_with_these_bytes();
         // Nothing has changed only if the command ended in the same way too.
-        let same = earlier.iter().find(|earlier| earlier.exit == self.record.exit);
+        let mut same = earlier.iter().filter(|earlier| earlier.exit == self.record.exit);
+        // One that the model has seen, if there is one.
+        let given = same.clone().find(|earlier| was_given(self.store, &earlier.handle));
+        let same = given.or_else(|| same.next());
         self.record.same_as = same.map(|earlier| earlier.handle.clone());
         if let Err(error) = sink.finish(&self.record) {
             // The bytes are there; only the word that they are whole is not.
@@ -354,6 +360,20 @@ impl<'a> Writer<'a> {
             self.failure = Some((sink.appended(), format!("the store failed: {error}")));
         }
     }
+}
+
+/// Whether the model was given an output, or a view of it, as far back as is looked.
+fn was_given(store: &dyn Store, handle: &Handle) -> bool {
+    let Ok(end) = store.log_end(handle.session(), LOOKED_BACK) else { return false };
+    let Ok(id) = serde_json::to_string(handle.id()) else { return false };
+    memchr::memmem::rfind_iter(&end, id.as_bytes()).any(|at| {
+        let start = memchr::memrchr(b'\n', &end[..at]).map_or(0, |newline| newline + 1);
+        let line = end[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+        matches!(
+            serde_json::from_slice(line),
+            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), .. }) if given.id == handle.id()
+        )
+    })
 }
 
 impl io::Write for Writer<'_> {

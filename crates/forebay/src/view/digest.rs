@@ -10,7 +10,7 @@ mod structure;
 mod templates;
 
 use super::units;
-use super::{Piece, View, Wording, errors, print, rendering};
+use super::{Canvas, Piece, View, Wording, errors, print, rendering};
 use crate::query::{Form, ask::Unit};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
@@ -18,8 +18,11 @@ use choose::Choice;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Below this many tokens a view has no room to name the file too.
+/// Below this many tokens a view says only what no marker says, and does not name the file.
 const ROOMY: u64 = 1_500;
+
+/// Below this many tokens the number of lines is all there is room for.
+const TIGHT: u64 = 400;
 
 /// From this weight of its words on, an output tells that something went wrong.
 const TROUBLE: f32 = 1.2;
@@ -38,7 +41,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     // A view is never more than what would have passed.
     let limit = settings.limits(&output.record().call.tool).tokens.unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
-    if let Some(first) = &output.record().same_as {
+    if let Some(first) = output.given_before() {
         let record = output.record();
         let (lines, bytes) =
             (print::count("line", record.size.lines), print::count("byte", record.size.bytes));
@@ -182,7 +185,7 @@ fn wording(budget: Budget) -> Wording {
 fn marker(output: &Output, wording: Wording) -> u64 {
     let middle = output.record().size.lines / 2 + 1;
     tokens::count(&match wording {
-        Wording::Ranges => format!("[… lines {middle}:{}]\n", middle * 2),
+        Wording::Ranges => format!("[… {middle}:{}]\n", middle * 2),
         _ => {
             let call = output.call(&Query::Lines(vec![middle..=middle * 2]));
             format!("[… {} lines omitted: {call}]\n", print::grouped(middle))
@@ -192,11 +195,10 @@ fn marker(output: &Output, wording: Wording) -> u64 {
 
 /// A view with what is said around it.
 fn frame_of(view: View, output: &Output, budget: Budget) -> View {
-    let opening = match view.pieces().iter().find_map(Piece::canvas) {
-        Some(canvas) => opening(output).replacen(" bytes", &format!(" bytes as {canvas} shows them"), 1),
-        None => opening(output),
-    };
-    view.framed(opening, closing(output, budget))
+    let canvas = view.pieces().iter().find_map(Piece::canvas);
+    let named =
+        view.pieces().iter().any(|piece| matches!(piece, Piece::Omitted { .. } | Piece::Digest { .. }));
+    view.framed(opening(output, budget, canvas, named), closing(output, budget))
 }
 
 /// The beginning and the end of an output: all that is left of one that could not be kept.
@@ -240,8 +242,8 @@ fn in_turn(
 fn fit(output: &Output, budget: Budget, order: &[Vec<Range<u64>>]) -> Result<View> {
     let view = |count: usize| -> Result<View> {
         let shown: Vec<Range<u64>> = order[..count].iter().flatten().cloned().collect();
-        let view = View::showing(output, &joined(output, shown)?, Wording::Commands)?;
-        Ok(view.framed(opening(output), closing(output, budget)))
+        let view = View::showing(output, &joined(output, shown)?, wording(budget))?;
+        Ok(frame_of(view, output, budget))
     };
     let (mut low, mut high) = (0, order.len());
     while low < high {
@@ -286,26 +288,31 @@ fn joined(output: &Output, mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>
     Ok(joined)
 }
 
-/// One line that says what this is and how it ended.
-fn opening(output: &Output) -> String {
+/// One line that says what this is and how it ended. In a small view the handle stands where a marker names it, if one does.
+fn opening(output: &Output, budget: Budget, canvas: Option<Canvas>, named: bool) -> String {
     let record = output.record();
     let size = record.size;
     let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
+    let roomy = budget.tokens >= ROOMY;
     let state = match (&record.lost, &record.state) {
         (Some(lost), _) => {
-            format!("only {} bytes could be kept: {}", print::grouped(record.kept()), lost.why)
+            format!("; only {} bytes could be kept: {}", print::grouped(record.kept()), lost.why)
         }
         (None, State::CutShort(why)) => {
-            format!("cut short: {why}; what came is kept as {}", record.handle.short())
+            format!("; cut short: {why}; what came is kept as {}", record.handle.short())
         }
-        (None, State::Growing) => format!("still growing, kept as {}", record.handle.short()),
-        (None, State::Complete) => format!("kept whole as {}", record.handle.short()),
+        (None, State::Growing) => format!("; still growing, kept as {}", record.handle.short()),
+        (None, State::Complete) if named && !roomy => String::new(),
+        (None, State::Complete) => format!("; kept whole as {}", record.handle.short()),
     };
-    format!(
-        "[forebay view of {}, {} bytes{exit}; {state}]\n",
-        print::count("line", size.lines),
-        print::grouped(size.bytes)
-    )
+    let name = if roomy { "forebay view" } else { "view" };
+    let lines = print::count("line", size.lines);
+    let bytes = match budget.tokens < TIGHT && record.lost.is_none() {
+        true => String::new(),
+        false => format!(", {} bytes", print::grouped(size.bytes)),
+    };
+    let shown = canvas.map_or(String::new(), |canvas| format!(" as {canvas} shows them"));
+    format!("[{name} of {lines}{bytes}{shown}{exit}{state}]\n")
 }
 
 /// One line that says how to look further, where there is room for it.
@@ -356,15 +363,18 @@ mod tests {
             lines.concat().as_bytes(),
             260,
             expect![[r#"
-                [forebay view of 400 lines, 10,293 bytes; kept whole as s/id1234]
-                [… 198 lines omitted: forebay read s/id1234 --lines 1:198]
+                [view of 400 lines]
+                [… forebay read s/id1234 --lines 1:198]
                 compiling unit number 199
                 compiling unit number 200
                 error[E0308]: mismatched types
                   --> src/main.rs:2:5
                 compiling unit number 203
                 compiling unit number 204
-                [… lines 205:377]
+                [… 205:374]
+                compiling unit number 375
+                compiling unit number 376
+                compiling unit number 377
                 compiling unit number 378
                 compiling unit number 379
                 compiling unit number 380
@@ -399,7 +409,7 @@ mod tests {
             format!("start\n{bar}all done\n").as_bytes(),
             200,
             expect![[r#"
-                [forebay view of 2 lines, 24,905 bytes as a screen shows them; kept whole as s/id1234]
+                [view of 2 lines as a screen shows them; kept whole as s/id1234]
                 start
                 all done
             "#]],
@@ -424,7 +434,7 @@ mod tests {
             &[0; 5_000],
             200,
             expect![[r#"
-                [forebay view of 1 line, 5,000 bytes; kept whole as s/id1234]
+                [view of 1 line]
                 [5,000 bytes that are not text: forebay cat s/id1234]
             "#]],
         );

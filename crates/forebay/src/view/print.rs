@@ -55,7 +55,8 @@ impl View {
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let mut page: Option<rendering::derived::Derived> = None;
-        let mut called = false;
+        // Whether a marker before has the call that reads lines, or one that reads bytes.
+        let (mut lines_called, mut called) = (false, false);
         for (number, piece) in self.pieces.iter().enumerate() {
             let mut show = |text: Vec<u8>| printed.push(Printed { piece: Some(number), text });
             let mut marker = match piece {
@@ -77,13 +78,20 @@ impl View {
                 Piece::Omitted { why, .. }
                     if called && self.wording == Wording::Ranges && *why != Why::Lost =>
                 {
-                    ranged(&count(piece.range())?, *why)
+                    ranged(&count(piece.range())?, *why, lines_called)
                 }
                 Piece::Omitted { why, .. } => {
+                    let gap = count(piece.range())?;
                     called |= *why != Why::Lost;
-                    self.omitted(output, &count(piece.range())?, *why)
+                    lines_called |= *why != Why::Lost && gap.whole_lines;
+                    self.omitted(output, &gap, *why)
                 }
-                Piece::Digest { text, .. } => self.digest(output, &count(piece.range())?, text),
+                Piece::Digest { text, .. } => {
+                    let gap = count(piece.range())?;
+                    called = true;
+                    lines_called |= gap.whole_lines && output.record().kind != Kind::Binary;
+                    self.digest(output, &gap, text)
+                }
             };
             let ends_a_line = piece.range().end == output.len()
                 || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
@@ -119,6 +127,7 @@ impl View {
             }
             Wording::Lines => format!("... [{} characters truncated] ...", gap.characters),
             Wording::Recovery => format!("\n\n[... {} characters truncated ...]\n", gap.characters),
+            Wording::Ranges if why != Why::Overwritten => format!("[… {}]", self.call(output, gap)),
             Wording::Commands | Wording::Ranges | Wording::References => {
                 let what = match (why, gap.whole_lines) {
                     (Why::Overwritten, _) => {
@@ -164,11 +173,12 @@ impl View {
     }
 }
 
-/// What is missing, where an earlier marker has the call that gets such lines or bytes.
-fn ranged(gap: &Gap, why: Why) -> String {
+/// What is missing, where an earlier marker has a call that gets such. Numbers alone are those of lines, as in that call.
+fn ranged(gap: &Gap, why: Why, lines_called: bool) -> String {
     let Gap { bytes, lines, whole_lines, .. } = gap;
     match (why, whole_lines) {
         (Why::Overwritten, _) => format!("[… bytes {}:{} overwritten]", bytes.start, bytes.end),
+        (_, true) if lines_called => format!("[… {}:{}]", lines.0, lines.1),
         (_, true) => format!("[… lines {}:{}]", lines.0, lines.1),
         (_, false) => format!("[… bytes {}:{}]", bytes.start, bytes.end),
     }

@@ -67,9 +67,17 @@ pub(super) fn is_lone(line: &[u8]) -> bool {
     numbered || start.contains(&b'/') && (start.ends_with(b":") || counted)
 }
 
+/// A line without the sign that some put in front of every line of a report: `= `, `| `, `> `.
+fn without_gutter(line: &[u8]) -> &[u8] {
+    match line {
+        [b'=' | b'|' | b'>', b' ', rest @ ..] => rest,
+        _ => line,
+    }
+}
+
 /// How far a line is set in.
 pub(super) fn depth(line: &[u8]) -> usize {
-    line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+    without_gutter(line).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// Whether a line is a call in a stack trace that begins with the innermost one.
@@ -79,7 +87,7 @@ pub(super) fn is_call(line: &[u8]) -> bool {
 
 /// Whether a line is a call in any stack trace.
 pub(super) fn is_frame(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
+    let line = without_gutter(line).trim_ascii_start();
     let numbered = line.strip_prefix(b"#").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit));
     numbered || line.starts_with(b"at ") || line.starts_with(b"File \"")
 }

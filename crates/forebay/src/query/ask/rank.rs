@@ -8,7 +8,7 @@ use super::layout::{
 };
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
-use super::trouble::has_passed;
+use super::trouble::{has_passed, informs};
 use super::{Unit, visible};
 use crate::view::rendering::unstamped;
 use crate::{Error, Output, Result};
@@ -113,6 +113,20 @@ const NOISE: f32 = 0.02;
 /// What stands beside trouble and tells that something passed.
 const PASSED: f32 = 0.15;
 
+/// What trouble counts of which only tests speak that passed.
+const IN_PASSES: f32 = 0.25;
+
+/// A line that stands beside trouble, and is told for information.
+const INFORMS: f32 = 0.4;
+
+/// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
+const SAID_BEFORE: f32 = 0.5;
+const FAR: u64 = 200;
+const SHORT: usize = 20;
+
+/// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
+const CLEANED_UP: f32 = 0.57;
+
 /// What the title of the section counts that trouble stands in.
 const TITLE: f32 = 0.7;
 
@@ -148,6 +162,11 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let mut scanned = scanner.scan(output)?;
+    if question.trouble {
+        let passes = passes(output)?;
+        let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
+        inside.for_each(|seen| seen.trouble *= IN_PASSES);
+    }
     let trouble = scanned.seen.iter().map(|seen| seen.trouble).fold(0.0, f32::max);
     if question.aim == Aim::Trouble && !question.which && !output.is_empty() {
         // How it ended stands at the end.
@@ -163,6 +182,25 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     let mut units = around(output, &best, question, layout)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok((units, trouble))
+}
+
+/// So many of the last bytes have the summary of a run of tests.
+const SUMMARY: u64 = 32 * 1024;
+
+/// What tests said that passed, where a run shows that too: whatever troubles they speak of are none.
+fn passes(output: &Output) -> Result<Range<u64>> {
+    let from = output.len().saturating_sub(SUMMARY);
+    let Some(summary) =
+        memchr::memmem::rfind(&output.read(from..output.len())?, b" short test summary info ==")
+    else {
+        return Ok(0..0);
+    };
+    let mut start = None;
+    output.for_each_block(0..output.len(), |at, block| {
+        let found = || memchr::memmem::find(block, b"= PASSES =");
+        start = start.or_else(|| found().map(|found| at + found as u64));
+    })?;
+    Ok(start.map_or(0..0, |start| start..from + summary as u64))
 }
 
 /// The order of units by their worth, the best first.
@@ -310,6 +348,11 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
 fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: Layout) -> Result<Vec<Unit>> {
     let mut units: HashMap<u64, Unit> = HashMap::new();
     let mut lines: HashMap<u64, i32> = HashMap::new();
+    // The unit that said first what a line says.
+    let mut first: HashMap<u64, u64> = HashMap::new();
+    let last = best.iter().map(|(seen, _)| seen.start).max().unwrap_or(0);
+    let before_last = best.iter().filter(|(seen, _)| seen.start < last).max_by_key(|(seen, _)| seen.start);
+    let ended_before = before_last.is_some_and(|(seen, _)| seen.ends);
     for (seen, worth) in best {
         let mut from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
         if from > 0 && output.read(from - 1..from)? != b"\n" {
@@ -337,12 +380,21 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             *times += 1;
         }
         let defined = matches!(layout, Layout::Blocks | Layout::Diff) && defines(line);
-        let fading = Fading::new(question, layout, seen.ends, defined);
+        let mut fading = Fading::new(question, layout, seen.ends, defined);
+        if seen.start == last && seen.ends && ended_before {
+            fading.back = fading.back.min(CLEANED_UP);
+        }
         let deep = depth(unstamped(line));
         let trouble = question.aim == Aim::Trouble && !question.which;
         let mut show = |at: usize, worth: f32| {
             let unit = &all[at];
             let index = seen.index.saturating_add_signed(at as i64 - own as i64);
+            let mut worth = worth;
+            if trouble && at != own && unit.len() > SHORT {
+                let line = unstamped(&bytes[unit.clone()]);
+                let far = first.entry(hash(line)).or_insert(index).abs_diff(index) > FAR;
+                worth *= if far { SAID_BEFORE } else { 1.0 } * if informs(line) { INFORMS } else { 1.0 };
+            }
             let known = units.entry(index).or_insert_with(|| Unit {
                 index,
                 range: from + unit.start as u64..from + unit.end as u64,
@@ -436,4 +488,10 @@ pub(crate) fn template(line: &[u8]) -> u64 {
         number = digit;
     }
     hash
+}
+
+/// A line as a number.
+fn hash(line: &[u8]) -> u64 {
+    line.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -75,6 +75,18 @@ pub(super) const WORDS: &[Word] = &[
     starts("overflow", 1.2),
     starts("corrupt", 1.3),
     starts("offense", 1.2),
+    starts("illegal", 1.5),
+    starts("unknown", 1.0),
+    starts("unrecognized", 1.4),
+    starts("unavailable", 1.2),
+    starts("forbidden", 1.4),
+    starts("unauthorized", 1.4),
+    starts("out of memory", 2.0),
+    starts("no space left", 2.0),
+    starts("incompatible", 1.3),
+    starts("not permitted", 1.5),
+    starts("not allowed", 1.3),
+    starts("crash", 1.4),
     ends("exited with", 2.0),
     ends("exit code", 2.0),
     ends("exit status", 1.8),
@@ -148,7 +160,9 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         block[from..to].windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
     let named = humps(found.start, end) || start < found.start && block[start].is_ascii_lowercase();
-    let loud = shouts && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
+    let verdict = shouts && before == Some(b'-');
+    let loud = verdict
+        || shouts && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
     word.weight
         * if names || named {
             0.35
@@ -195,6 +209,10 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_command || said.starts_with(b"echo ") {
         return 0.25;
     }
+    // What is deprecated works as yet, whatever it says that it will do.
+    if DEPRECATED.find(line).is_some() {
+        return 0.4;
+    }
     let has = |levels: &[Finder]| levels.iter().any(|level| level.find(start).is_some());
     if has(&*DETAILS) {
         return 0.4;
@@ -202,6 +220,15 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     // A word in capitals is a verdict, at whatever level it is told.
     if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
 }
+
+/// Whether a line is told for information.
+pub(super) fn informs(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(120)];
+    INFORMS.iter().chain(&*DETAILS).any(|level| level.find(start).is_some())
+}
+
+/// What says that something will not do any more some day.
+static DEPRECATED: LazyLock<Finder> = LazyLock::new(|| Finder::new("deprecat"));
 
 /// The levels of details, and of what is told for information.
 static DETAILS: LazyLock<[Finder; 3]> = LazyLock::new(|| ["DEBUG", "debug:", "TRACE"].map(Finder::new));
@@ -299,6 +326,8 @@ mod tests {
         ] {
             assert_eq!(standing(line.as_bytes(), true, false), 0.1, "{line:?}");
         }
+        let deprecated = "setting it is deprecated since 3.1 and will throw an exception in 4.0";
+        assert_eq!(standing(deprecated.as_bytes(), false, false), 0.4);
         for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
             assert_eq!(standing(line.as_bytes(), false, false), 1.0, "{line:?}");
         }

@@ -98,7 +98,7 @@ fn between(
     odd: &[u64],
     said: impl Fn(&Range<u64>, u64) -> Result<Option<String>>,
 ) -> Result<View> {
-    let frame = tokens::count(&opening(output)) + tokens::count(&closing(output, budget));
+    let frame = tokens::count(&opening(output, budget, None, true)) + tokens::count(&closing(output, budget));
     let room = budget.tokens.saturating_sub(frame) as f64;
     let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
     let head = units::first(output, enough)?;
