@@ -36,7 +36,8 @@ export class Asked {
       return h('li', {},
         h('div.head', {}, h('strong', {}, event.query), ' ', h('code', {}, what.join(' ')), time),
         h('p.note', {}, `${count('token', event.tokens)} in the answer`),
-        this.ranges(event.shown, event.length));
+        this.ranges([...event.shown, ...(event.drawn_from ?? [])], event.length),
+        event.arguments?.pattern && h('a', { href: this.whole({ find: event.arguments.pattern, regex: event.arguments.fixed ? undefined : 1 }) }, 'all matches in the whole output'));
     }
     const reading = event.memory?.reading;
     return h('li', {},
@@ -47,7 +48,7 @@ export class Asked {
   }
 
   ranges(ranges, length) {
-    if (!ranges.length) return h('p.note', {}, 'no lines of it were shown');
+    if (!ranges.length) return h('p.note', {}, 'it shows no lines');
     const list = ranges.slice(0, LISTED).map(([start, end]) => {
       const all = start === 0 && end === length;
       const link = h('a', { href: this.whole({ byte: `${start}:${end}` }) }, all ? `all of it, ${size(length)}` : `bytes ${grouped(start)} to ${grouped(end)}`);

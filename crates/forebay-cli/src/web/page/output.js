@@ -125,12 +125,7 @@ export class OutputPage {
 
   async show(tab, params) {
     const { line, lines, byte, find } = params;
-    const isWhole = this.part instanceof Whole && this.tab === tab;
-    if (isWhole && (line || lines || byte)) {
-      if (this.params.silent) return;
-      await this.part.open({ line, lines, byte, find });
-      return;
-    }
+    if (this.part instanceof Whole && this.tab === tab && (line || lines || byte || find)) return this.place(params);
     if (this.tab === tab && this.part && tab !== 'diff') return;
     this.part?.close();
     if (this.url) URL.revokeObjectURL(this.url);
@@ -147,11 +142,16 @@ export class OutputPage {
     const shown = await this.made(tab, params);
     if (this.tab !== tab || this.isClosed) return;
     this.panel.replaceChildren(...shown);
-    if (this.part instanceof Whole) await this.part.open({ line, lines, byte, find });
-    if (params.tail) await this.part?.end?.(true);
+    if (this.part instanceof Whole) await this.place(params);
+    if (params.tail && !this.part?.following) await this.part?.end?.(true);
     if (params.jump) this.part?.jumpField?.focus();
     else if (params.search) this.part?.focusSearch?.();
-    else if (!this.element.contains(document.activeElement) && document.activeElement === document.body) this.focus();
+  }
+
+  /** Goes where the address says in the whole output. */
+  async place(params) {
+    this.choose(params.lines);
+    await this.part.open(params);
   }
 
   focus() {
@@ -253,6 +253,7 @@ export class OutputPage {
   async copyLines(first, last) {
     const told = await this.source.lines({ first, count: Math.min(5000, last - first + 1), width: 65536 });
     await copy(told.lines.map(line => line.text).join('\n'), count('line', told.lines.length));
+    if (told.lines.some(line => line.cut)) say('Copied the beginnings of long lines; the command reads all of them');
     if (told.lines.length < last - first + 1) say(`Copied the first ${count('line', told.lines.length)}; the command reads all`);
   }
 

@@ -71,7 +71,7 @@ function route() {
   return { parts, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-async function show() {
+async function show(event) {
   const { parts: [kind, session, what, id], params } = route();
   setCrumbs(session, what === 'outputs' ? id : what);
   if (kind !== 'sessions' || !session) {
@@ -110,7 +110,8 @@ async function show() {
     if (was) now.list.focus(was);
     return undefined;
   }
-  if (now.output?.id !== id) {
+  const isNew = now.output?.id !== id;
+  if (isNew) {
     closeOutput();
     now.output = new OutputPage(now.live, id);
   }
@@ -123,7 +124,10 @@ async function show() {
   now.list.mark(id);
   // Which others there are is needed for some of it.
   if (params.tab === 'diff') await now.starting;
-  return now.output.open(params);
+  const { output } = now;
+  await output.open(params);
+  // Whoever opens an output goes on in it; whoever comes by an address has not chosen anything yet.
+  if (event && isNew && output === now.output && !params.search && !params.jump) output.focus();
 }
 
 /** The output that is open no longer is; gives which it was. */

@@ -78,7 +78,10 @@ export class View {
       Home: () => (this.scroll.scrollTop = 0), End: () => (this.scroll.scrollTop = this.scroll.scrollHeight),
       G: () => (this.scroll.scrollTop = this.scroll.scrollHeight),
       n: () => this.step(1), N: () => this.step(-1),
-      o: () => this.folds.forEach(fold => fold.open(!this.folds[0].isOpen)),
+      o: () => {
+        const open = !this.folds.some(fold => fold.isOpen);
+        this.folds.forEach(fold => fold.open(open));
+      },
     };
   }
 }

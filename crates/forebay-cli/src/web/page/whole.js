@@ -93,7 +93,7 @@ export class Whole {
   }
 
   /** Shows the place that an address names: `line`, `lines`, `byte`, or the beginning. */
-  async open({ line, lines, byte, find } = {}) {
+  async open({ line, lines, byte, find, regex } = {}) {
     if (lines && /^\d+:\d+$/.test(lines)) {
       const [first, last] = lines.split(':').map(Number);
       this.chosen = { first, last };
@@ -104,9 +104,12 @@ export class Whole {
     else await this.load(1, 'top');
     if (find) {
       this.field.value = find;
+      this.regex.ariaPressed = String(Boolean(regex));
       await this.find();
     }
-    if (this.growing) this.look();
+    // Of what still grows, the end is of interest.
+    if (this.growing && !line && !lines && !byte && !find) await this.end(true);
+    else if (this.growing) this.look();
   }
 
   /** Has only the page with this line, with the line at the top or in the middle. */
