@@ -105,6 +105,18 @@ export const seen = page => page.evaluate(() => {
   }).map(line => [Number(line.dataset.line), line.querySelector('.said').textContent]);
 });
 
+/** Waits until nothing moves any more. */
+export async function still(page) {
+  await page.evaluate(async () => {
+    const scroll = document.querySelector('.panel .scroll');
+    const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
+    for (let quiet = 0, top = -1; quiet < 4; quiet = top === scroll.scrollTop ? quiet + 1 : 0) {
+      top = scroll.scrollTop;
+      await frame();
+    }
+  });
+}
+
 export async function end() {
   await browser?.close();
   for (const child of running) {

@@ -10,6 +10,11 @@ import { count, grouped } from './words.js';
 const PAGE = 200;
 const PAGES = 6;
 
+const ANCHORS = CSS.supports('overflow-anchor', 'auto');
+
+/** So many steps to a match may wait for the one before. */
+const WAITING = 8;
+
 export class Whole {
   /** `moved` is told which lines are chosen, or where somebody jumped. */
   constructor(source, { moved = () => {}, height } = {}) {
@@ -22,6 +27,8 @@ export class Whole {
     this.following = false;
     this.chosen = null;
     this.search = null;
+    this.steps = Promise.resolve();
+    this.waiting = 0;
     this.closed = new AbortController();
     this.sheet = h('div.sheet');
     this.scroll = h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Output', id: 'whole' }, this.sheet);
@@ -225,6 +232,8 @@ export class Whole {
 
   /** Changes the document while what is seen stays where it is. */
   steadily(anchor, change) {
+    // Most browsers do it by themselves, also in the middle of a movement, but not at the very top.
+    if (ANCHORS && this.scroll.scrollTop > 0) return change();
     const before = anchor.getBoundingClientRect().top;
     change();
     this.scroll.scrollTop += anchor.getBoundingClientRect().top - before;
@@ -475,16 +484,18 @@ export class Whole {
   async step(by) {
     const same = this.search && JSON.stringify(this.search.wanted) === JSON.stringify(this.wanted);
     if (!same) return this.find();
-    if (this.stepping) return;
-    this.stepping = true;
-    try {
-      const found = await (by > 0 ? this.search.next() : this.search.previous());
-      if (found) await this.showMatch(found);
-    } catch (error) {
+    if (this.waiting >= WAITING) return;
+    this.waiting += 1;
+    const { search } = this;
+    this.steps = this.steps.then(async () => {
+      if (search !== this.search) return;
+      const found = await (by > 0 ? search.next() : search.previous());
+      if (found && search === this.search) await this.showMatch(found);
+    }).catch(error => {
       this.count.textContent = error.message;
-    } finally {
-      this.stepping = false;
-    }
+    }).finally(() => {
+      this.waiting -= 1;
+    });
   }
 
   async showMatch(match) {
@@ -511,7 +522,7 @@ export class Whole {
 
   /** Finds what is seen, where that is far from what was found before. */
   async cover() {
-    if (!this.search?.total || this.stepping || !this.pages.length) return;
+    if (!this.search?.total || this.waiting || !this.pages.length) return;
     const [from, to] = [this.pages[0].lines[0].start, this.pages.at(-1).lines.at(-1).end];
     if (await this.search.cover(from, to).catch(() => false)) this.redraw();
   }
