@@ -28,8 +28,8 @@ test('sessions are listed, and a session lists its outputs with what the model g
   const item = page.locator('.item', { hasText: 'exit 101' });
   await item.waitFor();
   const text = await item.innerText();
-  for (const part of ['run_command', 'cargo test --all', '20,006 lines', 'view of', 'saved']) assert.ok(text.includes(part), text);
-  assert.match(await page.locator('.item', { hasText: 'make lint' }).innerText(), /19 B · 3 lines · whole, \d+ tokens/);
+  for (const part of ['run_command', 'cargo test --all', '20,006 lines', 'a view of', 'saved']) assert.ok(text.includes(part), text);
+  assert.match(await page.locator('.item', { hasText: 'make lint' }).innerText(), /19 B · 3 lines · all of it, \d+ tokens/);
   await picture(page, 'session');
   await page.goBack();
   await page.getByRole('heading', { name: 'Sessions' }).waitFor();

@@ -83,14 +83,13 @@ export class Sessions {
 /** What the model got of an output, in words. */
 export function gotOf(record) {
   const { got } = record;
-  if (!got?.as) return isGrowing(record) ? 'still growing' : 'nothing was told to the model';
-  return got.as === 'view' ? `view of ${count('token', got.tokens)}` : `whole, ${count('token', got.tokens)}`;
+  if (!got?.as) return isGrowing(record) ? 'nothing yet' : 'nothing';
+  return got.as === 'view' ? `a view of ${count('token', got.tokens)}` : `all of it, ${count('token', got.tokens)}`;
 }
 
 export function savedOf({ got }) {
-  if (got?.saved === undefined) return null;
-  const good = got.saved > 0;
-  return h(`span.saved${good ? '.good' : got.saved < 0 ? '.bad' : ''}`, {}, got.saved < 0 ? `costs ${grouped(-got.saved)}` : `saved ${grouped(got.saved)}`);
+  if (!got?.saved) return null;
+  return got.saved < 0 ? h('span.saved.bad', {}, `cost ${count('token', -got.saved)}`) : h('span.saved.good', {}, `saved ${grouped(got.saved)}`);
 }
 
 export function exitOf(record) {
@@ -176,11 +175,14 @@ export class Outputs {
   }
 }
 
+/** The same where there is little room. */
+const got = record => (record.got?.as ? gotOf(record) : 'not told to the model');
+
 function parts(record) {
   const command = called(record.call);
   return [
     h('span.name', {}, h('bdi', {}, record.tool), exitOf(record), h('time', { datetime: record.call.at, title: moment(record.call.at) }, ago(record.call.at))),
     command && h('code.command', { title: command.slice(0, 500) }, h('bdi', {}, command.slice(0, 300))),
-    h('span.facts', {}, size(bytesOf(record)), !isGrowing(record) && [' · ', count('line', record.size.lines)], ' · ', gotOf(record), savedOf(record) && [' · ', savedOf(record)]),
+    h('span.facts', {}, size(bytesOf(record)), isGrowing(record) ? ' so far' : [' · ', count('line', record.size.lines), ' · ', got(record)], savedOf(record) && [' · ', savedOf(record)]),
   ].filter(Boolean);
 }

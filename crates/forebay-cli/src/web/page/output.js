@@ -24,6 +24,8 @@ const IMAGES = [
 export class OutputPage {
   constructor(live, id) {
     this.live = live;
+    // As it was asked for; a beginning of an id will do.
+    this.wanted = id;
     this.id = id;
     this.source = new Source(live.session, id);
     this.head = h('header.head');
@@ -67,7 +69,6 @@ export class OutputPage {
   async load() {
     this.panel.replaceChildren(h('p.note', { role: 'status' }, 'Loading …'));
     this.record = await this.source.ask('');
-    // A beginning of an id will do to find it, but what is told of it bears its whole name.
     this.id = idOf(this.record);
     this.source = new Source(this.live.session, this.id);
     if (this.record.kind === 'binary') {
@@ -100,7 +101,7 @@ export class OutputPage {
     const command = called(record.call);
     const facts = [
       exitOf(record), size(bytesOf(record)), !isGrowing(record) && count('line', record.size.lines),
-      record.kind !== 'text' && record.kind, `the model got: ${gotOf(record)}`, savedOf(record),
+      record.kind !== 'text' && record.kind, `the model got ${gotOf(record)}`, savedOf(record),
       record.got?.retrieved ? `${count('token', record.got.retrieved)} read back` : null,
       h('time', { datetime: record.call.at }, moment(record.call.at)),
     ].filter(Boolean);

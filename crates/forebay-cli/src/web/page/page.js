@@ -110,7 +110,7 @@ async function show(event) {
     if (was) now.list.focus(was);
     return undefined;
   }
-  const isNew = now.output?.id !== id;
+  const isNew = now.output?.wanted !== id;
   if (isNew) {
     closeOutput();
     now.output = new OutputPage(now.live, id);
@@ -126,6 +126,7 @@ async function show(event) {
   if (params.tab === 'diff') await now.starting;
   const { output } = now;
   await output.open(params);
+  if (output === now.output) now.list.mark(output.id);
   // Whoever opens an output goes on in it; whoever comes by an address has not chosen anything yet.
   if (event && isNew && output === now.output && !params.search && !params.jump) output.focus();
 }
