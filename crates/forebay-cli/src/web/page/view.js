@@ -115,15 +115,21 @@ class Fold {
     this.isOpen = false;
     const { first, last } = piece.lines;
     const lines = last - first + 1;
-    this.head = { lines: [], at: first };
-    this.tail = { lines: [], at: last };
+    this.isEmpty = true;
+    this.head = { element: h('div'), at: first };
+    this.tail = { element: h('div'), at: last };
+    this.between = h('div.between');
     const bytes = piece.end - piece.start;
     const what = piece.kind === 'rendered' ? 'As it came' : lines > 1 ? count('line', lines) : `Part of line ${grouped(first)}`;
     this.label = h('span.what', {}, `${what}, ${size(bytes)}`);
     this.button = h('button.unfold', { type: 'button', 'aria-expanded': 'false', onclick: () => this.open(!this.isOpen) },
       sign('right'), h('span.marker', {}, inked(piece.text)), this.label);
-    this.inside = h('div.inside', { hidden: true });
-    this.whole = h('a.button', { href: whole({ byte: `${piece.start}:${piece.end}` }) }, 'Open in the whole output');
+    const close = button('Close', () => {
+      this.open(false);
+      this.button.focus();
+    });
+    const place = h('a.button', { href: whole({ byte: `${piece.start}:${piece.end}` }) }, 'Open in the whole output');
+    this.inside = h('div.inside', { hidden: true }, this.head.element, this.between, this.tail.element, h('div.between', {}, close, place));
     this.element = h('div.fold', { 'data-kind': piece.kind }, this.button, this.inside);
     if (piece.kind === 'rendered') {
       // What is rendered was seen; it is its source that was not.
@@ -139,8 +145,8 @@ class Fold {
     this.button.ariaExpanded = String(open);
     this.inside.hidden = !open;
     this.element.classList.toggle('open', open);
-    if (open && !this.head.lines.length && !this.tail.lines.length) await this.more('head');
-    if (!open && this.element.getBoundingClientRect().top < 0) this.button.scrollIntoView({ block: 'center' });
+    if (open && this.isEmpty) await this.more('head');
+    if (!open) this.button.scrollIntoView({ block: 'nearest' });
   }
 
   /** How many lines are still not shown. */
@@ -153,19 +159,23 @@ class Fold {
     try {
       const wanted = Math.min(AT_ONCE, this.left);
       const first = end === 'head' ? this.head.at : this.tail.at - wanted + 1;
-      const told = await this.source.lines({ first, count: wanted });
-      const lines = await this.lines(told.lines);
-      if (end === 'head') {
-        this.head.lines.push(...lines);
-        this.head.at += lines.length;
-      } else {
-        // A window may end before its last line, if its lines are long; then its end is not what was wanted.
-        this.tail.lines.unshift(...lines);
-        this.tail.at = first - 1;
-        const missing = first + lines.length;
-        const known = this.tail.lines[lines.length]?.number ?? this.piece.lines.last + 1;
-        if (missing < known) this.tail.lines.splice(lines.length, 0, ...(await this.lines((await this.source.lines({ first: missing, count: known - missing })).lines)));
+      // A window may end before its last line, if its lines are long.
+      const lines = [];
+      for (let at = first; at < first + wanted; at = first + lines.length) {
+        const told = await this.source.lines({ first: at, count: first + wanted - at });
+        if (!told.lines.length) break;
+        lines.push(...(await this.lines(told.lines)));
+        if (end === 'head') break;
       }
+      const page = h('div.page', {}, lines.map(line => line.element));
+      if (end === 'head') {
+        this.head.at += lines.length;
+        this.head.element.append(page);
+      } else {
+        this.tail.at = first - 1;
+        this.tail.element.prepend(page);
+      }
+      this.isEmpty = false;
       this.draw();
     } catch (error) {
       this.draw(error.message, () => this.more(end));
@@ -188,18 +198,12 @@ class Fold {
   }
 
   draw(note, retry) {
-    const between = this.left > 0 && h('div.between', {},
-      note ? h('span.note', { role: 'status' }, note) : h('span.note', {}, `${count('line', this.left)} ${this.tail.lines.length ? 'between' : 'more'}`),
+    const { left } = this;
+    this.between.hidden = left <= 0 && !note;
+    refill(this.between,
+      h('span.note', { role: note ? 'status' : null }, note ?? `${count('line', left)} ${this.tail.at < this.piece.lines.last ? 'between' : 'more'}`),
       retry && button('Try again', retry),
-      !note && button(this.left > AT_ONCE ? `Next ${AT_ONCE}` : 'Show them', () => this.more('head'), { class: 'more-head' }),
-      !note && this.left > AT_ONCE && button(`Last ${AT_ONCE}`, () => this.more('tail'), { class: 'more-tail' }));
-    const failed = this.left <= 0 && note && h('span.note', {}, note);
-    refill(this.inside,
-      h('div.page', {}, this.head.lines.map(line => line.element)), between, failed,
-      h('div.page', {}, this.tail.lines.map(line => line.element)),
-      h('div.between', {}, button('Close', () => {
-        this.open(false);
-        this.button.focus();
-      }), this.whole));
+      !note && button(left > AT_ONCE ? `Next ${AT_ONCE}` : 'Show them', () => this.more('head'), { class: 'more-head' }),
+      !note && left > AT_ONCE && button(`Last ${AT_ONCE}`, () => this.more('tail'), { class: 'more-tail' }));
   }
 }
