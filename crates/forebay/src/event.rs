@@ -136,6 +136,9 @@ pub struct Answered {
     pub length: u64,
     /// The bytes of the output that were shown.
     pub shown: Vec<(u64, u64)>,
+    /// Where an answer comes from that does not show all of it: the first places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawn_from: Vec<(u64, u64)>,
     /// The tokens that the answer could have.
     pub budget: u64,
     /// How many bytes it has.
@@ -222,6 +225,7 @@ impl Answered {
             arguments,
             length: 0,
             shown: Vec::new(),
+            drawn_from: Vec::new(),
             budget: budget.tokens,
             bytes: text.len() as u64,
             tokens: crate::tokens::count(text),
@@ -393,7 +397,7 @@ mod tests {
         r#"{"event":"output-cut-short","id":"a","size":{"bytes":9,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"binary","hash":"h","exit":{"signal":9},"lost":2,"why":"full","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-passed","id":"a","characters":1,"bytes":2,"tokens":3,"baseline":4,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"view-given","id":"a","reason":"size_cap","characters":1,"bytes":2,"tokens":3,"baseline":4,"so_far":{"size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":false},"exit":{"code":0}},"at":"2026-11-16T01:02:03Z"}"#,
-        r#"{"event":"query-answered","id":"a","query":"grep","arguments":{"pattern":"x"},"length":5,"shown":[[0,5]],"budget":64,"bytes":5,"tokens":2,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"query-answered","id":"a","query":"grep","arguments":{"pattern":"x"},"length":5,"shown":[[0,5]],"drawn_from":[[2,3]],"budget":64,"bytes":5,"tokens":2,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"extraction-done","id":"a","strategy":"read-grep","model":"p/m","tokens_in":1,"tokens_out":2,"tokens":3,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"fell-back","id":"a","from":"digest","to":"smaller view","why":"full","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}"#,

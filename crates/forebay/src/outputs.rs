@@ -34,6 +34,9 @@ pub struct Outputs<'a> {
 /// What a note that an answer gives nothing new may cost.
 const NOTE: Budget = Budget { tokens: 40, bytes: 200, lines: Some(1) };
 
+/// So many places of an answer are remembered.
+const PLACES: usize = 32;
+
 /// How often tokens are asked for anew that others took. After that the smallest views are given all the same.
 const ATTEMPTS: usize = 16;
 
@@ -296,16 +299,19 @@ impl<'a> Outputs<'a> {
             answer = noted(&output, query, budget, answer, &format!("[{note}{on}]\n"));
         }
         let tokens = tokens::count_bytes(&answer.text);
+        // What a filter or a question gives is drawn from these bytes, and does not show them all.
+        let ranges = answer.shown.iter().map(|range| (range.start, range.end));
+        let (shown, drawn_from) = match answer.found {
+            Found::Bytes => (ranges.collect(), Vec::new()),
+            _ => (Vec::new(), ranges.take(PLACES).collect()),
+        };
         self.told(Answered {
             id: handle.id().to_owned(),
             query: call.name.to_owned(),
             arguments: call.arguments,
             length: output.len(),
-            // What a filter or a question gives is drawn from these bytes, and does not show them all.
-            shown: match answer.found {
-                Found::Bytes => answer.shown.iter().map(|range| (range.start, range.end)).collect(),
-                _ => Vec::new(),
-            },
+            shown,
+            drawn_from,
             budget: budget.tokens,
             bytes: answer.text.len() as u64,
             tokens,

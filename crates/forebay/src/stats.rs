@@ -336,6 +336,7 @@ mod tests {
             arguments,
             length: 0,
             shown,
+            drawn_from: Vec::new(),
             budget: 0,
             bytes: 0,
             tokens,

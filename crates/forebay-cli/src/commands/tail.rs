@@ -82,6 +82,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         ]),
         length: output.len(),
         shown: Vec::new(),
+        drawn_from: Vec::new(),
         budget: whole.tokens,
         bytes: spent.bytes + (before.bytes - left.bytes),
         tokens: spent.tokens + (before.tokens - left.tokens),

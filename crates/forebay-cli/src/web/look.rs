@@ -65,9 +65,13 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let output = output(web, asked)?;
     let total = output.lines()?;
     let given = |name| asked.given.number(name).unwrap_or(0);
-    let (first, count) = match asked.given.number("last") {
-        Some(last) => (total.saturating_sub(last) + 1, last),
-        None => (given("first"), given("count")),
+    let (first, count) = match (asked.given.number("last"), asked.given.number("byte")) {
+        (Some(last), _) => (total.saturating_sub(last) + 1, last),
+        (None, Some(byte)) => {
+            let before = output.newlines_before(byte.min(output.len()))?;
+            (before.min(total.saturating_sub(1)) + 1, given("count"))
+        }
+        (None, None) => (given("first"), given("count")),
     };
     let last = first.saturating_add(count - 1).min(total);
     let (mut lines, mut bytes) = (Vec::new(), 0);

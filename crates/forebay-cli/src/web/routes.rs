@@ -148,6 +148,11 @@ const LINES: &[Argument] = &[
         "So many lines from the end instead.",
     ),
     optional(
+        "byte",
+        Takes::Number { least: 0, most: ANY, usual: None },
+        "The first line is the one with this byte.",
+    ),
+    optional(
         "width",
         Takes::Number { least: 16, most: 65_536, usual: Some(4_096) },
         "So many bytes of a line at most.",
