@@ -92,6 +92,16 @@ class End:
         with open(f'/proc/{self.child.pid}/status') as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith('VmHWM'))
 
+    def spent(self):
+        """Seconds of CPU and context switches of the process so far: unlike rates, they do not hang on other work."""
+        with open(f'/proc/{self.child.pid}/stat') as file:
+            user, system = file.read().rsplit(')', 1)[1].split()[11:13]
+        switches = 0
+        for thread in os.listdir(f'/proc/{self.child.pid}/task'):
+            with open(f'/proc/{self.child.pid}/task/{thread}/status') as file:
+                switches += sum(int(line.split()[1]) for line in file if 'ctxt_switches' in line)
+        return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK'), switches
+
     def end(self):
         self.child.stdin.close()
         self.child.wait(timeout=20)
@@ -117,6 +127,20 @@ def three(server, forebay, gateway, folder, env):
     with open(config, 'w') as file:
         json.dump({'upstream': {'command': server[0], 'args': server[1:]}}, file)
     return {'direct': End(server, env), 'forebay': End([forebay, 'mcp', '--', *server], env), 'jmunch-mcp': End([gateway, '--config', config], env)}
+
+
+def spent(ends, tool, count):
+    """What the gateways themselves take for a call, as rows of a table."""
+    for name in ['forebay', 'jmunch-mcp']:
+        for how, work in [
+            ('32 at once', lambda end: end.rate(tool, {}, count)),
+            ('one by one', lambda end: [end.call(tool, {}) for _ in range(count)]),
+        ]:
+            before = ends[name].spent()
+            work(ends[name])
+            after = ends[name].spent()
+            cpu, switches = [(b - a) / count for a, b in zip(before, after)]
+            print(f'| {tool} | {name} | {how} | {cpu * 1e6:.0f} µs | {switches:.1f} |', flush=True)
 
 
 def rows(forebay, rounds=20, calls=200):
@@ -147,6 +171,13 @@ def rows(forebay, rounds=20, calls=200):
                 print(f'| {what} | {name} | {p50 * 1000:.3f} ms | {p99 * 1000:.2f} ms | {(p50 - direct) * 1000:.3f} ms | {rate:.0f} | {rate / of:.2f} × |', flush=True)
                 end.end()
 
+        print('\n| result | | calls | CPU a call | switches a call |\n|---|---|---|---|---|')
+        server = [sys.executable, os.path.join(folder, 'server.py')]
+        ends = three(server, forebay, gateway, folder, env)
+        for tool, count in [('small', 5000), ('page', 1000)]:
+            spent(ends, tool, count)
+        for end in ends.values():
+            end.end()
         giant = os.path.join(folder, 'giant.py')
         with open(giant, 'w') as file:
             file.write(GIANT)

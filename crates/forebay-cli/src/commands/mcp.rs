@@ -166,8 +166,9 @@ fn door(args: &Serve) -> Result<Option<Door>, CliError> {
         session_key: args.session_key.clone(),
         pass_authorization: args.pass_authorization,
     };
-    door.check().map_err(|error| {
-        CliError::from(error).hint("give one with --token-file FILE, or listen on 127.0.0.1")
+    door.check().map_err(|error| match args.token_file {
+        None => CliError::from(error).hint("give one with --token-file FILE, or listen on 127.0.0.1"),
+        Some(_) => CliError::from(error).hint("name another header with --session-key"),
     })?;
     Ok(Some(door))
 }

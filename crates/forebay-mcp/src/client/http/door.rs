@@ -25,13 +25,20 @@ pub struct Door {
 impl Door {
     /// Whether it is safe to open.
     pub fn check(&self) -> Result<()> {
-        match self.listen.ip().is_loopback() || self.token.is_some() {
-            true => Ok(()),
-            false => Err(Error::Config(format!(
+        if !self.listen.ip().is_loopback() && self.token.is_none() {
+            return Err(Error::Config(format!(
                 "{} can be reached from other machines, so a token is needed",
                 self.listen.ip()
-            ))),
+            )));
         }
+        let by_token =
+            self.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case("authorization"));
+        if by_token && self.token.is_some() {
+            return Err(Error::Config(
+                "all clients send the same token as Authorization, so it does not tell them apart".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// Whether a request may come in; otherwise what to answer.
@@ -136,6 +143,9 @@ mod tests {
         assert!(door("0.0.0.0:0", None).check().is_err());
         assert!(door("0.0.0.0:0", Some("t")).check().is_ok());
         assert!(door("[::1]:0", None).check().is_ok());
+        let by_token = |token| Door { session_key: Some("Authorization".into()), ..door("[::1]:0", token) };
+        assert!(by_token(Some("t")).check().is_err(), "all have the same");
+        assert!(by_token(None).check().is_ok());
         for (given, refused) in [("Bearer right", false), ("Bearer wrong", true), ("right", true), ("", true)]
         {
             let mut headers = HeaderMap::new();

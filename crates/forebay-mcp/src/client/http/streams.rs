@@ -114,7 +114,9 @@ impl Streams {
             let (stream, number) = id.split_once('-')?;
             Some((stream.parse::<u64>().ok()?, number.parse::<u64>().ok()?))
         });
-        let (stream, hears) = match place.filter(|(stream, _)| (1..=state.streams).contains(stream)) {
+        // A place that we never gave is none.
+        let place = place.filter(|(stream, _)| (1..=state.streams).contains(stream));
+        let (stream, hears) = match place {
             Some((stream, _)) => (stream, state.connect(stream)),
             None => {
                 let (stream, hears) = state.opened();
@@ -287,7 +289,7 @@ mod tests {
         assert_eq!(streams.answer(&frames(REQUEST), false).unwrap_err(), "7", "it is being answered");
         streams.give(NEWS.to_owned().into()).await;
         streams.give(ANSWER.to_owned().into()).await;
-        let mut listens = streams.listen(None, false);
+        let mut listens = streams.listen(Some("9-0"), false);
         assert_eq!(said(&mut listens), pairs(&[("2-1", NEWS), ("2-2", ANSWER)]));
         drop(listens);
         streams.give(NEWS.to_owned().into()).await;
