@@ -23,7 +23,7 @@ mod stdio;
 mod talk;
 mod text;
 
-pub use client::http::Door;
+pub use client::http::{Door, is_here, name_of};
 pub use error::{Error, Result};
 pub use gateway::{Answer, Gateway};
 pub use server::{Reached, Server};

@@ -8,6 +8,7 @@ use crate::error::CliError;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 use forebay::{DiskStore, Session};
+use forebay_mcp::{is_here, name_of};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -179,7 +180,7 @@ impl Door {
     /// may a page of others.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let host = text(headers, &HOST).unwrap_or_default();
-        let known = is_this_machine(host) || self.hosts.iter().any(|name| name == name_of(host));
+        let known = is_here(host) || self.hosts.iter().any(|name| name == name_of(host));
         if self.listen.ip().is_loopback() && !known {
             let detail = "this host is not served here; `--allow-host NAME` has it served";
             return Err(Problem::forbidden(detail));
@@ -222,16 +223,4 @@ impl Door {
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
-}
-
-/// The name of a host without its port.
-fn name_of(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    }
-}
-
-fn is_this_machine(host: &str) -> bool {
-    matches!(name_of(host), "localhost" | "127.0.0.1" | "::1")
 }

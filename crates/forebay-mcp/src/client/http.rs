@@ -19,7 +19,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-pub use door::Door;
+pub use door::{Door, is_here, name_of};
 use forebay::Session;
 use futures_util::{Stream, StreamExt, stream};
 use stateless::Common;

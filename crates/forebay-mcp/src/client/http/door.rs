@@ -83,14 +83,15 @@ impl Door {
 }
 
 /// The name of a host without its port.
-fn name_of(host: &str) -> &str {
+pub fn name_of(host: &str) -> &str {
     match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     }
 }
 
-fn is_here(host: &str) -> bool {
+/// Whether a host is this machine under a name that nobody else can give it.
+pub fn is_here(host: &str) -> bool {
     matches!(name_of(host), "localhost" | "127.0.0.1" | "::1")
 }
 
