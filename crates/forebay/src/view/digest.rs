@@ -70,6 +70,9 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         Some(again) => again.weighed(units),
         None => units,
     };
+    if let Some(view) = on_one_screen(output, budget)? {
+        return Ok(view);
+    }
     let call = &output.record().call;
     let form = match query::outline::form(output)? {
         // Runs of tests print paths too.
@@ -105,6 +108,19 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             None => structure::fold(output, form, budget),
         },
     }
+}
+
+/// Outputs of a few bytes more than this are not painted whole to see whether they then fit.
+const PAINTED: u64 = 1024 * 1024;
+
+/// All of an output that was painted again and again, if what is left on the screen fits.
+fn on_one_screen(output: &Output, budget: Budget) -> Result<Option<View>> {
+    if output.len() > PAINTED || rendering::cursor::areas(output)?.is_empty() {
+        return Ok(None);
+    }
+    let whole = View::showing(output, &[0..output.len()], wording(budget))?.on_screen(output)?;
+    let view = frame_of(whole, output, budget);
+    Ok(budget.holds(&view.print(output)?).then_some(view))
 }
 
 /// Whether the last lines tell of errors, and are none of a list.
@@ -162,8 +178,10 @@ fn chosen(
     rendered: impl Fn(View) -> Result<View>,
 ) -> Result<View> {
     let wording = wording(budget);
+    let areas = rendering::cursor::areas(output)?;
     let frame = |shown: &[Range<u64>]| -> Result<View> {
-        Ok(frame_of(rendered(View::showing(output, shown, wording)?)?, output, budget))
+        let shown = rendering::cursor::widened(shown, &areas);
+        Ok(frame_of(rendered(View::showing(output, &shown, wording)?)?, output, budget))
     };
     let choice = Choice { marker: marker(output, wording), ..choice };
     let shown = choice.choose(budget, |shown| {
@@ -414,6 +432,48 @@ mod tests {
                 all done
             "#]],
         );
+    }
+
+    #[test]
+    fn of_what_is_painted_again_only_what_is_left_on_the_screen_is_shown() {
+        let layers = ["base", "tools", "app"];
+        let area = |done: u64| -> String {
+            layers.iter().map(|layer| format!("\x1b[2K{layer}: {done}%\n")).collect::<String>() + "\x1b[3A"
+        };
+        let pull: String = (0..=100).map(area).collect();
+        let text = format!("pulling\n{pull}\x1b[3Bpulled\n");
+        check(
+            text.as_bytes(),
+            200,
+            expect![[r#"
+            [view of 305 lines as a screen shows them; kept whole as s/id1234]
+            pulling
+            base: 100%
+            tools: 100%
+            app: 100%
+            pulled
+        "#]],
+        );
+        let noise: String = (0..400).map(|line| format!("step {line} is done\n")).collect();
+        let text = format!("{noise}{text}{noise}error: it is gone\n");
+        let output = output_of(text.as_bytes());
+        let view = fold(&output, &settings(300)).unwrap();
+        assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+        let shown = String::from_utf8(view.print(&output).unwrap()).unwrap();
+        assert!(!shown.contains("50%"), "{shown}");
+    }
+
+    #[test]
+    fn a_line_with_returns_is_shown_as_it_ended_or_not_at_all() {
+        let bar: String = (0..900).map(|step| format!("{step} of 900 parts are here\r")).collect();
+        let noise: String = (0..60).map(|line| format!("step {line} is done\n")).collect();
+        let text = format!("start\n{bar}all done\n{noise}");
+        let output = output_of(text.as_bytes());
+        for tokens in [90, 120, 150, 200] {
+            let view = fold(&output, &settings(tokens)).unwrap();
+            let shown = String::from_utf8(view.print(&output).unwrap()).unwrap();
+            assert!(!shown.contains("of 900 parts"), "{shown}");
+        }
     }
 
     #[test]

@@ -2,14 +2,18 @@
 //!
 //! A rendering is a function of the bytes alone, so a view that shows one is proved like any other: by printing it anew.
 
+pub(crate) mod cursor;
 pub(crate) mod derived;
 pub(crate) mod page;
 
 use memchr::{memchr, memrchr};
 
-/// What a terminal would show of lines: no escape codes, of what carriage returns wrote over only the last, and without
-/// the time stamps that runners put in front of every line.
+/// What a terminal would show of lines: no escape codes, of what carriage returns or a cursor that went up wrote over
+/// only the last, and without the time stamps that runners put in front of every line.
 pub(crate) fn screen(bytes: &[u8]) -> Vec<u8> {
+    if cursor::goes_up(bytes) {
+        return cursor::painted(bytes);
+    }
     let mut shown = Vec::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let before = shown.len();

@@ -5,7 +5,7 @@ use super::{closing, frame_of, opening, wording};
 use crate::query::outline::{Item, Outline};
 use crate::query::{Form, JsonPath, Shape, outline, shape};
 use crate::view::units::{self, Unit};
-use crate::view::{Piece, View, Why, count};
+use crate::view::{Piece, View, Why, count, rendering};
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
@@ -104,6 +104,7 @@ fn between(
     let head = units::first(output, enough)?;
     let tail = units::last(output, enough)?;
     let mut described = room * shares.said;
+    let areas = rendering::cursor::areas(output)?;
     // What markers cost and what is said in the end is known when it is printed: less is tried until it fits.
     for step in 0..STEPS {
         let room = room * (1.0 - f64::from(step.max(1) - 1) / f64::from(STEPS));
@@ -121,6 +122,7 @@ fn between(
         let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
         let first = part(output, &head, shown_room * shares.head)?;
         shown.extend([first.clone(), part(output, &tail, shown_room * (1.0 - shares.head))?]);
+        let shown = rendering::cursor::widened(&shown, &areas);
         let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
             piece.range().start >= first.end && matches!(piece, Piece::Omitted { why: Why::LeftOut, .. })
