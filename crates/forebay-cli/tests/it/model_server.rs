@@ -107,9 +107,9 @@ impl ModelServer {
                         all.push(request.clone());
                         drop(all);
                         let does = script(&request);
-                        let went_on = answer(&mut &stream, &request, does);
+                        // Whoever has the answer may ask again before we come back from giving it.
                         now.fetch_sub(1, Ordering::SeqCst);
-                        if !went_on {
+                        if !answer(&mut &stream, &request, does) {
                             break;
                         }
                     }
