@@ -13,7 +13,11 @@ const LONGEST: usize = 1_000;
 
 /// Why a request is not answered as it wanted.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct Problem(Box<Told>);
+
+/// What is told of it.
+#[derive(Debug)]
+struct Told {
     status: StatusCode,
     /// A word that programs tell problems apart by.
     kind: &'static str,
@@ -25,7 +29,7 @@ pub(crate) struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Problem {
-        Problem { status, kind, detail: detail.into(), more: None, header: None }
+        Problem(Box::new(Told { status, kind, detail: detail.into(), more: None, header: None }))
     }
 
     pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
@@ -86,32 +90,35 @@ impl Problem {
     }
 
     pub(crate) fn detail(&self) -> String {
-        self.detail.clone()
+        self.0.detail.clone()
     }
 
-    pub(crate) fn with(self, name: &'static str, value: impl Into<Value>) -> Problem {
-        Problem { more: Some((name, value.into())), ..self }
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Problem {
+        self.0.more = Some((name, value.into()));
+        self
     }
 
-    fn with_header(self, name: HeaderName, value: &str) -> Problem {
-        Problem { header: Some((name, value.to_owned())), ..self }
+    fn with_header(mut self, name: HeaderName, value: &str) -> Problem {
+        self.0.header = Some((name, value.to_owned()));
+        self
     }
 
     pub(crate) fn response(&self) -> Response {
+        let Told { status, kind, detail, more, header } = &*self.0;
         let mut problem = json!({
-            "type": format!("urn:forebay:problem:{}", self.kind),
-            "title": self.status.canonical_reason().unwrap_or(self.kind),
-            "status": self.status.as_u16(),
-            "detail": forebay::printable(&forebay::shortened(&self.detail, LONGEST)),
+            "type": format!("urn:forebay:problem:{kind}"),
+            "title": status.canonical_reason().unwrap_or(kind),
+            "status": status.as_u16(),
+            "detail": forebay::printable(&forebay::shortened(detail, LONGEST)),
         });
-        if let Some((name, value)) = &self.more {
+        if let Some((name, value)) = more {
             problem[*name] = value.clone();
         }
         let mut response = Response::new(Body::from(problem.to_string()));
-        *response.status_mut() = self.status;
+        *response.status_mut() = *status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some((name, value)) = &self.header
+        if let Some((name, value)) = header
             && let Ok(value) = value.parse()
         {
             headers.insert(name, value);

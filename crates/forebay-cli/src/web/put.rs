@@ -41,7 +41,7 @@ pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
             Problem::conflict("an output of this call is just being put; ask again when it is there")
         })?;
         let call_id = id.clone();
-        let there = blocking(move || Ok(store_of(&*store).of_call(&session, &call_id)?)).await?;
+        let there = blocking(move || Ok(store_of(&store).of_call(&session, &call_id)?)).await?;
         if there.iter().any(|record| record.state == State::Growing) {
             return Err(Problem::conflict("an output of this call is still growing"));
         }
@@ -98,7 +98,7 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
         let _place = place;
         let _counted = for_writer.metrics.upload();
         let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
-        let mut writer = store_of(&*store).begin(&call);
+        let mut writer = store_of(&store).begin(&call);
         let cut_short = loop {
             match writer.read_from(Stream::Stdout, &mut body) {
                 Ok(0) => break None,
@@ -157,7 +157,7 @@ async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<R
     let place = web.place()?;
     let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
         let _place = place;
-        let output = store_of(&*store).open(&record.handle)?;
+        let output = store_of(&store).open(&record.handle)?;
         let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
         let same =
             is_the_same(&output, &mut body).map_err(|error| Problem::bad_request(error.to_string()))?;
