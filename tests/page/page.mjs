@@ -68,7 +68,7 @@ test('an output is shown as the model saw it, and gaps open and close where they
   const fold = page.locator('.fold').first();
   await fold.waitFor();
   // All that the model saw is there, and in its order.
-  const shown = await page.evaluate(() => [...document.querySelectorAll('.frame, .marker, .view .said')].map(part => part.innerText).join('\n'));
+  const shown = await page.evaluate(() => [...document.querySelectorAll('.frame, .marker, .digest, .view .said')].map(part => part.innerText).join('\n'));
   assert.equal(shown.replace(/\s+/g, ' ').trim(), text.replace(/\s+/g, ' ').trim());
   assert.equal(await fold.locator('.line').count(), 0);
   await fold.locator('.unfold').click();
@@ -108,9 +108,21 @@ test('a fold has exactly the lines that the model did not see', async () => {
   await well(page);
 });
 
+test('a digest stands in its fold', async () => {
+  await put(server, 'app', 'shape', JSON.stringify(Array.from({ length: 3000 }, (_, id) => ({ id, name: `item ${id}` }))), { tool: 'fetch' });
+  const page = await look(server, at('app', 'shape'));
+  const fold = page.locator('.fold[data-kind=digest]');
+  await fold.locator('.digest', { hasText: '.[].name' }).waitFor();
+  await fold.locator('.unfold').click();
+  await fold.locator('.line.long').waitFor();
+  assert.match(await fold.locator('.said').innerText(), /"name":"item \d+"/);
+  await picture(page, 'digest');
+  await well(page);
+});
+
 test('an output that passed whole is shown whole', async () => {
   const page = await look(server, at('app', 'small'));
-  await page.getByText('The model got all of it').waitFor();
+  assert.match(await page.locator('.told').innerText(), /^The model got all of it: \d+ tokens\.$/);
   assert.deepEqual(await seen(page), [[1, 'first'], [2, 'second'], [3, 'third']]);
   await well(page);
 });
@@ -346,13 +358,15 @@ test('colours are kept, other codes are left out, and what is invisible is shown
 test('whatever an output, a tool or its arguments say, nothing of it runs', async () => {
   const html = '<!doctype html><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1"></svg><a href="javascript:window.hacked=1">x</a>';
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><script>window.hacked = 1</script></svg>';
-  const tool = '<img src=x onerror=window.hacked=1>';
+  const tool = '<img src=x onerror=window.hacked=1>\u202egpj.exe';
   for (const [id, body] of [['html', html], ['svg', svg], ['long', (html + '\n').repeat(3000)], ['json', JSON.stringify({ [html]: html })]]) {
     await put(server, 'hostile', id, body, { tool, args: { command: html } });
     for (const tab of ['view', 'whole', 'tree', 'diff', 'asked']) {
       const page = await look(server, at('hostile', id, `?tab=${tab}&find=${encodeURIComponent('<script>')}`));
       await page.getByRole('tab', { selected: true }).waitFor();
       await page.locator('.panel .scroll').first().waitFor();
+      // What would turn the name around is shown.
+      assert.equal(await page.locator('.head h1 .control').innerText(), 'U+202E');
       assert.equal(await page.locator('.panel img, .panel script, .panel a[href^=javascript], .list img, .head img').count(), 0);
       await well(page);
     }

@@ -57,6 +57,20 @@ export function ink(into, text, style = PLAIN_STYLE, marks = []) {
   return style;
 }
 
+/** Text of any number of lines in an element of its own. */
+export function inked(text) {
+  const shown = h('bdi.inked');
+  let style = PLAIN_STYLE;
+  text.replace(/\n$/, '').split('\n').forEach((line, index) => {
+    if (index) shown.append('\n');
+    style = ink(shown, line, style);
+  });
+  return shown;
+}
+
+/** Where there can be no elements: text without what cannot be seen. */
+export const printable = text => text.replace(SPECIAL, ' ');
+
 function joins(text, at) {
   const before = [...text.slice(Math.max(0, at - 2), at)].pop() ?? '';
   const after = [...text.slice(at + 1, at + 3)][0] ?? '';

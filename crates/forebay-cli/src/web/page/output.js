@@ -2,8 +2,9 @@
 
 import { h, button, copy, copyButton, refill, sign, say } from './dom.js';
 import { Source, hasToken } from './api.js';
+import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
-import { bytesOf, exitOf, gotOf, hashOf, savedOf, trouble } from './lists.js';
+import { bytesOf, exitOf, gotOf, hashOf, oneLine, savedOf, trouble } from './lists.js';
 import { called, count, moment, size } from './words.js';
 import { Asked } from './asked.js';
 import { Diff } from './diff.js';
@@ -110,7 +111,7 @@ export class OutputPage {
       : h('a.button', { href: this.source.address, target: '_blank', rel: 'noopener' }, 'Raw', sign('link'));
     refill(this.head,
       h('div.who', {}, h('a.back', { href: hashOf(['sessions', this.live.session]), 'aria-label': 'Back to the outputs' }, sign('back')),
-        h('h1', {}, h('bdi', {}, record.tool)), command && h('code.command', { title: command.slice(0, 1000) }, h('bdi', {}, command.slice(0, 1000)))),
+        h('h1', {}, inked(record.tool)), command && h('code.command', {}, inked(oneLine(command).slice(0, 1000)))),
       h('div.facts', {}, facts.map(fact => h('span', {}, fact))),
       h('div.handles', {}, h('span.handle', {}, h('code', {}, record.handle), copyButton(record.handle, 'the handle')),
         h('button', { type: 'button', onclick: () => copy(`forebay read ${record.handle}`, 'the command') }, 'Copy command'), raw),

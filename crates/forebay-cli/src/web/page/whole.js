@@ -29,6 +29,7 @@ export class Whole {
     this.search = null;
     this.steps = Promise.resolve();
     this.waiting = 0;
+    this.loads = 0;
     this.closed = new AbortController();
     this.sheet = h('div.sheet');
     this.scroll = h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Output', id: 'whole' }, this.sheet);
@@ -121,6 +122,8 @@ export class Whole {
 
   /** Has only the page with this line, with the line at the top or in the middle. */
   async load(line, where) {
+    this.loads += 1;
+    const turn = this.loads;
     let page;
     try {
       page = await this.fetch(where === 'end' ? null : Math.max(1, where === 'top' ? line : line - PAGE / 2));
@@ -129,12 +132,15 @@ export class Whole {
       page = await this.fetch(null);
       line = this.total;
     }
+    // Somebody may have gone elsewhere meanwhile.
+    if (turn !== this.loads) return;
     this.pages = page.lines.length ? [page] : [];
     this.sheet.replaceChildren(...this.pages.map(page => page.element));
     this.showNote();
     if (where === 'end') this.scroll.scrollTop = this.scroll.scrollHeight;
     else this.put(line, where);
     await this.fill();
+    if (turn !== this.loads) return;
     if (where === 'end') this.scroll.scrollTop = this.scroll.scrollHeight;
     else this.put(line, where);
     this.moveThumb();
