@@ -5,7 +5,7 @@ import { Source, hasToken } from './api.js';
 import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
 import { bytesOf, exitOf, gotOf, hashOf, oneLine, savedOf, trouble } from './lists.js';
-import { called, count, moment, size } from './words.js';
+import { called, count, minute, moment, size } from './words.js';
 import { Asked } from './asked.js';
 import { Diff } from './diff.js';
 import { Tree } from './tree.js';
@@ -104,7 +104,7 @@ export class OutputPage {
       exitOf(record), size(bytesOf(record)), !isGrowing(record) && count('line', record.size.lines),
       record.kind !== 'text' && record.kind, `the model got ${gotOf(record)}`, savedOf(record),
       record.got?.retrieved ? `${count('token', record.got.retrieved)} read back` : null,
-      h('time', { datetime: record.call.at }, moment(record.call.at)),
+      h('time', { datetime: record.call.at, title: moment(record.call.at) }, minute(record.call.at)),
     ].filter(Boolean);
     const raw = hasToken()
       ? button('Save raw', () => this.save())

@@ -124,9 +124,9 @@ class Fold {
     this.inside = h('div.inside', { hidden: true }, this.head.element, this.between, this.tail.element, h('div.between', {}, close, place));
     this.element = h('div.fold', { 'data-kind': piece.kind }, this.button, more.length > 0 && h('div.digest', {}, inked(more.join('\n'))), this.inside);
     if (piece.kind === 'rendered') {
-      // What is rendered was seen; it is its source that was not.
-      const text = h('div.rendered', {}, inked(piece.text));
-      this.element.prepend(text);
+      // What is rendered was seen; it is its source that was not. Lines that were not joined keep their numbers.
+      const same = piece.text.replace(/\n$/, '').split('\n').length === lines;
+      this.element.prepend(h('div.rendered', {}, same ? lined(piece, PLAIN_STYLE).element : h('div.text', {}, inked(piece.text))));
     }
   }
 
