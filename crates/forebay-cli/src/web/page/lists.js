@@ -150,7 +150,9 @@ export class Outputs {
 
   /** Shows which is open. */
   mark(id) {
+    const isNew = this.open !== id;
     this.open = id;
+    if (isNew) this.items.get(id)?.element.scrollIntoView({ block: 'nearest' });
     for (const [other, { element }] of this.items) {
       if (other === id) element.firstChild.setAttribute('aria-current', 'page');
       else element.firstChild.removeAttribute('aria-current');

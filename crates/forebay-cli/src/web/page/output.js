@@ -138,6 +138,7 @@ export class OutputPage {
       const isIt = button.id === `tab-${tab}`;
       button.setAttribute('aria-selected', isIt);
       button.tabIndex = isIt ? 0 : -1;
+      if (isIt) button.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     }
     this.panel.setAttribute('aria-labelledby', `tab-${tab}`);
     this.panel.replaceChildren(h('p.note', { role: 'status' }, 'Loading …'));

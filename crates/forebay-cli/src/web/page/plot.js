@@ -17,7 +17,7 @@ function ticks(least, most, wanted = 4) {
   const power = 10 ** Math.floor(Math.log10(span / wanted));
   const step = [1, 2, 5, 10].map(by => by * power).find(step => span / step <= wanted) ?? power * 10;
   const all = [];
-  for (let at = Math.floor(least / step) * step; at <= most + step / 2 && all.length < 20; at += step) all.push(Math.round(at / step) * step);
+  for (let at = Math.floor(least / step); all.length < 20 && (at - 1) * step < most; at += 1) all.push(at * step);
   return all;
 }
 
