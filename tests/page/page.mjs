@@ -508,13 +508,24 @@ test('what goes wrong is told, and can be tried again', async () => {
   const page = await look(own, at('s', 'nothing-here'));
   await page.locator('.trouble').waitFor();
   assert.match(await page.locator('.trouble').innerText(), /nothing-here/);
+  await page.route('**/lines?*', route => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail": "the disk is on fire"}' }));
+  await page.goto(`${own.address}/${at('s', 'one', '?tab=whole')}`);
+  await page.getByText('The disk is on fire.').waitFor();
+  await page.unroute('**/lines?*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('.said', { hasText: 'text' }).waitFor();
   await page.route('**/v1/sessions?*', route => route.abort());
   await page.goto(`${own.address}/#/`);
   await page.getByText('The server cannot be reached').waitFor();
   await page.unroute('**/v1/sessions?*');
   await page.getByRole('button', { name: 'Try again' }).click();
-  await page.locator('.item', { hasText: '1 output' }).waitFor();
-  await well(page, { fine: [/404 \(Not Found\)/, /ERR_FAILED/] });
+  await page.locator('.item', { hasText: '1 output' }).click();
+  await page.locator('.item', { hasText: 'echo' }).waitFor();
+  // A server that goes leaves what was seen, and says so.
+  own.child.kill();
+  await page.getByText('The stream of events is interrupted').waitFor();
+  await page.locator('.item', { hasText: 'echo' }).waitFor();
+  await well(page, { fine: [/net::ERR_/, /404 \(Not Found\)/, /500 \(Internal Server Error\)/, /ERR_FAILED/] });
 });
 
 test('all of it can be done with keys alone', async () => {

@@ -17,7 +17,6 @@ const SPECIAL = new RegExp(
   ].join('|'),
   'gu',
 );
-// eslint-disable-next-line no-control-regex
 const PLAIN = /^[\t\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u2500-\u257f]*$/;
 
 /** Joiners and variants of signs belong to what stands around them in emoji and in scripts that join letters. */

@@ -62,6 +62,9 @@ export class OutputPage {
       await this.show(params.tab && this.ways().some(([name]) => name === params.tab) ? params.tab : this.usual, params);
     } catch (error) {
       if (error.name === 'AbortError') return;
+      // What is not there is made anew.
+      this.part?.close();
+      this.part = this.tab = null;
       if (error.status === 404) this.panel.replaceChildren(trouble(error));
       else this.panel.replaceChildren(trouble(error, () => this.open(params)));
     }

@@ -17,7 +17,7 @@ const WAITING = 8;
 
 export class Whole {
   /** `moved` is told which lines are chosen, or where somebody jumped. */
-  constructor(source, { moved = () => {}, height } = {}) {
+  constructor(source, { moved = () => {} } = {}) {
     this.source = source;
     this.moved = moved;
     this.pages = [];
@@ -38,7 +38,6 @@ export class Whole {
     this.rail = h('div.rail', { role: 'scrollbar', tabindex: -1, 'aria-controls': 'whole', 'aria-orientation': 'vertical', 'aria-label': 'Place in the output', 'aria-valuemin': 1, 'aria-valuemax': 1, 'aria-valuenow': 1 }, this.thumb, this.bubble);
     this.note = h('p.note', { hidden: true });
     this.element = h('div.whole', {}, this.bar(), this.note, h('div.window', {}, this.scroll, this.rail));
-    if (height) this.element.classList.add(height);
     this.scroll.addEventListener('scroll', () => this.scrolled(), { passive: true });
     for (const event of ['wheel', 'touchmove']) this.scroll.addEventListener(event, () => this.follow(false), { passive: true });
     this.sheet.addEventListener('click', event => {
