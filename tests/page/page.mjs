@@ -197,6 +197,8 @@ test('a deep link leads to its line, and back leads back', async () => {
   await page.goBack();
   await page.locator('.line[data-line="13002"]').waitFor();
   assert.match(page.url(), /line=13002$/);
+  await page.goto(`${server.address}/${at('app', 'small', '?tab=whole&line=5000')}`);
+  await page.locator('.line.flash[data-line="3"]').waitFor();
   await well(page);
 });
 

@@ -123,11 +123,9 @@ export class Whole {
   async load(line, where) {
     this.loads += 1;
     const turn = this.loads;
-    let page;
-    try {
-      page = await this.fetch(where === 'end' ? null : Math.max(1, where === 'top' ? line : line - PAGE / 2));
-    } catch (error) {
-      if (error.status !== 416) throw error;
+    let page = await this.fetch(where === 'end' ? null : Math.max(1, where === 'top' ? line : line - PAGE / 2));
+    // There may be fewer lines than somebody thinks.
+    if (!page.lines.length && this.total) {
       page = await this.fetch(null);
       line = this.total;
     }
