@@ -389,6 +389,16 @@ test('an image is shown, and one that is none says so', async () => {
   await put(server, 'app', 'no-image', Buffer.concat([png(40, 30).subarray(0, 30), Buffer.from([0, 1, 2])]), { tool: 'screenshot' });
   const page = await look(server, at('app', 'image'));
   await page.getByText('40 × 30, image/png').waitFor();
+  const drawn = type => page.evaluate(type => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 20, height: 10 });
+    return canvas.toDataURL(type).split(',')[1];
+  }, type);
+  const gif = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+  for (const [name, body, told] of [['jpeg', await drawn('image/jpeg'), '20 × 10'], ['webp', await drawn('image/webp'), '20 × 10'], ['gif', gif, '1 × 1']]) {
+    await put(server, 'app', name, Buffer.from(body, 'base64'), { tool: 'draw' });
+    await page.goto(`${server.address}/${at('app', name)}`);
+    await page.getByText(`${told}, image/${name}`).waitFor();
+  }
   await page.goto(`${server.address}/${at('app', 'no-image')}`);
   await page.getByText('This browser cannot show the image.').waitFor();
   await well(page);
