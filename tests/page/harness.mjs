@@ -62,7 +62,7 @@ export async function look({ address }, hash = '#/', { width = 1200, height = 75
   browser ??= await chromium.launch({ executablePath: BROWSER, args: FLAGS });
   const context = await browser.newContext({ viewport: { width, height }, permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   page.wrong = [];
   page.on('pageerror', error => page.wrong.push(String(error)));
   page.on('console', message => {

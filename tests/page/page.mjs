@@ -68,7 +68,7 @@ test('an output is shown as the model saw it, and gaps open and close where they
   const fold = page.locator('.fold').first();
   await fold.waitFor();
   // All that the model saw is there, and in its order.
-  const shown = await page.evaluate(() => [...document.querySelectorAll('.frame, .marker, .view .said')].map(part => part.innerText).join('\n'));
+  const shown = await page.evaluate(() => [...document.querySelectorAll('.frame, .marker, .digest, .view .said')].map(part => part.innerText).join('\n'));
   assert.equal(shown.replace(/\s+/g, ' ').trim(), text.replace(/\s+/g, ' ').trim());
   assert.equal(await fold.locator('.line').count(), 0);
   await fold.locator('.unfold').click();
@@ -108,9 +108,21 @@ test('a fold has exactly the lines that the model did not see', async () => {
   await well(page);
 });
 
+test('a digest stands in its fold', async () => {
+  await put(server, 'app', 'shape', JSON.stringify(Array.from({ length: 3000 }, (_, id) => ({ id, name: `item ${id}` }))), { tool: 'fetch' });
+  const page = await look(server, at('app', 'shape'));
+  const fold = page.locator('.fold[data-kind=digest]');
+  await fold.locator('.digest', { hasText: '.[].name' }).waitFor();
+  await fold.locator('.unfold').click();
+  await fold.locator('.line.long').waitFor();
+  assert.match(await fold.locator('.said').innerText(), /"name":"item \d+"/);
+  await picture(page, 'digest');
+  await well(page);
+});
+
 test('an output that passed whole is shown whole', async () => {
   const page = await look(server, at('app', 'small'));
-  await page.getByText('The model got all of it').waitFor();
+  assert.match(await page.locator('.told').innerText(), /^The model got all of it: \d+ tokens\.$/);
   assert.deepEqual(await seen(page), [[1, 'first'], [2, 'second'], [3, 'third']]);
   await well(page);
 });
@@ -185,6 +197,8 @@ test('a deep link leads to its line, and back leads back', async () => {
   await page.goBack();
   await page.locator('.line[data-line="13002"]').waitFor();
   assert.match(page.url(), /line=13002$/);
+  await page.goto(`${server.address}/${at('app', 'small', '?tab=whole&line=5000')}`);
+  await page.locator('.line.flash[data-line="3"]').waitFor();
   await well(page);
 });
 
@@ -346,13 +360,15 @@ test('colours are kept, other codes are left out, and what is invisible is shown
 test('whatever an output, a tool or its arguments say, nothing of it runs', async () => {
   const html = '<!doctype html><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1"></svg><a href="javascript:window.hacked=1">x</a>';
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><script>window.hacked = 1</script></svg>';
-  const tool = '<img src=x onerror=window.hacked=1>';
+  const tool = '<img src=x onerror=window.hacked=1>\u202egpj.exe';
   for (const [id, body] of [['html', html], ['svg', svg], ['long', (html + '\n').repeat(3000)], ['json', JSON.stringify({ [html]: html })]]) {
     await put(server, 'hostile', id, body, { tool, args: { command: html } });
     for (const tab of ['view', 'whole', 'tree', 'diff', 'asked']) {
       const page = await look(server, at('hostile', id, `?tab=${tab}&find=${encodeURIComponent('<script>')}`));
       await page.getByRole('tab', { selected: true }).waitFor();
       await page.locator('.panel .scroll').first().waitFor();
+      // What would turn the name around is shown.
+      assert.equal(await page.locator('.head h1 .control').innerText(), 'U+202E');
       assert.equal(await page.locator('.panel img, .panel script, .panel a[href^=javascript], .list img, .head img').count(), 0);
       await well(page);
     }
@@ -373,6 +389,16 @@ test('an image is shown, and one that is none says so', async () => {
   await put(server, 'app', 'no-image', Buffer.concat([png(40, 30).subarray(0, 30), Buffer.from([0, 1, 2])]), { tool: 'screenshot' });
   const page = await look(server, at('app', 'image'));
   await page.getByText('40 × 30, image/png').waitFor();
+  const drawn = type => page.evaluate(type => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 20, height: 10 });
+    return canvas.toDataURL(type).split(',')[1];
+  }, type);
+  const gif = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+  for (const [name, body, told] of [['jpeg', await drawn('image/jpeg'), '20 × 10'], ['webp', await drawn('image/webp'), '20 × 10'], ['gif', gif, '1 × 1']]) {
+    await put(server, 'app', name, Buffer.from(body, 'base64'), { tool: 'draw' });
+    await page.goto(`${server.address}/${at('app', name)}`);
+    await page.getByText(`${told}, image/${name}`).waitFor();
+  }
   await page.goto(`${server.address}/${at('app', 'no-image')}`);
   await page.getByText('This browser cannot show the image.').waitFor();
   await well(page);
@@ -494,13 +520,24 @@ test('what goes wrong is told, and can be tried again', async () => {
   const page = await look(own, at('s', 'nothing-here'));
   await page.locator('.trouble').waitFor();
   assert.match(await page.locator('.trouble').innerText(), /nothing-here/);
+  await page.route('**/lines?*', route => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail": "the disk is on fire"}' }));
+  await page.goto(`${own.address}/${at('s', 'one', '?tab=whole')}`);
+  await page.getByText('The disk is on fire.').waitFor();
+  await page.unroute('**/lines?*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('.said', { hasText: 'text' }).waitFor();
   await page.route('**/v1/sessions?*', route => route.abort());
   await page.goto(`${own.address}/#/`);
   await page.getByText('The server cannot be reached').waitFor();
   await page.unroute('**/v1/sessions?*');
   await page.getByRole('button', { name: 'Try again' }).click();
-  await page.locator('.item', { hasText: '1 output' }).waitFor();
-  await well(page, { fine: [/404 \(Not Found\)/, /ERR_FAILED/] });
+  await page.locator('.item', { hasText: '1 output' }).click();
+  await page.locator('.item', { hasText: 'echo' }).waitFor();
+  // A server that goes leaves what was seen, and says so.
+  own.child.kill();
+  await page.getByText('The stream of events is interrupted').waitFor();
+  await page.locator('.item', { hasText: 'echo' }).waitFor();
+  await well(page, { fine: [/net::ERR_/, /404 \(Not Found\)/, /500 \(Internal Server Error\)/, /ERR_FAILED/] });
 });
 
 test('all of it can be done with keys alone', async () => {

@@ -121,6 +121,19 @@ fn log_and_accounting_have_the_documented_forms() {
 }
 
 #[test]
+fn an_answer_says_which_bytes_it_shows_or_comes_from() {
+    let forebay = Forebay::new();
+    forebay.put("call-1", b"one\ntwo\nthree\n", &[]);
+    for query in [&["read", "call-1", "--lines", "1:2"][..], &["grep", "call-1", "t"]] {
+        assert_eq!(forebay.run(query).status, 0);
+    }
+    let told = forebay.run(["events", "--json", "--kind", "query-answered"]).text();
+    let told: Vec<&str> = told.lines().collect();
+    assert!(told[0].contains(r#""shown":[[0,8]],"budget""#), "{}", told[0]);
+    assert!(told[1].contains(r#""shown":[],"drawn_from":[[4,8],[8,14]],"budget""#), "{}", told[1]);
+}
+
+#[test]
 fn a_real_session_is_accounted_for() {
     let forebay = Forebay::new();
     let long = "many words in a line\n".repeat(3_000);

@@ -19,6 +19,15 @@ export class Problem extends Error {
 
 export const hasToken = () => token !== null;
 
+/** Begins anew, without a token. */
+export function forgetToken() {
+  try {
+    sessionStorage.removeItem(KEY);
+  } finally {
+    location.reload();
+  }
+}
+
 let asking = null;
 let askPerson = null;
 

@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { pastEvents } from './api.js';
+import { inked } from './ink.js';
 import { count, grouped, moment, size } from './words.js';
 
 /** So many ranges of an answer are listed. */
@@ -29,21 +30,21 @@ export class Asked {
   item(event) {
     const time = h('time', { datetime: event.at }, moment(event.at));
     if (event.event === 'fell-back') {
-      return h('li', {}, h('div.head', {}, h('strong', {}, `Fell back from ${event.from} to ${event.to}`), time), h('p', {}, event.why));
+      return h('li', {}, h('div.head', {}, h('strong', {}, `Fell back from ${event.from} to ${event.to}`), time), h('p', {}, inked(event.why)));
     }
     if (event.event === 'query-answered') {
       const what = Object.entries(event.arguments ?? {}).filter(([name]) => name !== 'handle').map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
       return h('li', {},
-        h('div.head', {}, h('strong', {}, event.query), ' ', h('code', {}, what.join(' ')), time),
+        h('div.head', {}, h('strong', {}, event.query), ' ', h('code', {}, inked(what.join(' '))), time),
         h('p.note', {}, `${count('token', event.tokens)} in the answer`),
         this.ranges([...event.shown, ...(event.drawn_from ?? [])], event.length),
         event.arguments?.pattern && h('a', { href: this.whole({ find: event.arguments.pattern, regex: event.arguments.fixed ? undefined : 1 }) }, 'all matches in the whole output'));
     }
     const reading = event.memory?.reading;
     return h('li', {},
-      h('div.head', {}, h('strong', {}, 'extract'), ' ', event.memory && h('span.instructions', {}, event.memory.instructions), time),
+      h('div.head', {}, h('strong', {}, 'extract'), ' ', event.memory && h('span.instructions', {}, inked(event.memory.instructions)), time),
       h('p.note', {}, `${event.strategy}${event.model ? `, read by ${event.model}` : ''}: ${count('token', event.tokens_in)} in, ${grouped(event.tokens_out)} out, ${grouped(event.tokens)} in the answer`),
-      reading?.answer && h('pre.answer', {}, reading.answer),
+      reading?.answer && h('div.answer', {}, inked(reading.answer)),
       this.ranges(reading?.ranges ?? [], event.memory?.length ?? 0));
   }
 

@@ -1,7 +1,7 @@
 // What differs from the earlier run of the same call, or from another output.
 
 import { h } from './dom.js';
-import { ink } from './ink.js';
+import { ink, printable } from './ink.js';
 import { count, called, ago } from './words.js';
 
 export class Diff {
@@ -15,7 +15,7 @@ export class Diff {
       others.map(other => {
         const id = other.handle.split('/').pop();
         const isBefore = other.handle === before;
-        return h('option', { value: id, selected: id === this.wanted }, `${isBefore ? 'the earlier run: ' : ''}${other.tool} ${called(other.call).slice(0, 60)}, ${ago(other.call.at)} (${id})`);
+        return h('option', { value: id, selected: id === this.wanted }, printable(`${isBefore ? 'the earlier run: ' : ''}${other.tool} ${called(other.call).slice(0, 60)}, ${ago(other.call.at)} (${id})`));
       }));
     this.summary = h('span.summary', { role: 'status' });
     this.body = h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'What differs' });

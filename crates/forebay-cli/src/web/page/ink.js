@@ -17,7 +17,6 @@ const SPECIAL = new RegExp(
   ].join('|'),
   'gu',
 );
-// eslint-disable-next-line no-control-regex
 const PLAIN = /^[\t\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u2500-\u257f]*$/;
 
 /** Joiners and variants of signs belong to what stands around them in emoji and in scripts that join letters. */
@@ -37,6 +36,7 @@ export function ink(into, text, style = PLAIN_STYLE, marks = []) {
     return style;
   }
   let at = 0;
+  let row = null;
   const put = to => {
     if (at < to) written(into, text, at, to, style, marks);
   };
@@ -49,13 +49,31 @@ export function ink(into, text, style = PLAIN_STYLE, marks = []) {
     at = found.index + code.length;
     const colours = csi ?? c1;
     if (colours !== undefined) style = styled(style, colours);
-    else if (code.length === 1 || code.codePointAt(0) > 0xffff) {
-      if (!isEnd) into.append(visible(code, marked(marks, found.index)));
+    else if ((code.length === 1 || code.codePointAt(0) > 0xffff) && !isEnd) {
+      const mark = marked(marks, found.index);
+      // Of many in a row, as in what is no text, one element is made.
+      if (row?.end === found.index && !mark) row.element.append('\u2009', nameOf(code));
+      else into.append(visible(code, mark));
+      row = mark ? null : { element: into.lastChild, end: at };
     }
   }
   put(text.length);
   return style;
 }
+
+/** Text of any number of lines in an element of its own. */
+export function inked(text) {
+  const shown = h('bdi.inked');
+  let style = PLAIN_STYLE;
+  text.replace(/\n$/, '').split('\n').forEach((line, index) => {
+    if (index) shown.append('\n');
+    style = ink(shown, line, style);
+  });
+  return shown;
+}
+
+/** Where there can be no elements: text without what cannot be seen. */
+export const printable = text => text.replace(SPECIAL, ' ');
 
 function joins(text, at) {
   const before = [...text.slice(Math.max(0, at - 2), at)].pop() ?? '';
@@ -67,11 +85,14 @@ function joins(text, at) {
 
 const CONTROLS = 'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US'.split(' ');
 
+function nameOf(sign) {
+  const code = sign.codePointAt(0);
+  return CONTROLS[code] ?? (code === 0x7f ? 'DEL' : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`);
+}
+
 /** A control character that can be seen. */
 function visible(sign, mark) {
-  const code = sign.codePointAt(0);
-  const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
-  const shown = h('span.control', { title: name }, CONTROLS[code] ?? (code === 0x7f ? 'DEL' : name));
+  const shown = h('span.control', {}, nameOf(sign));
   return mark ? h(mark.current ? 'mark.current' : 'mark', {}, shown) : shown;
 }
 

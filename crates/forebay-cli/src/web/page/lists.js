@@ -1,7 +1,8 @@
 // The list of sessions, and the list of a session's outputs.
 
 import { h, button, copyButton, tell } from './dom.js';
-import { ask, hasToken } from './api.js';
+import { ask, forgetToken, hasToken } from './api.js';
+import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
 import { ago, called, count, grouped, moment, size } from './words.js';
 
@@ -34,7 +35,8 @@ const listKeys = list => ({
 
 /** What we are about when there is trouble. */
 export function trouble(error, retry) {
-  return h('div.trouble', { role: 'alert' }, h('p', {}, sentence(error.message)), retry && button('Try again', retry));
+  return h('div.trouble', { role: 'alert' }, h('p', {}, inked(sentence(error.message))), retry && button('Try again', retry),
+    error.status === 403 && hasToken() && button('Use another token', forgetToken));
 }
 
 const sentence = text => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? '' : '.');
@@ -148,7 +150,9 @@ export class Outputs {
 
   /** Shows which is open. */
   mark(id) {
+    const isNew = this.open !== id;
     this.open = id;
+    if (isNew) this.items.get(id)?.element.scrollIntoView({ block: 'nearest' });
     for (const [other, { element }] of this.items) {
       if (other === id) element.firstChild.setAttribute('aria-current', 'page');
       else element.firstChild.removeAttribute('aria-current');
@@ -175,14 +179,17 @@ export class Outputs {
   }
 }
 
+/** Where there is room for one. */
+export const oneLine = text => text.trim().replaceAll('\n', ' ⏎ ');
+
 /** The same where there is little room. */
 const got = record => (record.got?.as ? gotOf(record) : 'not told to the model');
 
 function parts(record) {
   const command = called(record.call);
   return [
-    h('span.name', {}, h('bdi', {}, record.tool), exitOf(record), h('time', { datetime: record.call.at, title: moment(record.call.at) }, ago(record.call.at))),
-    command && h('code.command', { title: command.slice(0, 500) }, h('bdi', {}, command.slice(0, 300))),
+    h('span.name', {}, inked(record.tool), exitOf(record), h('time', { datetime: record.call.at, title: moment(record.call.at) }, ago(record.call.at))),
+    command && h('code.command', {}, inked(oneLine(command).slice(0, 300))),
     h('span.facts', {}, size(bytesOf(record)), isGrowing(record) ? ' so far' : [' · ', count('line', record.size.lines), ' · ', got(record)], savedOf(record) && [' · ', savedOf(record)]),
   ].filter(Boolean);
 }

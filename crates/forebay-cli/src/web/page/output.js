@@ -2,9 +2,10 @@
 
 import { h, button, copy, copyButton, refill, sign, say } from './dom.js';
 import { Source, hasToken } from './api.js';
+import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
-import { bytesOf, exitOf, gotOf, hashOf, savedOf, trouble } from './lists.js';
-import { called, count, moment, size } from './words.js';
+import { bytesOf, exitOf, gotOf, hashOf, oneLine, savedOf, trouble } from './lists.js';
+import { called, count, minute, moment, size } from './words.js';
 import { Asked } from './asked.js';
 import { Diff } from './diff.js';
 import { Tree } from './tree.js';
@@ -61,6 +62,9 @@ export class OutputPage {
       await this.show(params.tab && this.ways().some(([name]) => name === params.tab) ? params.tab : this.usual, params);
     } catch (error) {
       if (error.name === 'AbortError') return;
+      // What is not there is made anew.
+      this.part?.close();
+      this.part = this.tab = null;
       if (error.status === 404) this.panel.replaceChildren(trouble(error));
       else this.panel.replaceChildren(trouble(error, () => this.open(params)));
     }
@@ -103,14 +107,14 @@ export class OutputPage {
       exitOf(record), size(bytesOf(record)), !isGrowing(record) && count('line', record.size.lines),
       record.kind !== 'text' && record.kind, `the model got ${gotOf(record)}`, savedOf(record),
       record.got?.retrieved ? `${count('token', record.got.retrieved)} read back` : null,
-      h('time', { datetime: record.call.at }, moment(record.call.at)),
+      h('time', { datetime: record.call.at, title: moment(record.call.at) }, minute(record.call.at)),
     ].filter(Boolean);
     const raw = hasToken()
       ? button('Save raw', () => this.save())
       : h('a.button', { href: this.source.address, target: '_blank', rel: 'noopener' }, 'Raw', sign('link'));
     refill(this.head,
       h('div.who', {}, h('a.back', { href: hashOf(['sessions', this.live.session]), 'aria-label': 'Back to the outputs' }, sign('back')),
-        h('h1', {}, h('bdi', {}, record.tool)), command && h('code.command', { title: command.slice(0, 1000) }, h('bdi', {}, command.slice(0, 1000)))),
+        h('h1', {}, inked(record.tool)), command && h('code.command', {}, inked(oneLine(command).slice(0, 1000)))),
       h('div.facts', {}, facts.map(fact => h('span', {}, fact))),
       h('div.handles', {}, h('span.handle', {}, h('code', {}, record.handle), copyButton(record.handle, 'the handle')),
         h('button', { type: 'button', onclick: () => copy(`forebay read ${record.handle}`, 'the command') }, 'Copy command'), raw),
@@ -137,6 +141,7 @@ export class OutputPage {
       const isIt = button.id === `tab-${tab}`;
       button.setAttribute('aria-selected', isIt);
       button.tabIndex = isIt ? 0 : -1;
+      if (isIt) button.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     }
     this.panel.setAttribute('aria-labelledby', `tab-${tab}`);
     this.panel.replaceChildren(h('p.note', { role: 'status' }, 'Loading …'));

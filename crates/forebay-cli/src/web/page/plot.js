@@ -1,6 +1,7 @@
 // Plots, drawn by hand. Each stands beside a table with the same numbers.
 
 import { h, svg } from './dom.js';
+import { inked } from './ink.js';
 import { short, grouped } from './words.js';
 
 const HEIGHT = 220;
@@ -16,7 +17,7 @@ function ticks(least, most, wanted = 4) {
   const power = 10 ** Math.floor(Math.log10(span / wanted));
   const step = [1, 2, 5, 10].map(by => by * power).find(step => span / step <= wanted) ?? power * 10;
   const all = [];
-  for (let at = Math.floor(least / step) * step; at <= most + step / 2 && all.length < 20; at += step) all.push(Math.round(at / step) * step);
+  for (let at = Math.floor(least / step); all.length < 20 && (at - 1) * step < most; at += 1) all.push(at * step);
   return all;
 }
 
@@ -72,7 +73,7 @@ export function bars(title, rows) {
   const sorted = [...rows].sort(([, one], [, other]) => other - one).slice(0, 20);
   return h('ul.bars', { 'aria-label': title }, sorted.map(([name, value]) => {
     const width = `${(Math.abs(value) / most) * 100}%`;
-    return h('li', {}, h('span.name', { title: name }, h('bdi', {}, name)),
+    return h('li', {}, h('span.name', {}, inked(name)),
       svg('svg', { 'aria-hidden': 'true', preserveAspectRatio: 'none' }, svg(`rect.column${value < 0 ? '.loss' : ''}`, { width, height: '100%', rx: 3 })),
       h('span.many', {}, grouped(value)));
   }));
@@ -81,5 +82,5 @@ export function bars(title, rows) {
 /** The same numbers as a table. */
 export function table(caption, heads, rows) {
   return h('table', {}, h('caption', {}, caption), h('thead', {}, h('tr', {}, heads.map(head => h('th', { scope: 'col' }, head)))),
-    h('tbody', {}, rows.map(([name, ...cells]) => h('tr', {}, h('th', { scope: 'row' }, h('bdi', {}, name)), cells.map(cell => h('td', {}, typeof cell === 'number' ? grouped(cell) : cell))))));
+    h('tbody', {}, rows.map(([name, ...cells]) => h('tr', {}, h('th', { scope: 'row' }, inked(name)), cells.map(cell => h('td', {}, typeof cell === 'number' ? grouped(cell) : cell))))));
 }

@@ -6,6 +6,9 @@ const BACK = 64 * 1024;
 
 const encoder = new TextEncoder();
 
+/** How many bytes a match has; what is no text stands in it as one sign a byte. */
+const lengthOf = ({ text }) => Math.max(1, encoder.encode(text.replaceAll('\ufffd', '?')).length);
+
 export class Search {
   /** `wanted` is `{pattern, fixed, ignore_case}`. */
   constructor(source, wanted) {
@@ -36,7 +39,7 @@ export class Search {
   }
 
   /** The first match from a byte on; from the end it goes on at the beginning. */
-  async next(from = this.current ? this.current.byte + Math.max(1, encoder.encode(this.current.text).length) : 0) {
+  async next(from = this.current ? this.current.byte + lengthOf(this.current) : 0) {
     if (!this.total) return null;
     if (from < this.stretch.from || from > this.stretch.to) await this.load(from);
     for (;;) {

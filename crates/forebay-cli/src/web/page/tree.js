@@ -1,7 +1,7 @@
 // JSON as a tree. Members are loaded when their value is opened, a hundred at once.
 
 import { h, button } from './dom.js';
-import { ink } from './ink.js';
+import { inked } from './ink.js';
 import { size, grouped } from './words.js';
 
 const AT_ONCE = 100;
@@ -41,10 +41,10 @@ export class Tree {
 
   item(node, index) {
     const opens = /^[[{]/.test(node.text);
-    const key = node.key !== undefined ? h('span.key', {}, text(node.key), ':') : index !== null ? h('span.index', {}, grouped(index), ':') : null;
+    const key = node.key !== undefined ? h('span.key', {}, inked(node.key), ':') : index !== null ? h('span.index', {}, grouped(index), ':') : null;
     const length = node.end - node.start;
     const cut = length > 240;
-    const value = h(`span.value.${kindOf(node.text)}`, {}, text(opens ? node.text.replace(/\s+/g, ' ') : node.text), opens && cut ? ' …' : '');
+    const value = h(`span.value.${kindOf(node.text)}`, {}, inked(opens ? node.text.replace(/\s+/g, ' ') : node.text), opens && cut ? ' …' : '');
     const item = h('li', { role: 'treeitem', tabindex: -1, 'aria-expanded': opens ? 'false' : null });
     const row = h('div.row', { onclick: () => opens && this.open(item) }, h('span.arrow', { 'aria-hidden': 'true' }), key, value);
     if (opens && length > 100) row.append(h('span.note', {}, size(length)));
@@ -53,7 +53,7 @@ export class Tree {
       const more = button(`Show ${size(length - 240)} more`, async event => {
         event.stopPropagation();
         shown = Math.min(length, shown * 64);
-        value.replaceChildren(text(new TextDecoder().decode(await this.source.bytes(node.start, node.start + shown))));
+        value.replaceChildren(inked(new TextDecoder().decode(await this.source.bytes(node.start, node.start + shown))));
         if (shown === length) more.remove();
         else more.textContent = `Show ${size(length - shown)} more`;
       });
@@ -115,12 +115,6 @@ export class Tree {
     const first = () => (this.root.querySelector('[tabindex="0"]') ?? this.root.querySelector('[role=treeitem]'))?.focus();
     return { j: first, k: first, ArrowDown: first, ArrowUp: first };
   }
-}
-
-function text(said) {
-  const shown = h('span');
-  ink(shown, said);
-  return shown;
 }
 
 function kindOf(text) {

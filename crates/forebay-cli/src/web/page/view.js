@@ -1,7 +1,7 @@
 // An output as the model saw it. What it did not see is behind folds, which open where they stand.
 
 import { h, button, refill, sign } from './dom.js';
-import { ink, PLAIN_STYLE } from './ink.js';
+import { ink, inked, PLAIN_STYLE } from './ink.js';
 import { Line, gutter } from './line.js';
 import { count, size, grouped } from './words.js';
 
@@ -86,16 +86,6 @@ export class View {
   }
 }
 
-/** Text of the view itself. */
-function inked(text) {
-  const shown = h('span');
-  text.replace(/\n$/, '').split('\n').forEach((line, index) => {
-    if (index) shown.append('\n');
-    ink(shown, line);
-  });
-  return shown;
-}
-
 /** A piece with the numbers of its lines. */
 function lined(piece, style) {
   const lines = piece.text.replace(/\n$/, '').split('\n').map((text, index) => {
@@ -121,21 +111,22 @@ class Fold {
     this.between = h('div.between');
     const bytes = piece.end - piece.start;
     const what = piece.kind === 'rendered' ? 'As it came' : lines > 1 ? count('line', lines) : `Part of line ${grouped(first)}`;
+    // A digest says more than that there is a gap.
+    const [marker, ...more] = piece.kind === 'rendered' ? ['shown as on a screen'] : piece.text.replace(/\n$/, '').split('\n');
     this.label = h('span.what', {}, `${what}, ${size(bytes)}`);
     this.button = h('button.unfold', { type: 'button', 'aria-expanded': 'false', onclick: () => this.open(!this.isOpen) },
-      sign('right'), h('span.marker', {}, inked(piece.text)), this.label);
+      sign('right'), h('span.marker', {}, inked(marker)), this.label);
     const close = button('Close', () => {
       this.open(false);
       this.button.focus();
     });
     const place = h('a.button', { href: whole({ byte: `${piece.start}:${piece.end}` }) }, 'Open in the whole output');
     this.inside = h('div.inside', { hidden: true }, this.head.element, this.between, this.tail.element, h('div.between', {}, close, place));
-    this.element = h('div.fold', { 'data-kind': piece.kind }, this.button, this.inside);
+    this.element = h('div.fold', { 'data-kind': piece.kind }, this.button, more.length > 0 && h('div.digest', {}, inked(more.join('\n'))), this.inside);
     if (piece.kind === 'rendered') {
-      // What is rendered was seen; it is its source that was not.
-      const text = h('div.rendered', {}, inked(piece.text));
-      this.button.querySelector('.marker').replaceChildren('shown as on a screen');
-      this.element.prepend(text);
+      // What is rendered was seen; it is its source that was not. Lines that were not joined keep their numbers.
+      const same = piece.text.replace(/\n$/, '').split('\n').length === lines;
+      this.element.prepend(h('div.rendered', {}, same ? lined(piece, PLAIN_STYLE).element : h('div.text', {}, inked(piece.text))));
     }
   }
 
@@ -200,6 +191,7 @@ class Fold {
   draw(note, retry) {
     const { left } = this;
     this.between.hidden = left <= 0 && !note;
+    if (this.between.hidden) return this.between.replaceChildren();
     refill(this.between,
       h('span.note', { role: note ? 'status' : null }, note ?? `${count('line', left)} ${this.tail.at < this.piece.lines.last ? 'between' : 'more'}`),
       retry && button('Try again', retry),

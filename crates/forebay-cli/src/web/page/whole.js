@@ -17,7 +17,7 @@ const WAITING = 8;
 
 export class Whole {
   /** `moved` is told which lines are chosen, or where somebody jumped. */
-  constructor(source, { moved = () => {}, height } = {}) {
+  constructor(source, { moved = () => {} } = {}) {
     this.source = source;
     this.moved = moved;
     this.pages = [];
@@ -29,6 +29,7 @@ export class Whole {
     this.search = null;
     this.steps = Promise.resolve();
     this.waiting = 0;
+    this.loads = 0;
     this.closed = new AbortController();
     this.sheet = h('div.sheet');
     this.scroll = h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Output', id: 'whole' }, this.sheet);
@@ -37,7 +38,6 @@ export class Whole {
     this.rail = h('div.rail', { role: 'scrollbar', tabindex: -1, 'aria-controls': 'whole', 'aria-orientation': 'vertical', 'aria-label': 'Place in the output', 'aria-valuemin': 1, 'aria-valuemax': 1, 'aria-valuenow': 1 }, this.thumb, this.bubble);
     this.note = h('p.note', { hidden: true });
     this.element = h('div.whole', {}, this.bar(), this.note, h('div.window', {}, this.scroll, this.rail));
-    if (height) this.element.classList.add(height);
     this.scroll.addEventListener('scroll', () => this.scrolled(), { passive: true });
     for (const event of ['wheel', 'touchmove']) this.scroll.addEventListener(event, () => this.follow(false), { passive: true });
     this.sheet.addEventListener('click', event => {
@@ -121,20 +121,23 @@ export class Whole {
 
   /** Has only the page with this line, with the line at the top or in the middle. */
   async load(line, where) {
-    let page;
-    try {
-      page = await this.fetch(where === 'end' ? null : Math.max(1, where === 'top' ? line : line - PAGE / 2));
-    } catch (error) {
-      if (error.status !== 416) throw error;
+    this.loads += 1;
+    const turn = this.loads;
+    let page = await this.fetch(where === 'end' ? null : Math.max(1, where === 'top' ? line : line - PAGE / 2));
+    // There may be fewer lines than somebody thinks.
+    if (!page.lines.length && this.total) {
       page = await this.fetch(null);
       line = this.total;
     }
+    // Somebody may have gone elsewhere meanwhile.
+    if (turn !== this.loads) return;
     this.pages = page.lines.length ? [page] : [];
     this.sheet.replaceChildren(...this.pages.map(page => page.element));
     this.showNote();
     if (where === 'end') this.scroll.scrollTop = this.scroll.scrollHeight;
     else this.put(line, where);
     await this.fill();
+    if (turn !== this.loads) return;
     if (where === 'end') this.scroll.scrollTop = this.scroll.scrollHeight;
     else this.put(line, where);
     this.moveThumb();

@@ -38,6 +38,8 @@ export function ago(time) {
   return new Date(time).toLocaleDateString('en-CA');
 }
 
+export const minute = time => new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+
 export const moment = time => new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** What a call was: its command, or its arguments. */
