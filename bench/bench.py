@@ -7,10 +7,11 @@
   bench/bench.py --only extract models that read, played by a server that waits half a second (one minute)
   bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (two minutes)
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
+  bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
-import argparse, http.server, json, multiprocessing, os, random, re, shutil, statistics, subprocess, sys, tempfile, threading, time
+import argparse, http.server, json, multiprocessing, os, random, re, resource, shutil, statistics, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(HERE)
@@ -80,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, or of the HTTP server')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, or of making views')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -189,6 +190,31 @@ def main():
                          f'{at(a, .5) / at(b, .5):.2f} ×']
                 print(f'| {what}; {processes} | ' + ' | '.join(cells) + ' |', flush=True)
 
+    def views():
+        """What a digest takes beside keeping: the CPU of `put` less that of `put --preset handle`, whose view is one line."""
+        def cpu(path, *more):
+            clean()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([forebay, 'put', *more, path], env=env, stdout=subprocess.DEVNULL, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print('| output | keeping it, CPU | with its view | the view alone | peak memory |\n|---|---|---|---|---|', flush=True)
+        def measured(what, path):
+            megabytes = os.path.getsize(path) / 1e6
+            kept, viewed = (statistics.median(cpu(path, *more) for _ in range(5)) for more in (['--preset', 'handle'], []))
+            clean(); peak = memory([forebay, 'put', path], env)
+            alone = f'{megabytes / (viewed - kept):,.0f} MB/s' if viewed > kept else 'nothing to measure'
+            print(f'| {what} | {kept:.2f} s | {viewed:.2f} s | {alone} | {peak:.0f} MiB |', flush=True)
+        path = os.path.join(work, 'view')
+        for what, size in [('100 MB of log', 10**8), ('1 GB of log', 10**9)]:
+            log(path, size); measured(what, path)
+        with open(path, 'wb') as f: [f.write(b'x' * 10**6) for _ in range(1000)]
+        measured('a line of 1 GB', path)
+        with open(path, 'w') as f: f.writelines(''.join(random.choices('abcdefghijklmnopqrstuvwxyz ', k=24)) + '\n' for _ in range(10**6))
+        measured('a million lines that are like no other', path)
+        with open(path, 'wb') as f: f.write(b'[' * 10**6)
+        measured('a million open brackets', path)
+
     def extract():
         """Models that read in chunks, played by a server that takes half a second for every answer."""
         answered = []
@@ -232,6 +258,7 @@ def main():
     try:
         if args.only == 'load': return load()
         if args.only == 'extract': return extract()
+        if args.only == 'view': return views()
         print('| what; against | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
         if args.only == 'queries': return queries()
         big = os.path.join(work, 'big.log'); log(big, 1 << 30)

@@ -50,7 +50,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 /// So many connections are served at once; others wait.
 const CONNECTIONS: usize = 1_024;
@@ -58,6 +58,9 @@ const CONNECTIONS: usize = 1_024;
 /// So many threads do what may block, and no more than half of them may be held for as long as a client likes.
 const THREADS: usize = 512;
 const HELD: usize = THREADS / 2;
+
+/// So many answers are worked out at once; a filter or a search may take a core and some memory.
+const WORKING: usize = 32;
 
 /// A request has no more headers, and its beginning no more bytes.
 const HEADERS: usize = 64;
@@ -83,6 +86,8 @@ pub(crate) struct Web {
     under_way: Mutex<HashSet<String>>,
     /// Places for requests that hold a thread for as long as their client likes.
     long: Arc<Semaphore>,
+    /// Places for answers that are being worked out.
+    working: Semaphore,
 }
 
 /// What is to be served, and how.
@@ -121,9 +126,20 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::R
     let (stop, stopping) = watch::channel(false);
     let Config { settings, reach, door, idle, max_upload, grace } = config;
     let (metrics, under_way) = Default::default();
-    let long = Arc::new(Semaphore::new(HELD));
-    let web =
-        Arc::new(Web { settings, reach, door, idle, max_upload, grace, stopping, metrics, under_way, long });
+    let (long, working) = (Arc::new(Semaphore::new(HELD)), Semaphore::new(WORKING));
+    let web = Arc::new(Web {
+        settings,
+        reach,
+        door,
+        idle,
+        max_upload,
+        grace,
+        stopping,
+        metrics,
+        under_way,
+        long,
+        working,
+    });
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(web.door.listen).await?;
         listening(listener.local_addr()?);
@@ -152,6 +168,11 @@ async fn signalled() {
 impl Web {
     fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place to work out an answer; whoever comes when all are taken waits.
+    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        self.working.acquire().await.map_err(|_| Problem::unavailable("the server is about to stop"))
     }
 
     /// A place for a request that may hold a thread for long.

@@ -1,7 +1,7 @@
 //! One request, with what its route makes of it, and the ways in which answers are given.
 
 use super::Web;
-use super::door::Visitor;
+use super::door::{Right, Visitor};
 use super::problem::Problem;
 use super::routes::Route;
 use axum::body::{Body, Bytes};
@@ -137,7 +137,11 @@ impl Asked {
         web: Arc<Web>,
         answer: fn(&Web, &Asked) -> Result<Response, Problem>,
     ) -> Answering {
-        Box::pin(async move { blocking(move || answer(&web, &self)).await })
+        Box::pin(async move {
+            let for_answer = web.clone();
+            let _turn = web.turn().await?;
+            blocking(move || answer(&for_answer, &self)).await
+        })
     }
 
     /// The same with a body that is JSON.
@@ -149,11 +153,14 @@ impl Asked {
         Box::pin(async move {
             let body = std::mem::take(&mut self.body);
             let bytes = whole(body, LARGEST_JSON, web.idle).await?;
+            let for_answer = web.clone();
+            // Models take their time: they have places of their own.
+            let _turn = if self.route.right == Some(Right::Extract) { None } else { Some(web.turn().await?) };
             blocking(move || {
                 let value = serde_json::from_slice(&bytes).map_err(|error| {
                     Problem::bad_request(format!("the body is not what is wanted here: {error}"))
                 })?;
-                answer(&web, &self, value)
+                answer(&for_answer, &self, value)
             })
             .await
         })

@@ -226,7 +226,7 @@ fn media_type(kind: Kind, first: &[u8]) -> &'static str {
         Kind::Binary if first.starts_with(b"\x89PNG\r\n\x1a\n") => "image/png",
         Kind::Binary if first.starts_with(b"\xff\xd8\xff") => "image/jpeg",
         Kind::Binary if first.starts_with(b"GIF8") => "image/gif",
-        Kind::Binary if first.starts_with(b"RIFF") && first[8..].starts_with(b"WEBP") => "image/webp",
+        Kind::Binary if first.starts_with(b"RIFF") && first.get(8..12) == Some(b"WEBP") => "image/webp",
         kind => kind.media_type(),
     }
 }

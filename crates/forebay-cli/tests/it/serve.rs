@@ -241,6 +241,8 @@ fn what_a_tool_said_does_nothing_where_it_is_shown() {
         ("lines1", b"{\"a\": 1}\n{\"a\": 2}\n", "application/jsonl"),
         ("png123", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", "image/png"),
         ("binary", b"\0\x01\x02<script>", "application/octet-stream"),
+        ("webp12", b"RIFF\0\0\0\0WEBPVP8 \0", "image/webp"),
+        ("riff12", b"RIFF\0", "application/octet-stream"),
     ];
     for (id, bytes, media_type) in table {
         server.put(&format!("{OUTPUTS}/{id}"), bytes).is(201);

@@ -743,6 +743,11 @@ fn run_batch(job: &Job, parts: &[Range<u64>], room: Room, fuel: &Fuel) -> Result
                 break;
             }
         }
+        // Many small values in one batch use no more together than in many.
+        if let Some(ended) = overspent(job.output, done.used) {
+            done.ended = Some(ended);
+            break;
+        }
     }
     Ok(done)
 }

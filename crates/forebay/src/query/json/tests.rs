@@ -29,6 +29,13 @@ fn table(bytes: &[u8], codes: &[&str]) -> String {
 }
 
 #[test]
+fn many_small_documents_use_no_more_together_than_one_large() {
+    let values = results(&b"{\"a\":1}\n".repeat(2_000), "[limit(1e4; repeat(.))] | length").unwrap();
+    assert!(matches!(values.ended, Ended::Stopped { .. }), "{:?}", values.ended);
+    assert!(matches!(values.total, Total::AtLeast(..1_000)), "{:?}", values.total);
+}
+
+#[test]
 fn filters_say_what_jq_says() {
     let bytes = br#"{"items":[{"id":1,"kind":"a","n":2.50},{"id":2,"kind":"b","n":1e400},{"id":3,"kind":"a","n":-0}],"odd key":{"x":123456789012345678901234567890}}"#;
     let codes = [
