@@ -34,6 +34,7 @@ use forebay::retention::Rules;
 use forebay::settings::Keep;
 use forebay::store::disk::Sweep;
 use forebay::{DiskStore, Settings, Timestamp};
+use futures_util::FutureExt;
 use hyper::body::Body as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -47,6 +48,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -233,7 +235,10 @@ impl Web {
         let began = Instant::now();
         let head = request.method() == Method::HEAD;
         let origin = request.headers().get(ORIGIN).cloned();
-        let (route, answer) = self.clone().answered(request).await;
+        let answered = AssertUnwindSafe(self.clone().answered(request)).catch_unwind().await;
+        let (route, answer) = answered.unwrap_or_else(|_| {
+            ("failed", Err(Problem::ours("answering this request failed; the server's log says why")))
+        });
         let mut response = answer.unwrap_or_else(|problem| problem.response());
         let headers = response.headers_mut();
         headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));

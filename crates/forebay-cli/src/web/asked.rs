@@ -21,7 +21,7 @@ use std::time::Duration;
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
 
 /// No message of a client is larger: what a model says is bounded by its context.
-const LARGEST_JSON: usize = 16 * 1024 * 1024;
+const LARGEST_JSON: usize = 2 * 1024 * 1024;
 
 /// A request.
 pub(crate) struct Asked {
@@ -129,6 +129,15 @@ impl Asked {
     pub(crate) fn wants_stream(&self) -> bool {
         let accept = self.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
         accept.is_some_and(|accept| accept.contains("text/event-stream"))
+    }
+
+    /// Answers at once, whatever else is going on.
+    pub(crate) fn at_once(
+        self,
+        web: Arc<Web>,
+        answer: fn(&Web, &Asked) -> Result<Response, Problem>,
+    ) -> Answering {
+        Box::pin(async move { answer(&web, &self) })
     }
 
     /// Answers where work may block.

@@ -11,6 +11,9 @@ use forebay::tools::{self, PREFIX};
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::{Value, json};
 
+/// No model calls more tools at once.
+const MOST: usize = 64;
+
 fn prefix(asked: &Asked) -> &str {
     if asked.given.has("prefix") { asked.given.text("prefix") } else { PREFIX }
 }
@@ -43,7 +46,14 @@ pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, 
         let result = answer(&one(body)?);
         return Ok(json(&json!({ "text": result.text, "is_error": result.is_error })));
     };
-    let results: Vec<ToolResult> = wire.calls(&body)?.iter().map(answer).collect();
+    let calls = wire.calls(&body)?;
+    if calls.len() > MOST {
+        return Err(Problem::bad_request(format!(
+            "the message has {} calls, and up to {MOST} are answered at once",
+            calls.len()
+        )));
+    }
+    let results: Vec<ToolResult> = calls.iter().map(answer).collect();
     Ok(json(&json!({ "results": wire.results(&results) })))
 }
 

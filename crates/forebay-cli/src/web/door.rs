@@ -71,7 +71,16 @@ impl Tokens {
             CliError::usage(format!("cannot read the tokens {}: {error}", file.display()))
         };
         let text = std::fs::read_to_string(file).map_err(|error| cannot(&error))?;
-        toml::from_str(&text).map_err(|error| cannot(&error))
+        let tokens: Tokens = toml::from_str(&text).map_err(|error| cannot(&error))?;
+        let is_hash = |hash: &str| {
+            hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        match tokens.all.iter().find(|token| !is_hash(&token.hash)) {
+            Some(token) => {
+                Err(cannot(&format!("{:?} is not a hash of 64 digits", forebay::shortened(&token.hash, 70))))
+            }
+            None => Ok(tokens),
+        }
     }
 }
 
@@ -146,7 +155,8 @@ impl Door {
                     Some(tenant) => root.join(TENANTS).join(tenant.as_str()),
                     None => root.to_owned(),
                 };
-                let store = Arc::new(DiskStore::new(folder));
+                // Whoever comes with a token may be on another machine, where our paths lead nowhere.
+                let store = Arc::new(DiskStore::new(folder).without_paths());
                 stores.push((token.tenant.clone(), store.clone()));
                 store
             });

@@ -5,6 +5,7 @@ use super::problem::Problem;
 use super::{Web, openapi as document};
 use axum::response::Response;
 use serde_json::json;
+use std::io::Write;
 
 /// Whether it lives.
 pub(crate) fn health(_: &Web, _: &Asked) -> Result<Response, Problem> {
@@ -18,7 +19,9 @@ pub(crate) fn ready(web: &Web, _: &Asked) -> Result<Response, Problem> {
     }
     for store in web.door.stores() {
         let root = store.root();
-        let tried = std::fs::create_dir_all(root).and_then(|()| tempfile::tempfile_in(root).map(drop));
+        let tried = std::fs::create_dir_all(root)
+            .and_then(|()| tempfile::tempfile_in(root))
+            .and_then(|mut file| file.write_all(&[b'x'; 16 * 1024]));
         tried.map_err(|error| Problem::unavailable(format!("outputs cannot be kept now: {error}")))?;
     }
     Ok(json(&json!({ "status": "ready", "version": env!("CARGO_PKG_VERSION") })))

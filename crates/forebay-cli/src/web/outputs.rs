@@ -116,6 +116,12 @@ pub(crate) fn get(web: &Web, asked: &Asked) -> Result<Response, Problem> {
 /// Removes one.
 pub(crate) fn remove(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let output = asked.outputs(web)?.open(asked.named("output"))?;
+    // A beginning of a name is good enough to read by, and not to remove by.
+    if output.record().handle.id() != asked.named("output") {
+        return Err(Problem::not_found(
+            "there is no output of exactly this name; removing takes the whole id",
+        ));
+    }
     if output.is_growing() {
         return Err(Problem::conflict("the output still grows: it can be removed when it has ended"));
     }

@@ -129,7 +129,7 @@ impl Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let (status, kind) = match &error {
             Error::NotFound { .. } | Error::NotHere { .. } => (StatusCode::NOT_FOUND, "not-found"),
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) | Error::Ambiguous { .. } => {
@@ -141,6 +141,9 @@ impl From<Error> for Problem {
             Error::Stopped(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Error::Store { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded) => {
                 (StatusCode::INSUFFICIENT_STORAGE, "disk-full")
+            }
+            Error::Store { source, .. } if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
             }
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "store-failed"),
         };

@@ -8,7 +8,9 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::Response;
-use forebay::{Call, End, Exit, Given, Output, Record, Reply, Session, Settings, State, Stream, Timestamp};
+use forebay::{
+    Call, End, Exit, Folded, Given, Output, Record, Reply, Session, Settings, State, Stream, Timestamp, What,
+};
 use http_body_util::BodyExt;
 use serde_json::json;
 use std::io::{self, Read};
@@ -24,7 +26,7 @@ const STORED: HeaderName = HeaderName::from_static("forebay-stored");
 
 /// An output under a name of its own.
 pub(crate) fn post(web: Arc<Web>, asked: Asked) -> Answering {
-    Box::pin(async move {
+    to_its_end(async move {
         let id = forebay::fresh_id(crate::commands::random()?);
         taken_in(web, asked, id).await
     })
@@ -32,8 +34,11 @@ pub(crate) fn post(web: Arc<Web>, asked: Asked) -> Answering {
 
 /// An output under the id of its call, once.
 pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
-    Box::pin(async move {
+    to_its_end(async move {
         let id = asked.named("output").to_owned();
+        if id.is_empty() {
+            return Err(Problem::bad_request("the call has no id; POST makes one"));
+        }
         let (store, session) = (asked.visitor.store.clone(), asked.session()?);
         // Two at once would both find nothing there.
         let key = format!("{}/{session}/{id}", store.root().display());
@@ -50,6 +55,15 @@ pub(crate) fn put(web: Arc<Web>, asked: Asked) -> Answering {
             Some(record) => sent_again(web, asked, record).await,
             None => taken_in(web, asked, id).await,
         }
+    })
+}
+
+/// Goes on to the end even if nobody waits for the answer any more: what was taken in is told of, and nobody else begins
+/// with the same before that.
+fn to_its_end(work: impl Future<Output = Result<Response, Problem>> + Send + 'static) -> Answering {
+    Box::pin(async move {
+        let ended = tokio::spawn(work).await;
+        ended.unwrap_or_else(|_| Err(Problem::ours("keeping this output failed; the server's log says why")))
     })
 }
 
@@ -117,7 +131,11 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
     }
     if let Some(lost) = &output.record().lost {
         let detail = format!("{} bytes could not be kept: {}", lost.bytes, lost.why);
-        return Err(Problem::disk(detail).with("handle", output.record().handle.to_string()));
+        let problem = Problem::disk(detail);
+        return Err(match output.record().kept() {
+            0 => problem,
+            _ => problem.with("handle", output.record().handle.to_string()),
+        });
     }
     blocking(move || {
         let outputs = asked.outputs(&web)?;
@@ -179,20 +197,36 @@ async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<R
         Err(problem) => return Err(sent.err().unwrap_or(problem)),
     };
     blocking(move || {
-        let settings = settings_of(&web, &asked)?;
         let output = output.on(&asked.surface());
-        let given = Given::of(asked.store(), &output.record().handle)?;
-        let mut reply = forebay::reply(&output, &settings, forebay::Room::Unknown)?;
-        if let (Some(folded), Some(given)) = (&mut reply.folded, given) {
-            folded.text = given.text.into_bytes();
-            folded.view = given.view;
-        } else if reply.folded.is_some() {
+        let reply = match given_before(&asked, &output)? {
+            Some(reply) => reply,
             // It was kept, but nobody was told.
-            reply = asked.outputs(&web)?.reply(&output, &settings)?;
-        }
+            None => asked.outputs(&web)?.reply(&output, &settings_of(&web, &asked)?)?,
+        };
         answered(&asked, &output, &reply, true)
     })
     .await
+}
+
+/// What was given for an output, as its session remembers it.
+fn given_before(asked: &Asked, output: &Output) -> Result<Option<Reply>, Problem> {
+    let record = output.record();
+    let mut replied = None;
+    asked.store().for_each_event(&record.call.session, |event| {
+        if let What::OutputPassed(of) | What::ViewGiven(of) = event.what
+            && of.id == record.handle.id()
+        {
+            replied = Some(of);
+        }
+    })?;
+    let Some(replied) = replied else { return Ok(None) };
+    let (size, tokens) = (record.size, replied.tokens);
+    let Some(reason) = replied.reason else { return Ok(Some(Reply { size, tokens, folded: None })) };
+    let given = Given::of(asked.store(), &record.handle)?;
+    Ok(given.map(|given| {
+        let folded = Folded { reason, view: given.view, text: given.text.into_bytes(), shrunk: None };
+        Reply { size, tokens, folded: Some(folded) }
+    }))
 }
 
 fn is_the_same(output: &Output, body: &mut impl Read) -> io::Result<bool> {

@@ -100,7 +100,7 @@ const SINCE: Argument = optional(
 );
 const BUDGET: Argument = optional(
     "budget",
-    Takes::Number { least: 64, most: ANY, usual: None },
+    Takes::Number { least: 64, most: 1_000_000, usual: None },
     "At most this many tokens are given; as the settings of the server say if it is not said.",
 );
 const WINDOW: Argument = optional(
@@ -521,7 +521,7 @@ pub(crate) static ROUTES: &[Route] = &[
         tool: None,
         body: Body::Nothing,
         gives: Gives::Json("OpenApi"),
-        answer: |web, asked| asked.blocking(web, health::openapi),
+        answer: |web, asked| asked.at_once(web, health::openapi),
     },
     Route {
         method: Method::GET,
@@ -533,7 +533,7 @@ pub(crate) static ROUTES: &[Route] = &[
         tool: None,
         body: Body::Nothing,
         gives: Gives::Json("Health"),
-        answer: |web, asked| asked.blocking(web, health::health),
+        answer: |web, asked| asked.at_once(web, health::health),
     },
     Route {
         method: Method::GET,
@@ -557,7 +557,7 @@ pub(crate) static ROUTES: &[Route] = &[
         tool: None,
         body: Body::Nothing,
         gives: Gives::Text,
-        answer: |web, asked| asked.blocking(web, health::metrics),
+        answer: |web, asked| asked.at_once(web, health::metrics),
     },
 ];
 

@@ -56,6 +56,8 @@ fn what_is_put_is_answered_with_what_the_model_gets_and_every_query_reads_the_re
     assert!(value["text"].as_str().unwrap().contains("true"), "{value}");
     // The calls that an answer advises are answered as well.
     let read = json!({"name": "output_read", "arguments": {"handle": "s/large1", "lines": "7:7"}});
+    let too_many = json!({"content": vec![json!({"type": "tool_use", "id": "x", "name": "output_list", "input": {}}); 65]});
+    server.post("/v1/sessions/s/calls?wire=anthropic", &too_many.to_string()).is(400);
     let called = server.post("/v1/sessions/s/calls", &read.to_string()).is(200).json();
     assert!(called["text"].as_str().unwrap().contains("line 7: all is well"), "{called}");
     // Each of these counts among what the model was given.
@@ -99,6 +101,14 @@ fn an_output_that_is_put_again_under_its_call_is_kept_once_and_gets_the_same_ans
     assert_eq!(forebay.ls().len(), 1);
     let stats = server.get("/v1/sessions/s/stats").json();
     assert_eq!(stats["token_budget"]["times"], 1, "what is repeated is not given twice: {stats}");
+    // Also if it is asked for otherwise, or there is less room by now.
+    let more = server.put(&format!("{path}&budget=1000000"), &log(50_000)).is(200).json();
+    assert_eq!(more["text"], first["text"]);
+    let whole = server.put(&format!("{OUTPUTS}/whole1?budget=100000"), &log(2_000)).is(201).json();
+    let _ = server.ask("PUT /v1/sessions/s/room", &[], br#"{"used": 199000}"#).is(200);
+    let again = server.put(&format!("{OUTPUTS}/whole1?context_window=200000"), &log(2_000)).is(200).json();
+    assert_eq!((&again["text"], &again["stored"]), (&whole["text"], &json!(false)));
+    assert_eq!(server.ask(&format!("DELETE {OUTPUTS}/whole1"), &[], b"").status, 204);
     // A name that no file can have is still the name of a call.
     let odd = format!("{OUTPUTS}/call%2F7%20x");
     let (one, two) = (server.put(&odd, b"x").is(201).json(), server.put(&odd, b"x").is(200).json());
@@ -141,6 +151,45 @@ fn a_client_that_vanishes_leaves_what_it_sent_and_can_put_the_whole_again() {
     let whole = server.put(&path, b"the first part\nand the second\n").is(201).json();
     assert_eq!(whole["handle"], "s/gone12-2");
     assert_eq!(server.put(&path, b"the first part\nand the second\n").is(200).json()["handle"], "s/gone12-2");
+}
+
+#[test]
+fn clients_that_vanish_before_they_are_answered_leave_one_output_of_a_call() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    thread::scope(|scope| {
+        for client in 0..4 {
+            let server = &server;
+            scope.spawn(move || {
+                for number in 0..25 {
+                    let path = format!("{OUTPUTS}/c{client}-{number}-x");
+                    let mut stream = server.connect();
+                    let head = format!(
+                        "PUT {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 4\r\n\r\nall\n",
+                        server.address
+                    );
+                    stream.write_all(head.as_bytes()).unwrap();
+                    drop(stream);
+                    while server.put(&path, b"all\n").status == 409 {}
+                }
+            });
+        }
+    });
+    let complete: Vec<Value> = forebay.ls().into_iter().filter(|output| output["complete"] == true).collect();
+    assert_eq!(complete.len(), 100);
+    let given = server.get("/v1/sessions/s/stats").json();
+    assert!(given["passed"].as_u64().unwrap() >= 100, "each was told of: {given}");
+}
+
+#[test]
+fn only_the_whole_id_removes_an_output() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    server.put(&format!("{OUTPUTS}/call-10"), b"x").is(201);
+    server.get(&format!("{OUTPUTS}/call-1/bytes")).is(200);
+    server.ask(&format!("DELETE {OUTPUTS}/call-1"), &[], b"").is(404);
+    server.get(&format!("{OUTPUTS}/call-10/bytes")).is(200);
+    server.put(&format!("{OUTPUTS}/"), b"x").is(400);
 }
 
 #[test]
@@ -287,6 +336,9 @@ fn a_token_reaches_its_own_tenant_and_does_only_what_it_may() {
     // Rights.
     assert_eq!(ask(&reader, &format!("GET {output}/bytes"), b"").is(200).text(), "of one");
     assert_eq!(ask(&reader, &format!("GET {output}"), b"").is(200).json()["path"], Value::Null);
+    let binary =
+        ask(&one, &format!("PUT {OUTPUTS}/binary?budget=64"), &[0, 255].repeat(9_000)).is(201).text();
+    assert!(!binary.contains("tenants"), "{binary}");
     ask(&reader, &format!("PUT {output}"), b"x").is(403);
     ask(&reader, &format!("DELETE {output}"), b"").is(403);
     ask(&one, &format!("POST {output}/extract"), br#"{"instructions": "x"}"#).is(403);

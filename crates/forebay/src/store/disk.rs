@@ -58,12 +58,19 @@ const SYNCED: u64 = 16 * 1024 * 1024;
 /// Keeps outputs as files below a folder.
 pub struct DiskStore {
     root: PathBuf,
+    /// Whether readers are told where files lie.
+    tells_paths: bool,
 }
 
 impl DiskStore {
     /// A store below `root`, which is made when the first output comes.
     pub fn new(root: impl Into<PathBuf>) -> DiskStore {
-        DiskStore { root: root.into() }
+        DiskStore { root: root.into(), tells_paths: true }
+    }
+
+    /// The same store for readers who are elsewhere: no view and no record tells them a path.
+    pub fn without_paths(self) -> DiskStore {
+        DiskStore { tells_paths: false, ..self }
     }
 
     /// The folder that holds everything.
@@ -320,7 +327,7 @@ impl Store for DiskStore {
     }
 
     fn path(&self, handle: &Handle) -> Option<PathBuf> {
-        self.files(handle).ok()?.data()
+        if self.tells_paths { self.files(handle).ok()?.data() } else { None }
     }
 
     fn log(&self, session: &Session, line: &[u8]) -> Result<()> {

@@ -82,17 +82,18 @@ impl Door {
     }
 }
 
-/// The name of a host without its port.
+/// The name of a host without its port; empty if what stands there is no port.
 pub fn name_of(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    }
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, rest)) => (name, rest.strip_prefix(':').unwrap_or(rest)),
+        None => host.split_once(':').unwrap_or((host, "")),
+    };
+    if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { "" }
 }
 
 /// Whether a host is this machine under a name that nobody else can give it.
 pub fn is_here(host: &str) -> bool {
-    matches!(name_of(host), "localhost" | "127.0.0.1" | "::1")
+    ["localhost", "127.0.0.1", "::1"].iter().any(|name| name_of(host).eq_ignore_ascii_case(name))
 }
 
 /// Whether two texts are the same, in a time that tells nothing of where they differ.
@@ -120,6 +121,8 @@ mod tests {
     fn only_those_who_may_come_in() {
         let table = [
             ("127.0.0.1:9", "", None),
+            ("LOCALHOST:80", "", None),
+            ("localhost:9@evil.example", "", Some(403)),
             ("localhost", "", None),
             ("[::1]:9", "", None),
             ("evil.example", "", Some(403)),
