@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// A file of tokens, as `forebay serve token` makes it; needed if other machines can reach the address
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// A web page's origin that may come besides our own page, as https://example.org
+    /// A web page's origin that may come besides our own page, as `https://example.org`
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// A host name that we are reached by besides those of this machine
