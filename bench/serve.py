@@ -107,7 +107,7 @@ def measure(folder, server, ours, peer):
                 local number = 0
                 request = function()
                   number = number + 1
-                  return wrk.format("PUT", string.format("{path}", number), nil, [==[{body.read()}]==])
+                  return wrk.format("PUT", string.format("{path}", number), nil, number .. " " .. [==[{body.read()}]==])
                 end''')
         return script
 
