@@ -20,6 +20,7 @@ mod queries;
 mod routes;
 mod sessions;
 
+use crate::commands::clean;
 use crate::models::Reach;
 use asked::Asked;
 use axum::body::Body;
@@ -68,11 +69,8 @@ const WORKING: usize = 32;
 const HEADERS: usize = 64;
 const HEAD: usize = 128 * 1024;
 
-/// So often a store is swept by those who put.
-const EVERY: Duration = Duration::from_secs(60 * 60);
-
-/// What all requests share.
-pub(crate) struct Web {
+/// What is served, and how.
+pub(crate) struct Config {
     pub(crate) settings: Settings,
     pub(crate) reach: Reach,
     pub(crate) door: Door,
@@ -82,6 +80,11 @@ pub(crate) struct Web {
     pub(crate) max_upload: u64,
     /// What is under way has so long to end when the server stops.
     pub(crate) grace: Duration,
+}
+
+/// What all requests share.
+pub(crate) struct Web {
+    pub(crate) config: Config,
     pub(crate) stopping: watch::Receiver<bool>,
     metrics: Metrics,
     /// Calls whose outputs are just being put.
@@ -90,16 +93,6 @@ pub(crate) struct Web {
     long: Arc<Semaphore>,
     /// Places for answers that are being worked out.
     working: Semaphore,
-}
-
-/// What is to be served, and how.
-pub(crate) struct Config {
-    pub(crate) settings: Settings,
-    pub(crate) reach: Reach,
-    pub(crate) door: Door,
-    pub(crate) idle: Duration,
-    pub(crate) max_upload: u64,
-    pub(crate) grace: Duration,
 }
 
 /// A call whose output is being put, for as long as it is.
@@ -126,24 +119,11 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::R
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(THREADS).enable_all().build()?;
     let (stop, stopping) = watch::channel(false);
-    let Config { settings, reach, door, idle, max_upload, grace } = config;
     let (metrics, under_way) = Default::default();
     let (long, working) = (Arc::new(Semaphore::new(HELD)), Semaphore::new(WORKING));
-    let web = Arc::new(Web {
-        settings,
-        reach,
-        door,
-        idle,
-        max_upload,
-        grace,
-        stopping,
-        metrics,
-        under_way,
-        long,
-        working,
-    });
+    let web = Arc::new(Web { config, stopping, metrics, under_way, long, working });
     let served = runtime.block_on(async {
-        let listener = TcpListener::bind(web.door.listen).await?;
+        let listener = TcpListener::bind(web.config.door.listen).await?;
         listening(listener.local_addr()?);
         web.accept(listener, stop).await;
         Ok(())
@@ -151,20 +131,6 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::R
     // What is still at work now is kept as far as it came.
     runtime.shutdown_timeout(Duration::from_secs(5));
     served
-}
-
-/// Ends when a signal asks us to.
-async fn signalled() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }
 
 impl Web {
@@ -188,7 +154,7 @@ impl Web {
     async fn accept(self: &Arc<Self>, listener: TcpListener, stop: watch::Sender<bool>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let graceful = GracefulShutdown::new();
-        let mut signalled = std::pin::pin!(signalled());
+        let mut signalled = std::pin::pin!(forebay_mcp::signalled());
         loop {
             let taken = tokio::select! {
                 taken = async {
@@ -211,10 +177,11 @@ impl Web {
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new())
-                .header_read_timeout(self.idle)
+                .header_read_timeout(self.config.idle)
                 .max_headers(HEADERS)
                 .max_buf_size(HEAD);
-            let connection = http.serve_connection(TokioIo::new(Patient::new(stream, self.idle)), service);
+            let connection =
+                http.serve_connection(TokioIo::new(Patient::new(stream, self.config.idle)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 let _counted = web.metrics.connection();
@@ -226,7 +193,7 @@ impl Web {
         let _ = stop.send(true);
         tokio::select! {
             () = graceful.shutdown() => {}
-            () = tokio::time::sleep(self.grace) => {}
+            () = tokio::time::sleep(self.config.grace) => {}
         }
     }
 
@@ -246,7 +213,7 @@ impl Web {
         headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         if let Some(origin) =
-            origin.filter(|origin| origin.to_str().is_ok_and(|text| self.door.lets_in(text)))
+            origin.filter(|origin| origin.to_str().is_ok_and(|text| self.config.door.lets_in(text)))
         {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
             headers.insert(VARY, HeaderValue::from_static("origin"));
@@ -266,7 +233,7 @@ impl Web {
     /// The answer, with the name of the route that gave it.
     async fn answered(self: Arc<Self>, request: Request<Body>) -> (&'static str, Result<Response, Problem>) {
         let (parts, body) = request.into_parts();
-        if let Err(problem) = self.door.check(&parts.headers) {
+        if let Err(problem) = self.config.door.check(&parts.headers) {
             return ("refused", Err(problem));
         }
         let method = if parts.method == Method::HEAD { Method::GET } else { parts.method };
@@ -296,9 +263,9 @@ impl Web {
         };
         let answer = async {
             let visitor = match route.right {
-                None => self.door.nobody(),
+                None => self.config.door.nobody(),
                 Some(right) => {
-                    let visitor = self.door.visitor(&parts.headers)?;
+                    let visitor = self.config.door.visitor(&parts.headers)?;
                     if !visitor.may(right) {
                         let detail = format!("this token may not {}", right.name());
                         return Err(Problem::forbidden(detail));
@@ -317,7 +284,7 @@ impl Web {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-        if origin.is_some_and(|origin| self.door.lets_in(origin)) {
+        if origin.is_some_and(|origin| self.config.door.lets_in(origin)) {
             let methods: Vec<&str> = here.iter().map(|(route, _)| route.method.as_str()).collect();
             let answer = response.headers_mut();
             if let Ok(methods) = methods.join(", ").parse() {
@@ -332,13 +299,13 @@ impl Web {
 
     /// Has a store swept as the settings say, if it is time to; nobody waits for it.
     pub(crate) fn sweep_now_and_then(&self, store: &Arc<DiskStore>) {
-        if self.settings.retention.mode != Keep::Keep {
+        if self.config.settings.retention.mode != Keep::Keep {
             return;
         }
-        let (store, rules) = (store.clone(), Rules::from(&self.settings.retention));
+        let (store, rules) = (store.clone(), Rules::from(&self.config.settings.retention));
         tokio::task::spawn_blocking(move || {
             let now = Timestamp::now();
-            if !matches!(store.take_turn(now, EVERY), Ok(true)) {
+            if !matches!(store.take_turn(now, clean::EVERY), Ok(true)) {
                 return;
             }
             let _ = store.sweep(&Sweep { rules, only: None, now, free: store.free().ok(), dry_run: false });

@@ -62,8 +62,8 @@ pub fn serve_http(gateway: Gateway, door: Door) -> Result<()> {
     served
 }
 
-/// Ends when a signal asks us to.
-async fn signalled() {
+/// Ends when a signal asks this process to.
+pub async fn signalled() {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 /// So often a root is swept by those who use it.
-const EVERY: Duration = Duration::from_secs(60 * 60);
+pub(crate) const EVERY: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let report = match args.everything {

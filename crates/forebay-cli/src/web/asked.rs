@@ -92,7 +92,7 @@ impl Asked {
 
     /// The model's context, as far as it is known.
     pub(crate) fn window(&self, web: &Web) -> Window {
-        let set = web.settings.room;
+        let set = web.config.settings.room;
         Window { context_window: self.given.number("context_window").unwrap_or(set.context_window), ..set }
     }
 
@@ -103,7 +103,7 @@ impl Asked {
 
     /// The settings, with what this request wants otherwise.
     pub(crate) fn settings(&self, web: &Web) -> Settings {
-        let mut settings = web.settings.clone();
+        let mut settings = web.config.settings.clone();
         if let Some(tokens) = self.given.number("budget") {
             settings.set_budget(tokens);
         }
@@ -161,7 +161,7 @@ impl Asked {
     ) -> Answering {
         Box::pin(async move {
             let body = std::mem::take(&mut self.body);
-            let bytes = whole(body, LARGEST_JSON, web.idle).await?;
+            let bytes = whole(body, LARGEST_JSON, web.config.idle).await?;
             let for_answer = web.clone();
             // Models take their time: they have places of their own.
             let _turn = if self.route.right == Some(Right::Extract) { None } else { Some(web.turn().await?) };

@@ -35,7 +35,7 @@ pub(crate) fn tools(_: &Web, asked: &Asked) -> Result<Response, Problem> {
 
 /// Answers to a model's calls.
 pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, Problem> {
-    let clients = web.reach.clients();
+    let clients = web.config.reach.clients();
     // Whoever may not have models read gets what is found without them.
     let list = if asked.visitor.may(Right::Extract) { clients.list() } else { Vec::new() };
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };

@@ -17,7 +17,7 @@ pub(crate) fn ready(web: &Web, _: &Asked) -> Result<Response, Problem> {
     if *web.stopping.borrow() {
         return Err(Problem::unavailable("the server is about to stop"));
     }
-    for store in web.door.stores() {
+    for store in web.config.door.stores() {
         let root = store.root();
         let tried = std::fs::create_dir_all(root)
             .and_then(|()| tempfile::tempfile_in(root))
@@ -34,5 +34,5 @@ pub(crate) fn metrics(web: &Web, _: &Asked) -> Result<Response, Problem> {
 
 /// What it serves.
 pub(crate) fn openapi(web: &Web, _: &Asked) -> Result<Response, Problem> {
-    Ok(json(&document::document(!web.door.is_open())))
+    Ok(json(&document::document(!web.config.door.is_open())))
 }

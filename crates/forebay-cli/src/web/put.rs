@@ -99,8 +99,11 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
     let exit = asked.given.number("exit").and_then(|code| i32::try_from(code).ok()).map(Exit::Code);
     let declared =
         asked.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > web.max_upload) {
-        return Err(Problem::too_large(format!("outputs of up to {} bytes are taken here", web.max_upload)));
+    if declared.is_some_and(|length| length > web.config.max_upload) {
+        return Err(Problem::too_large(format!(
+            "outputs of up to {} bytes are taken here",
+            web.config.max_upload
+        )));
     }
     let place = web.place()?;
     web.sweep_now_and_then(&asked.visitor.store);
@@ -252,7 +255,7 @@ pub(crate) async fn send(
 ) -> Result<(), Problem> {
     let mut sent = 0;
     let problem = loop {
-        match tokio::time::timeout(web.idle, body.frame()).await {
+        match tokio::time::timeout(web.config.idle, body.frame()).await {
             Ok(None) => {
                 // Nothing is the sign that all was sent.
                 let _ = to.send(Ok(Bytes::new())).await;
@@ -264,10 +267,10 @@ pub(crate) async fn send(
                     continue;
                 }
                 sent += data.len() as u64;
-                if sent > web.max_upload {
+                if sent > web.config.max_upload {
                     break Problem::too_large(format!(
                         "outputs of up to {} bytes are taken here; so many of this one are kept",
-                        web.max_upload
+                        web.config.max_upload
                     ));
                 }
                 // Whoever takes it may have seen enough.
@@ -281,7 +284,7 @@ pub(crate) async fn send(
                 ));
             }
             Err(_) => {
-                let waited = Duration::as_secs(&web.idle);
+                let waited = Duration::as_secs(&web.config.idle);
                 break Problem::timed_out(format!("nothing came for {waited} seconds after {sent} bytes"));
             }
         }

@@ -59,7 +59,7 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
         return Err(Problem::bad_request("instructions are empty: say what is wanted from the output"));
     }
     let _place = web.place()?;
-    let clients = web.reach.clients();
+    let clients = web.config.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = asked.outputs(web)?.read_by(models);

@@ -33,6 +33,14 @@ function whole(bytes, atStart, atEnd) {
 export const gutter = number =>
   h('button.number', { type: 'button', tabindex: -1, 'data-number': number, 'aria-label': `Line ${number}` }, h('span', { 'data-text': number }));
 
+/** The lines that are chosen after a click on one: it alone, all from the one before to it, or none if it was chosen. */
+export const choosing = (before, line, further) => {
+  const from = before?.anchor ?? before?.first;
+  if (further && from) return { anchor: from, first: Math.min(from, line), last: Math.max(from, line) };
+  if (before?.first === line && before.last === line) return null;
+  return { anchor: line, first: line, last: line };
+};
+
 export class Line {
   /** `told` is as the server tells lines; `marks` gives what is found in a stretch of bytes. */
   constructor(source, told, { marks = () => [], style = PLAIN_STYLE } = {}) {

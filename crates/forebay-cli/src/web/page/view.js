@@ -2,7 +2,7 @@
 
 import { h, button, refill, sign } from './dom.js';
 import { ink, inked, PLAIN_STYLE } from './ink.js';
-import { Line, gutter } from './line.js';
+import { Line, choosing, gutter } from './line.js';
 import { count, size, grouped } from './words.js';
 
 /** So many lines of a fold come at once. */
@@ -39,10 +39,7 @@ export class View {
   }
 
   choose(line, further) {
-    const from = this.chosen?.anchor;
-    if (further && from) this.chosen = { anchor: from, first: Math.min(from, line), last: Math.max(from, line) };
-    else if (this.chosen?.first === line && this.chosen.last === line) this.chosen = null;
-    else this.chosen = { anchor: line, first: line, last: line };
+    this.chosen = choosing(this.chosen, line, further);
     this.repaint();
     this.moved(this.chosen ? { lines: `${this.chosen.first}:${this.chosen.last}` } : {});
   }

@@ -2,7 +2,7 @@
 // near their ends. The rail beside them stands for the whole output.
 
 import { h, button, sign, calmly, say, tell } from './dom.js';
-import { Line } from './line.js';
+import { Line, choosing } from './line.js';
 import { PLAIN_STYLE } from './ink.js';
 import { Search } from './search.js';
 import { count, grouped } from './words.js';
@@ -443,10 +443,7 @@ export class Whole {
 
   /** Chooses a line, or all from the one chosen before. */
   choose(line, further) {
-    const from = this.chosen?.anchor ?? this.chosen?.first;
-    if (further && from) this.chosen = { anchor: from, first: Math.min(from, line), last: Math.max(from, line) };
-    else if (this.chosen?.first === line && this.chosen.last === line) this.chosen = null;
-    else this.chosen = { anchor: line, first: line, last: line };
+    this.chosen = choosing(this.chosen, line, further);
     this.repaint();
     this.moved(this.chosen ? { lines: `${this.chosen.first}:${this.chosen.last}` } : {});
   }
