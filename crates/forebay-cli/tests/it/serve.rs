@@ -8,6 +8,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     thread,
+    time::Duration,
 };
 
 fn log(lines: u64) -> Vec<u8> {
@@ -158,10 +159,10 @@ fn clients_that_vanish_before_they_are_answered_leave_one_output_of_a_call() {
     let forebay = Forebay::new();
     let server = Server::start(&forebay, &[]);
     thread::scope(|scope| {
-        for client in 0..4 {
+        for client in 0..6 {
             let server = &server;
             scope.spawn(move || {
-                for number in 0..25 {
+                for number in 0..60 {
                     let path = format!("{OUTPUTS}/c{client}-{number}-x");
                     let mut stream = server.connect();
                     let head = format!(
@@ -169,6 +170,8 @@ fn clients_that_vanish_before_they_are_answered_leave_one_output_of_a_call() {
                         server.address
                     );
                     stream.write_all(head.as_bytes()).unwrap();
+                    // At every moment of the way.
+                    thread::sleep(Duration::from_micros(number * 100));
                     drop(stream);
                     while server.put(&path, b"all\n").status == 409 {}
                 }
@@ -176,9 +179,9 @@ fn clients_that_vanish_before_they_are_answered_leave_one_output_of_a_call() {
         }
     });
     let complete: Vec<Value> = forebay.ls().into_iter().filter(|output| output["complete"] == true).collect();
-    assert_eq!(complete.len(), 100);
+    assert_eq!(complete.len(), 360);
     let given = server.get("/v1/sessions/s/stats").json();
-    assert!(given["passed"].as_u64().unwrap() >= 100, "each was told of: {given}");
+    assert!(given["passed"].as_u64().unwrap() == 360, "each was told of once: {given}");
 }
 
 #[test]
