@@ -130,7 +130,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
 }
 
 fn token(args: &TokenArgs, context: &Context) -> Outcome {
-    let tenant: Option<Session> = args.tenant.as_deref().map(str::parse).transpose()?;
+    let wrong = |_| {
+        CliError::usage(
+            "a tenant's name has up to 128 letters, digits, '_', '-' or '.', and begins with none of the last two",
+        )
+    };
+    let tenant: Option<Session> =
+        args.tenant.as_deref().map(|name| name.parse().map_err(wrong)).transpose()?;
     let token = format!(
         "fb_{}",
         [random()?, random()?].concat().iter().map(|byte| format!("{byte:02x}")).collect::<String>()

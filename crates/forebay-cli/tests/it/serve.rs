@@ -362,6 +362,8 @@ fn a_token_reaches_its_own_tenant_and_does_only_what_it_may() {
 #[test]
 fn nobody_from_elsewhere_comes_without_tokens() {
     let forebay = Forebay::new();
+    let ran = forebay.run(["serve", "token", "--tokens", "t.toml", "--tenant", "../other"]);
+    assert_eq!((ran.status, ran.err.contains("a tenant's name")), (2, true), "{}", ran.err);
     let ran = forebay.run(["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("tokens are needed") && ran.err.contains("forebay serve token"), "{}", ran.err);
