@@ -87,6 +87,11 @@ pub(crate) fn is_listed(line: &[u8]) -> bool {
     layout::is_lone(line.trim_ascii())
 }
 
+/// Whether a line is a call in a stack trace.
+pub(crate) fn is_frame(line: &[u8]) -> bool {
+    layout::is_frame(line)
+}
+
 /// Whether an output reads like prose.
 pub(crate) fn is_prose(output: &Output) -> Result<bool> {
     Ok(layout::Layout::of(output)? == layout::Layout::Prose)
@@ -305,7 +310,9 @@ mod tests {
             "Why does test_beta (suite.Case) fail?",
             expect![[r#"
                 [3 passages · 195 lines · s/id1234]
-                [61] FAIL: test_alpha (suite.Case)
+                [61–62]
+                FAIL: test_alpha (suite.Case)
+                Traceback (most recent call last):
                 [126–132]
                 FAIL: test_beta (suite.Case)
                 Traceback (most recent call last):
@@ -314,10 +321,9 @@ mod tests {
 
                 compiling unit number 0 of the project
                 compiling unit number 1 of the project
-                [191–193]
+                [191–192]
                 FAIL: test_gamma (suite.Case)
                 Traceback (most recent call last):
-                  File "t.py", line 3
             "#]],
         );
     }
@@ -399,6 +405,105 @@ mod tests {
         let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
         assert!(shown.contains("the first cause") && shown.contains("the second cause"), "{shown}");
         assert_eq!(shown.matches("number2\n").count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn a_verdict_counts_wherever_it_is_given() {
+        let worse =
+            ["fatal", "panic", "exception", "traceback", "segmentation", "core dumped", "out of memory"];
+        let later: String =
+            worse.iter().map(|word| format!("it was a {word} here\n{}", noise(0, 9))).collect();
+        for verdict in [
+            "not ok 24 dns - resolves",
+            "--- FAIL: TestParse (0.01s)",
+            "FAIL a test of it [a.phpt]",
+            "src/a.c:12:5: error: the name is not declared",
+            "error[E0308]: the types are others",
+            "##[error]the image is not there",
+            "[taskcluster:error] the image has another size",
+            "10:00 INFO - TEST-UNEXPECTED-FAIL | a.html | it is",
+            "10:00 INFO - TEST-UNEXPECTED-PASS | a.html | it is",
+        ] {
+            let text = noise(0, 20) + verdict + "\n" + &noise(20, 400) + &later + &noise(400, 800);
+            let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+            assert!(shown.contains(verdict), "{shown}");
+        }
+        let text = noise(0, 20) + "there was an error in it\n" + &noise(20, 400) + &later + &noise(400, 800);
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(!shown.contains("there was an error"), "{shown}");
+    }
+
+    #[test]
+    fn what_was_known_to_fail_is_no_trouble() {
+        let known: String =
+            (0..30).map(|n| format!("TEST-KNOWN-FAIL | {}.html\n", "y".repeat(n + 1))).collect();
+        let text =
+            noise(0, 300) + "the part could not be read\n" + &noise(300, 400) + &known + &noise(400, 500);
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("could not be read") && !shown.contains("KNOWN"), "{shown}");
+    }
+
+    #[test]
+    fn a_command_that_is_quoted_over_several_lines_does_not_hide_the_cause() {
+        let command: String =
+            ('a'..'q').map(|letter| format!("  step {letter} && do the next thing \\\n")).collect();
+        let text = noise(0, 200)
+            + "the tree has changes that nobody made\n"
+            + &format!("The command \"make \\\n{command}\" exited with 1.\n")
+            + "bye\n";
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("changes that nobody made") && shown.contains("exited with 1."), "{shown}");
+        assert!(!shown.contains("step d"), "{shown}");
+    }
+
+    #[test]
+    fn on_the_way_back_from_the_end_a_stack_trace_is_passed_by() {
+        let calls: String = (0..40).map(|n| format!("    at Module{n}.load (module.js:{n})\n")).collect();
+        let text = noise(0, 200)
+            + "it is not a thing that one calls\n"
+            + &calls
+            + "The command \"cake\" exited with 1.\n";
+        let budget = Budget { tokens: 200, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains("not a thing that one calls"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_said_of_many_files_is_shown_of_a_few() {
+        let said = |name: char| {
+            format!("src/{name}/index.test.ts failed due to an error of code 1\n{}", noise(0, 3))
+        };
+        let text = noise(0, 200)
+            + "No tests were found, and that is invalid here\n"
+            + &noise(200, 240)
+            + &('a'..'z').map(said).collect::<String>();
+        let budget = Budget { tokens: 400, bytes: 4_000, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains("No tests were found"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_line_points_at_is_its_cause() {
+        for (pointing, is_shown) in [("^---- failure of the lint", true), ("---- failure of the lint", false)]
+        {
+            let text = noise(0, 200)
+                + "The function depends on the locale:\n"
+                + &('a'..'i').map(|name| format!("src/{name}.cpp: prints it\n")).collect::<String>()
+                + pointing
+                + "\n"
+                + &noise(200, 230);
+            let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+            assert_eq!(shown.contains("depends on the locale"), is_shown, "{shown}");
+        }
+    }
+
+    #[test]
+    fn where_warnings_are_errors_the_warning_is_the_cause() {
+        let text = noise(0, 200)
+            + "src/Ipynb.hs:94:10: Warning:\n    No explicit implementation\n\n<no location>:\nFailing due to -Werror.\n"
+            + &noise(200, 260);
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("No explicit implementation"), "{shown}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::query::{Form, ask::Unit};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
 use choose::Choice;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Below this many tokens a view says only what no marker says, and does not name the file.
@@ -155,7 +155,34 @@ fn joined_units(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
 /// What a run tells: what went wrong and how it ended.
 fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
     let last = output.lines()?.saturating_sub(1);
-    chosen(output, budget, Choice { units, last, marker: 0, reads_on: false }, |view| view.on_screen(output))
+    let areas = rendering::cursor::areas(output)?;
+    let units = painted_once(output, units, &areas)?;
+    chosen(output, budget, Choice { units, last, marker: 0, reads_on: false }, |shown| {
+        let shown = rendering::cursor::widened(shown, &areas);
+        View::showing(output, &shown, wording(budget))?.on_screen(output)
+    })
+}
+
+/// The same units, with one for all of each area that was painted more than once: it is shown whole or not at all.
+fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Result<Vec<Unit>> {
+    let mut painted: BTreeMap<u64, Unit> = BTreeMap::new();
+    let mut once = Vec::with_capacity(units.len());
+    for unit in units {
+        let area = areas.get(areas.partition_point(|area| area.end <= unit.range.start));
+        match area.filter(|area| area.start < unit.range.end) {
+            None => once.push(unit),
+            Some(area) => match painted.get_mut(&area.start) {
+                Some(known) if known.worth >= unit.worth => {}
+                Some(known) => (known.worth, known.index) = (unit.worth, unit.index),
+                None => {
+                    let text = query::ask::visible(&output.read(area.clone())?);
+                    painted.insert(area.start, Unit { range: area.clone(), text, ..unit });
+                }
+            },
+        }
+    }
+    once.extend(painted.into_values());
+    Ok(once)
 }
 
 /// What a page says.
@@ -167,23 +194,18 @@ fn page(output: &Output, budget: Budget, wanted: Option<&str>) -> Result<View> {
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
     let choice = Choice { units, last, marker: 0, reads_on: wanted.is_none() };
-    chosen(output, budget, choice, |view| Ok(view.on_page()))
+    chosen(output, budget, choice, |shown| Ok(View::showing(output, shown, wording(budget))?.on_page()))
 }
 
-/// The view of what is chosen.
+/// The view of what is chosen, as `showing` shows it.
 fn chosen(
     output: &Output,
     budget: Budget,
     choice: Choice,
-    rendered: impl Fn(View) -> Result<View>,
+    showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
-    let wording = wording(budget);
-    let areas = rendering::cursor::areas(output)?;
-    let frame = |shown: &[Range<u64>]| -> Result<View> {
-        let shown = rendering::cursor::widened(shown, &areas);
-        Ok(frame_of(rendered(View::showing(output, &shown, wording)?)?, output, budget))
-    };
-    let choice = Choice { marker: marker(output, wording), ..choice };
+    let frame = |shown: &[Range<u64>]| -> Result<View> { Ok(frame_of(showing(shown)?, output, budget)) };
+    let choice = Choice { marker: marker(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = frame(shown)?.print(output)?;
         Ok((tokens::count_bytes(&text), budget.holds(&text)))
@@ -389,8 +411,8 @@ mod tests {
                   --> src/main.rs:2:5
                 compiling unit number 203
                 compiling unit number 204
-                [… 205:374]
-                compiling unit number 375
+                compiling unit number 205
+                [… 206:375]
                 compiling unit number 376
                 compiling unit number 377
                 compiling unit number 378
@@ -474,6 +496,39 @@ mod tests {
             let shown = String::from_utf8(view.print(&output).unwrap()).unwrap();
             assert!(!shown.contains("of 900 parts"), "{shown}");
         }
+    }
+
+    #[test]
+    fn what_was_painted_at_length_leaves_its_room_to_what_matters() {
+        let noise: String = (0..300).map(|line| format!("step {line} is done\n")).collect();
+        // An area that no view of this size has room for, with the worst word in it.
+        let words = |n: u64| -> String { (0..60).map(|word| format!(" part{}", word * n)).collect() };
+        let area: String = (0..40).map(|n| format!("fatal: {n}{}\n", words(n))).collect();
+        let cause =
+            "1) it adds\nFailed asserting that 2 is 3.\n\n2) it subtracts\nFailed asserting that 1 is 0.\n";
+        let text = format!("{noise}{area}\x1b[40A{area}{noise}There were 2 failures:\n\n{cause}{noise}");
+        let output = output_of(text.as_bytes());
+        let view = fold(&output, &settings(500)).unwrap();
+        assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+        let shown = String::from_utf8(view.print(&output).unwrap()).unwrap();
+        assert!(shown.contains(cause), "{shown}");
+    }
+
+    #[test]
+    fn the_smaller_a_view_the_fewer_gaps_it_has() {
+        let mut lines: Vec<String> =
+            (0..4_000).map(|line| format!("step {line} is done as it should be\n")).collect();
+        for (at, word) in
+            ["error", "missing", "unknown", "expected", "broken", "refused", "mismatch"].iter().enumerate()
+        {
+            lines[500 * (at + 1)] = format!("the part {word} here\n");
+        }
+        let output = output_of(lines.concat().as_bytes());
+        let gaps = |tokens: u64| {
+            let view = fold(&output, &settings(tokens)).unwrap();
+            view.pieces().iter().filter(|piece| matches!(piece, Piece::Omitted { .. })).count()
+        };
+        assert!(gaps(250) < gaps(1_000), "{} {}", gaps(250), gaps(1_000));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::trouble::{has_passed, informs};
 use super::{Unit, visible};
 use crate::view::rendering::unstamped;
 use crate::{Error, Output, Result};
+use memchr::memmem;
 use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 /// So many of the best units are looked at closely.
@@ -110,6 +111,12 @@ const BEST_FILE: f32 = 0.5;
 const REPEATED: f32 = 0.4;
 const NOISE: f32 = 0.02;
 
+/// On the way back from the end to its cause, the calls of a stack trace are passed by: they fade, and nothing fades behind them.
+const PASSED_BY: f32 = 0.9;
+
+/// A command may be quoted over so many lines.
+const QUOTED: usize = 40;
+
 /// What stands beside trouble and tells that something passed.
 const PASSED: f32 = 0.15;
 
@@ -190,14 +197,13 @@ const SUMMARY: u64 = 32 * 1024;
 /// What tests said that passed, where a run shows that too: whatever troubles they speak of are none.
 fn passes(output: &Output) -> Result<Range<u64>> {
     let from = output.len().saturating_sub(SUMMARY);
-    let Some(summary) =
-        memchr::memmem::rfind(&output.read(from..output.len())?, b" short test summary info ==")
+    let Some(summary) = memmem::rfind(&output.read(from..output.len())?, b" short test summary info ==")
     else {
         return Ok(0..0);
     };
     let mut start = None;
     output.for_each_block(0..output.len(), |at, block| {
-        let found = || memchr::memmem::find(block, b"= PASSES =");
+        let found = || memmem::find(block, b"= PASSES =");
         start = start.or_else(|| found().map(|found| at + found as u64));
     })?;
     Ok(start.map_or(0..0, |start| start..from + summary as u64))
@@ -268,8 +274,8 @@ fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -
         let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
-            // What ended badly did so wherever it stands, and a list has all.
-            let anywhere = unit.ends || question.aim == Aim::Trouble && question.which;
+            // What ended badly did so wherever it stands, a verdict is given where its test is, and a list has all.
+            let anywhere = unit.ends || unit.verdict || question.aim == Aim::Trouble && question.which;
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
             let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);
@@ -375,7 +381,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         };
         let line = &bytes[all[own].clone()];
         if question.aim == Aim::Trouble {
-            let times = lines.entry(template(line)).or_default();
+            let times = lines.entry(without_paths(line)).or_default();
             worth *= AGAIN.powi(*times).max(FLOOR);
             *times += 1;
         }
@@ -448,9 +454,15 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         let mut titled = false;
         let mut repeats = 0;
         let mut alike = template(line);
+        // Where the command begins whose end the line tells, if it is quoted over several lines.
+        let command = (trouble && line.starts_with(b"\" exited with")).then(|| {
+            let begins = |at: &usize| memmem::find(&bytes[all[*at].clone()], b"The command \"").is_some();
+            (own.saturating_sub(QUOTED)..own).rev().find(begins)
+        });
+        let command = command.flatten().unwrap_or(own);
         for at in (0..own).rev() {
             let line = unstamped(&bytes[all[at].clone()]);
-            if trouble && is_noise(line) {
+            if trouble && (at >= command || is_noise(line)) {
                 show(at, left * NOISE);
                 continue;
             }
@@ -458,6 +470,10 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             if trouble && !titled && is_title(line) {
                 titled = true;
                 show(at, worth * TITLE);
+            }
+            if trouble && seen.ends && is_frame(line) {
+                show(at, left * PASSED_BY);
+                continue;
             }
             left *= if blank { fading.blank } else { fading.back };
             let this = template(line);
@@ -474,6 +490,16 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         }
     }
     Ok(units.into_values().collect())
+}
+
+/// What lines have in common that differ only in their numbers and paths. A path with the name of a test is no path.
+fn without_paths(line: &[u8]) -> u64 {
+    let of_word = |word: &[u8]| match word.contains(&b'/') && memmem::find(word, b"::").is_none() {
+        true => 1,
+        false => template(word),
+    };
+    let words = line.split(u8::is_ascii_whitespace).map(of_word);
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What lines have in common that differ only in their numbers.

@@ -53,6 +53,8 @@ pub(super) struct Seen {
     pub(super) said: u32,
     /// Whether it says so in capitals.
     pub(super) shouts: bool,
+    /// Whether it is a verdict.
+    pub(super) verdict: bool,
 }
 
 impl Seen {
@@ -71,6 +73,7 @@ impl Seen {
             ends: true,
             said: 1,
             shouts: false,
+            verdict: false,
         }
     }
 
@@ -217,6 +220,7 @@ impl<'a> Scanner<'a> {
             ends: false,
             said: 0,
             shouts: false,
+            verdict: false,
         };
         let nothing = open;
         let common = common(&scanned.having, index);
@@ -257,13 +261,16 @@ impl<'a> Scanner<'a> {
                     let word = &trouble::WORDS[pattern - self.terms.len()];
                     // A word that a border between units cuts belongs to the unit it begins in.
                     let found = found.start()..found.end().min(unit.end);
-                    let said = trouble::said(block, found.clone(), &unit, word);
+                    let verdict = trouble::is_verdict(block, &found, &unit);
+                    let said = trouble::said(block, found.clone(), &unit, word, verdict);
+                    let ends = word.ends || trouble::points_up(&block[unit.clone()]);
+                    open.verdict |= verdict && said > 0.0;
+                    open.ends |= ends && said > 0.0;
                     if said > open.trouble {
                         open.trouble = said;
                         open.said = trouble::token(block, found.clone(), &unit);
                         open.shouts = trouble::shouts(&block[found]);
                     }
-                    open.ends |= word.ends && said > 0.0;
                 }
             }
         }

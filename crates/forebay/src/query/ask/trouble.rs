@@ -1,5 +1,6 @@
 //! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
 
+use crate::view::rendering::unstamped;
 use memchr::memmem::Finder;
 use std::{ops::Range, sync::LazyLock};
 
@@ -92,6 +93,9 @@ pub(super) const WORDS: &[Word] = &[
     ends("exit status", 1.8),
     ends("build failure", 2.0),
     ends("build failed", 2.0),
+    ends("due to -werror", 2.0),
+    ends("treated as errors", 2.0),
+    ends("due to warnings", 1.6),
     ends("elifecycle", 1.8),
     ends("rake aborted", 1.8),
     ends("make: ***", 2.0),
@@ -99,11 +103,26 @@ pub(super) const WORDS: &[Word] = &[
     ends("]: *** [", 2.0),
 ];
 
+/// What makes a word of trouble before it part of a name, and what such a name counts: `error messages`, `failure detection`.
+const NAMING: &[&str] =
+    &["message", "handl", "report", "log", "page", "check", "output", "detect", "recovery"];
+const NAMED: f32 = 0.4;
+
+/// How lines begin that tell which test will run. Tests are named after the troubles that they look for.
+const ANNOUNCING: &[&str] =
+    &["=== RUN", "[ RUN", "# Starting", "Starting Test", "Running test", "RUN ", "Test Case"];
+
 /// What a warning tells that says where.
 const LOCATED: f32 = 0.9;
 
 /// Whether a word that was found in a block speaks of trouble there, and how much.
-pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word: &Word) -> f32 {
+pub(super) fn said(
+    block: &[u8],
+    found: Range<usize>,
+    unit: &Range<usize>,
+    word: &Word,
+    verdict: bool,
+) -> f32 {
     let before = super::scan::before(block, found.start);
     let inside = before.is_some_and(|before| {
         before.is_ascii_alphabetic()
@@ -126,22 +145,29 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         return if rest.first() == Some(&b'0') { 0.0 } else { word.weight };
     }
     // A compiler's warning says where: `src/a.c:12:5: warning: …`. Builds that take warnings for errors end by them.
-    let located = word.text == "warning" && {
-        let place = start.trim_ascii_end();
-        place.ends_with(b":") && last_word(&place[..place.len() - 1]).iter().all(u8::is_ascii_digit)
-    };
-    if located {
+    if word.text == "warning" && says_where(start) {
         return LOCATED;
     }
     // Counts of nothing: `0 errors`, `errors: 0`, `no failures`.
     let number_before = last_word(start);
-    let harmless = matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on");
+    let harmless =
+        matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on" | b"License");
     let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
     let value = sign.map_or(&b""[..], |at| rest[at + 1..].trim_ascii_start());
     let zero = value.first() == Some(&b'0')
         && !value.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
     if harmless || zero {
         return 0.0;
+    }
+    // What was known to fail, and did: `TEST-KNOWN-FAIL`.
+    if start.ends_with(b"KNOWN-") {
+        return 0.0;
+    }
+    if NAMING
+        .iter()
+        .any(|naming| rest.strip_prefix(b" ").is_some_and(|rest| rest.starts_with(naming.as_bytes())))
+    {
+        return word.weight * NAMED;
     }
     // Part of a path, a flag or a longer name: it names something, and says nothing of it. But `TEST-UNEXPECTED-FAIL` says it.
     let after = block.get(end).copied();
@@ -160,9 +186,8 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         block[from..to].windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
     let named = humps(found.start, end) || start < found.start && block[start].is_ascii_lowercase();
-    let verdict = shouts && before == Some(b'-');
-    let loud = verdict
-        || shouts && (rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!"));
+    let ends_so = rest.trim_ascii().is_empty() || rest.starts_with(b":") || rest.starts_with(b"!");
+    let loud = verdict || shouts && (before == Some(b'-') || ends_so);
     word.weight
         * if names || named {
             0.35
@@ -171,6 +196,45 @@ pub(super) fn said(block: &[u8], found: Range<usize>, unit: &Range<usize>, word:
         } else {
             1.0
         }
+}
+
+/// Whether a word that was found in a block is a verdict: by it a runner says, in a form of its own, that a test or a step failed.
+pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>) -> bool {
+    let (start, word, rest) =
+        (&block[unit.start..found.start], &block[found.clone()], &block[found.end..unit.end]);
+    let begins = unstamped(start).is_empty() || start.ends_with(b"\r");
+    let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
+    match word {
+        b"not ok" => begins,
+        b"FAIL" => stands && (begins || start.ends_with(b"--- ") || start.ends_with(b"TEST-UNEXPECTED-")),
+        b"UNEXPECTED" => start.ends_with(b"TEST-"),
+        // A compiler's error says where, or which: `a.c:12:5: error: …`, `error[E0308]: …`.
+        b"error" if says_where(start) || begins && rest.starts_with(b"[") => true,
+        // `##[error]`, `::error::`, `[taskcluster:error]`.
+        b"error" => {
+            start.ends_with(b"##[") && rest.starts_with(b"]")
+                || begins_with_name(start) && rest.starts_with(b"]")
+                || start == b"::" && (rest.starts_with(b"::") || rest.starts_with(b" "))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a line begins with a place: `a.c:12:5: `.
+fn says_where(start: &[u8]) -> bool {
+    let number = start.trim_ascii_end().strip_suffix(b":").map(last_word);
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether a line begins with a bracket, the name of who speaks and a colon: `[taskcluster:`.
+fn begins_with_name(start: &[u8]) -> bool {
+    let name = start.strip_prefix(b"[").and_then(|name| name.strip_suffix(b":"));
+    name.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// Whether a line points at what stands above it: `^-- SC2086: …`.
+pub(super) fn points_up(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"^--")
 }
 
 /// Whether a word is in capitals.
@@ -204,6 +268,9 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     }
     if ends {
         return 1.0;
+    }
+    if ANNOUNCING.iter().any(|words| said.starts_with(words.as_bytes())) {
+        return 0.25;
     }
     let is_command = [&b"$ "[..], b"+ ", b"export "].iter().any(|sign| plain.starts_with(sign));
     if is_command || said.starts_with(b"echo ") {
@@ -330,6 +397,25 @@ mod tests {
         assert_eq!(standing(deprecated.as_bytes(), false, false), 0.4);
         for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
             assert_eq!(standing(line.as_bytes(), false, false), 1.0, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_trouble_that_name_something_tell_less() {
+        let weight = |line: &str| {
+            let of_word = |word: &Word| {
+                let at = line.to_lowercase().find(word.text)?;
+                Some(said(line.as_bytes(), at..at + word.text.len(), &(0..line.len()), word, false))
+            };
+            WORDS.iter().filter_map(of_word).fold(0.0, f32::max)
+        };
+        let full = weight("an error in it");
+        for line in ["gives useful error messages", "with better error handling", "the error log is here"] {
+            assert!(weight(line) < full / 2.0, "{line}");
+        }
+        assert_eq!(weight("under License Exception TSU"), 0.0);
+        for line in ["# Starting Test: http - error", "=== RUN TestError", "[ RUN      ] Error.IsTold"] {
+            assert_eq!(standing(line.as_bytes(), false, false), 0.25, "{line}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which units are shown: the best that fit, with few gaps, because every gap costs a marker.
 
 use crate::query::ask::Unit;
-use crate::{Budget, Result, tokens};
+use crate::{Budget, Result, query, tokens};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -14,12 +14,19 @@ const MISFITS: usize = 100;
 /// A gap of more units is not filled.
 const FILLED: u64 = 12;
 
-/// In a text that is read on, a gap is filled up to so many times the cost of its marker.
+/// A gap is filled up to so many times the cost of its marker; in a text that is read on, up to more.
+const FILL: u64 = 2;
 const READ_ON: u64 = 3;
 
-/// In the first rounds, a unit that stands alone must have this share of the best one's worth: what belongs to the best
-/// comes before what has a gap on both sides.
+/// A unit that stands alone must have this share of the best one's worth in a view of so many tokens, and more in a
+/// smaller one, by this power and up to a bound: what belongs to the best comes before what has a gap on both sides.
 const ALONE: f32 = 0.4;
+const IN_TOKENS: f32 = 1_000.0;
+const SMALLER: f32 = 0.3;
+const ALONE_AT_MOST: f32 = 0.65;
+
+/// What markers cost is known when they are printed: so often what is left is used for more. In the second half of the
+/// rounds anything may stand alone, since nothing belongs to the best any more.
 const ROUNDS: usize = 4;
 
 /// A unit of more bytes must be worth more: so many bytes cost nothing extra, and further ones by this power.
@@ -46,29 +53,33 @@ impl Choice {
         cost: impl Fn(&[Range<u64>]) -> Result<(u64, bool)>,
     ) -> Result<Vec<Range<u64>>> {
         if !self.reads_on {
-            for unit in &mut self.units {
+            // The calls of a stack trace are shown together, however long they are.
+            let is_call = |unit: &Unit| query::ask::is_frame(unit.text.as_bytes());
+            for unit in self.units.iter_mut().filter(|unit| !is_call(unit)) {
                 unit.worth *= (SHORT / (unit.text.len() as f32).max(SHORT)).powf(COST);
             }
         }
         self.units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
         self.units.truncate(LOOKED_AT);
-        let alone = match self.reads_on {
-            true => 0.0,
-            false => self.units.first().map_or(0.0, |unit| unit.worth) * ALONE,
+        let least = match self.units.first() {
+            Some(best) if !self.reads_on => {
+                let smaller = (IN_TOKENS / budget.tokens.max(1) as f32).powf(SMALLER);
+                best.worth * (ALONE * smaller).min(ALONE_AT_MOST)
+            }
+            _ => 0.0,
         };
         let mut chosen = Chosen::new(&self);
         let (mut used, _) = cost(&[])?;
         for round in 0..ROUNDS {
-            let last_round = round + 1 == ROUNDS;
             let before = chosen.order.len();
-            let least = if round < ROUNDS / 2 { alone } else { 0.0 };
+            let least = if round < ROUNDS / 2 { least } else { 0.0 };
             chosen.take(budget.tokens.saturating_sub(used), least);
             let (mut now, mut fits) = cost(&chosen.ranges())?;
             while !fits && chosen.drop_last() {
                 (now, fits) = cost(&chosen.ranges())?;
             }
             used = now;
-            if last_round || round >= ROUNDS / 2 && chosen.order.len() <= before {
+            if round >= ROUNDS / 2 && chosen.order.len() <= before {
                 break;
             }
         }
@@ -105,7 +116,7 @@ impl<'a> Chosen<'a> {
             let previous = self.units.range(..unit.index).next_back().map_or(0, |(&index, _)| index + 1);
             let next =
                 self.units.range(unit.index + 1..).next().map_or(self.choice.last + 1, |(&index, _)| index);
-            // A gap that costs no more than its marker is filled.
+            // A gap that costs little more than its marker is filled.
             let fills = [previous..unit.index, unit.index + 1..next].map(|gap| self.filled(gap));
             let joins = fills.iter().flatten().count();
             if joins == 0 && unit.worth < least {
@@ -138,7 +149,7 @@ impl<'a> Chosen<'a> {
         }
         let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
         // A text that is read on is better read with what stands between its paragraphs than with markers in them.
-        let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { 1 };
+        let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { FILL };
         tokens.filter(|&tokens| tokens <= most).map(|tokens| (gap, tokens))
     }
 
@@ -161,8 +172,9 @@ impl<'a> Chosen<'a> {
                 blanks += 1;
                 continue;
             }
-            match ranges.last_mut().filter(|_| next.is_some_and(|next| next + blanks == index)) {
-                Some(last) => last.end = unit.range.end,
+            let follows = next.is_some_and(|next| next + blanks == index);
+            match ranges.last_mut().filter(|last| follows || unit.range.start <= last.end) {
+                Some(last) => last.end = last.end.max(unit.range.end),
                 None => ranges.push(unit.range.clone()),
             }
             (next, blanks) = (Some(index + 1), 0);
