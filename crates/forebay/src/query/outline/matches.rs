@@ -1,7 +1,7 @@
 //! The files that a search found lines in.
 
 use super::lines::Source;
-use super::{Items, compiled, counted, shortened};
+use super::{Items, compiled, shortened};
 use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -37,12 +37,17 @@ fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     Some((PLAIN.captures(line)?.get(1)?.as_bytes(), true))
 }
 
+/// How many lines of a file matched, where a search was asked for nothing else.
+fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
+    std::str::from_utf8(line.strip_prefix(path)?.strip_prefix(b":")?).ok()?.parse().ok()
+}
+
 /// An item for each file, with how many of its lines there are.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut runs = Runs::new("file", "match", items);
     source.for_each(|line| {
         if let Some((path, matched)) = path(line.text) {
-            runs.take(line.number, path, u64::from(matched));
+            runs.take(line.number, path, counted(line.text, path).unwrap_or(u64::from(matched)));
         }
     })?;
     runs.finish();
@@ -78,7 +83,12 @@ impl<'a> Runs<'a> {
     pub(super) fn finish(&mut self) {
         if let Some((path, first, last, count)) = self.current.take() {
             let path = shortened(&String::from_utf8_lossy(&path), 130);
-            self.items.add((first, last), 0, self.kind, format!("{path}: {}", counted(count, self.noun)));
+            self.items.add(
+                (first, last),
+                0,
+                self.kind,
+                format!("{path}: {}", super::counted(count, self.noun)),
+            );
         }
     }
 }
@@ -94,6 +104,18 @@ mod tests {
             search results
             1-3 file | src/a.rs: 2 matches
             4-4 file | src/b.rs: 1 match
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_search_that_counts_has_its_counts() {
+        let out = of("src/a.rs:12\nsrc/b.rs:0\nsrc/c.rs:3\n");
+        expect_test::expect![[r#"
+            search results
+            1-1 file | src/a.rs: 12 matches
+            2-2 file | src/b.rs: 0 matches
+            3-3 file | src/c.rs: 3 matches
         "#]]
         .assert_eq(&out);
     }
