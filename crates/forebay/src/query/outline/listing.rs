@@ -125,8 +125,9 @@ impl Reader {
             self.ends.push(self.path.len());
             return Some(Entry { line, path: &self.path, size: None });
         }
-        // After an empty line any name may be a folder's.
-        let named = || text.strip_suffix(b":").filter(|name| after_blank && !name.is_empty());
+        // After an empty line any name may be a folder's, but a sentence is none.
+        let is_name = |name: &[u8]| !name.is_empty() && name.iter().filter(|&&byte| byte == b' ').count() < 2;
+        let named = || text.strip_suffix(b":").filter(|name| after_blank && is_name(name));
         if let Some(name) = folder(text).or_else(named) {
             self.within = Some(tidy(name).to_vec());
             self.opened = true;
@@ -163,7 +164,7 @@ impl Reader {
         // What is counted behind a path is no part of it.
         let counted = text.ends_with(b")") && PATH.is_match(text);
         let path = if counted { text.split(|&byte| byte == b' ').next()? } else { text };
-        let is_path = path.iter().any(|byte| b"/\\.".contains(byte));
+        let is_path = path.iter().any(|byte| b"/\\.".contains(byte)) && !text.ends_with(b":");
         is_path.then(|| Entry { line, path: tidy(path), size: None })
     }
 
@@ -288,6 +289,10 @@ mod tests {
                 &["", "a", "a/b.rs", "a/c", "a/c/d.md", "e.txt"],
             ),
             ("src\n|-- a.rs\n`-- b\n    `-- c.rs\n", &["src/a.rs", "src/b", "src/b/c.rs"]),
+            (
+                "Found 2 matches for \"*.py\" in /srv:\n/srv/a.py\n/srv/b/c.py\n",
+                &["/srv/a.py", "/srv/b/c.py"],
+            ),
             ("C:\\a\\b.rs\nREADME.md\n", &["C:\\a\\b.rs", "README.md"]),
         ];
         for (text, expected) in table {

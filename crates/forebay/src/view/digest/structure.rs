@@ -27,13 +27,13 @@ impl Shares {
             // What a program needs comes first, and what it does last: names tell what lies between.
             Form::Code(_) => (0.06, 0.3),
             // Headings say more of a document than any of its paragraphs but the first.
-            Form::Markdown | Form::Rst => (0.3, 0.85),
+            Form::Markdown | Form::Rst => (0.3, 0.9),
             // The first changes, and which files have others.
-            Form::Diff => (0.25, 1.0),
+            Form::Diff => (0.15, 1.0),
             Form::Matches => (0.1, 0.85),
             // Listings and tables are alike from end to end: what is said of all of it tells more.
-            Form::Listing => (0.2, 0.5),
-            Form::Table => (0.2, 0.6),
+            Form::Listing => (0.15, 0.5),
+            Form::Table => (0.15, 0.6),
             // The shape tells of all records; the first and the last show what they look like.
             Form::Json => (0.12, 0.35),
             // How a run ended stands at its end.
@@ -217,7 +217,7 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     for depth in outermost..=deepest {
         let mut next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
         if matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_)) {
-            next.sort_by_key(|item| (std::cmp::Reverse(item.last_line - item.line), item.line));
+            next.sort_by_key(|item| (std::cmp::Reverse(extent(item, outline.form)), item.line));
         }
         let with = |count: usize| {
             let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
@@ -255,6 +255,13 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     };
     let lines = crate::view::count("line", lines.end() - lines.start() + 1);
     Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, outline.form))))
+}
+
+/// How much there is of a thing: what was found in a file, or its lines.
+fn extent(item: &Item, form: Form) -> u64 {
+    let found = item.name.rsplit(": ").next().and_then(|found| found.split(' ').next());
+    let found = found.filter(|_| form == Form::Matches).map(|found| found.replace(',', ""));
+    found.and_then(|found| found.parse().ok()).unwrap_or(item.last_line - item.line)
 }
 
 /// No more things than these are listed.
@@ -585,6 +592,10 @@ mod tests {
         }
         let text = shown(&text, Form::Matches, 400);
         assert!(text.contains("src/part_50.rs: 40 matches"), "{text}");
+        let counts: String =
+            (0..300).map(|n| format!("src/part_{n}.rs:{}\n", if n == 150 { 9_000 } else { n % 7 })).collect();
+        let text = shown(&counts, Form::Matches, 400);
+        assert!(text.contains("src/part_150.rs: 9,000 matches"), "{text}");
     }
 
     #[test]
