@@ -40,7 +40,7 @@ fn what_this_machine_prints_goes_in_and_comes_out() {
     let listing = [find.stdout, find.stderr].concat();
     let text = check(&forebay, "find", &listing);
     assert!(
-        text.contains(" of a listing omitted, ") && text.contains(": forebay read s/find --lines "),
+        text.contains(" of a listing omitted; ") && text.contains(": forebay read s/find --lines "),
         "{text}"
     );
     check(

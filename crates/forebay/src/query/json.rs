@@ -18,6 +18,7 @@ mod write;
 mod tests;
 
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
+pub(crate) use shape::Place;
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
 pub use tree::{Node, Nodes, nodes};
 

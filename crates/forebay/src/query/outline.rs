@@ -11,6 +11,7 @@ mod diff;
 mod html;
 mod language;
 mod lines;
+mod listing;
 mod log;
 mod markup;
 mod matches;
@@ -21,11 +22,13 @@ mod test_run;
 mod text;
 
 pub use language::Language;
+pub(crate) use listing::Entry;
 pub(super) use print::excerpt;
 
 use crate::{Kind, Output, Result};
 use lines::Source;
 use serde::Serialize;
+use std::sync::LazyLock;
 
 /// What an output is, as far as its outline goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -117,6 +120,9 @@ pub struct Outline {
     pub seen: u64,
     /// What was not looked at as closely as the rest, and why.
     pub note: Option<String>,
+    /// Lines that have what hardly any other has, the rarest first.
+    #[serde(skip)]
+    pub(crate) odd: Vec<u64>,
 }
 
 /// What an output is.
@@ -128,10 +134,37 @@ pub(crate) fn form(output: &Output) -> Result<Form> {
     })
 }
 
+/// Whether an output is a history of changes, as `git log` prints it: the newest first, and whatever went wrong in them
+/// went wrong long ago.
+pub(crate) fn is_history(output: &Output) -> Result<bool> {
+    static COMMIT: LazyLock<regex::bytes::Regex> =
+        LazyLock::new(|| compiled(r"^(?-u:commit [0-9a-f]{7,64}(?: \(.*\))?\r?$)"));
+    static SHORT: LazyLock<regex::bytes::Regex> =
+        LazyLock::new(|| compiled(r"^(?-u:[*|\\/ ]*[0-9a-f]{7,12} \S)"));
+    let start = output.read(0..HISTORY.min(output.len()))?;
+    let lines = || start.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let short = lines().filter(|line| SHORT.is_match(line)).count();
+    Ok(lines().next().is_some_and(|first| COMMIT.is_match(first))
+        || short >= 3 && short * 10 >= lines().count() * 9)
+}
+
+/// So much is looked at to tell a history.
+const HISTORY: u64 = 4 * 1024;
+
+/// Hands every entry of a listing to `take`.
+pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> Result<()> {
+    let mut reader = listing::Reader::default();
+    Source::new(output, classify::classify(output)?.1).for_each(|line| {
+        if let Some(entry) = reader.entry(line.number, line.text) {
+            take(&entry);
+        }
+    })
+}
+
 /// The outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
     let mut items = Items::default();
-    let mut note = None;
+    let (mut note, mut odd) = (None, Vec::new());
     let (form, numbering) = match output.record().kind {
         Kind::Json | Kind::JsonLines => (Form::Json, None),
         Kind::Binary => (Form::Binary, None),
@@ -146,9 +179,9 @@ pub(crate) fn outline(output: &Output) -> Result<Outline> {
         Form::Diff => diff::outline(&source, &mut items)?,
         Form::TestRun => test_run::outline(&source, &mut items)?,
         Form::Log => log::outline(&source, &mut items)?,
-        Form::Table => table::outline(&source, &mut items)?,
+        Form::Table => odd = table::outline(&source, &mut items)?,
         Form::Matches => matches::outline(&source, &mut items)?,
-        Form::Listing => matches::listing(&source, &mut items)?,
+        Form::Listing => listing::outline(&source, &mut items)?,
         Form::Text => text::outline(&source, &mut items)?,
         Form::Json | Form::Binary => {}
     }
@@ -158,7 +191,7 @@ pub(crate) fn outline(output: &Output) -> Result<Outline> {
         let more = format!("{more} more things are not listed");
         note = Some(note.map_or_else(|| more.clone(), |note| format!("{note}; {more}")));
     }
-    Ok(Outline { form, items, seen, note })
+    Ok(Outline { form, items, seen, note, odd })
 }
 
 /// So many are kept; an outline with more is no outline.
@@ -311,6 +344,24 @@ mod tests {
         let output = output_of_call(&call, b"TABLE = [\n    1,\n    2,\n]\n");
         assert_eq!(outline(&output).unwrap().form, Form::Code(Language::Python));
         assert_eq!(outline(&output_of(b"TABLE = [\n    1,\n    2,\n]\n")).unwrap().form, Form::Text);
+    }
+
+    #[test]
+    fn a_history_of_changes_is_known() {
+        for (text, expected) in [
+            ("commit d508520 (HEAD -> main)\nDate: today\n\n    room: a count that failed\n", true),
+            (
+                "c388cd5 serve: an error is told\n3f0fb15 tests: clients vanish\n748dacc serve: said once\n",
+                true,
+            ),
+            ("* c388cd5 one\n| * 3f0fb15 two\n|/\n* 748dacc three\n* 748dacd four\n", false),
+            ("* c388cd5 one\n| * 3f0fb15 two\n* 748dacc three\n* 748dacd four\n", true),
+            ("commit the change, then push it\n", false),
+            ("deadbeef is a word\nand not a history\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_history(&output_of(text.as_bytes())).unwrap(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod again;
 mod binary;
 mod choose;
+mod folders;
 mod structure;
 mod templates;
 
@@ -38,8 +39,9 @@ const NOT_WORTH_A_MARKER: u64 = 100;
 
 /// The best of an output that fits the budget.
 pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
-    // A view is never more than what would have passed.
-    let limit = settings.limits(&output.record().call.tool).tokens.unwrap_or(u64::MAX);
+    // A view is never more than what would have passed. A limit that lets hardly anything pass bounds no view.
+    let limit = settings.limits(&output.record().call.tool).tokens;
+    let limit = limit.filter(|&limit| limit >= Budget::LEAST.tokens).unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
     if let Some(first) = output.given_before() {
         let record = output.record();
@@ -81,18 +83,21 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     };
     match (form, call.wanted()) {
         (Form::Binary, _) => {
-            let size = print::grouped(output.len());
-            let text = match binary::name(&output.read(0..binary::LOOKED_AT)?) {
-                Some(name) => format!("{name}, {size} bytes that are not text"),
-                None => format!("{size} bytes that are not text"),
-            };
-            Ok(frame_of(View::summed_up(output, text)?, output, budget))
+            let text = binary::said(output, budget.tokens)?;
+            let view = frame_of(View::summed_up(output, text)?, output, budget);
+            // What is in it may be too much to say.
+            match budget.holds(&view.print(output)?) {
+                true => Ok(view),
+                false => Ok(frame_of(View::summed_up(output, binary::said(output, 0)?)?, output, budget)),
+            }
         }
         (Form::Html, wanted) if output.len() <= query::ask::READ_WHOLE => {
             page(output, budget, wanted.as_deref())
         }
         // Documents speak of errors, and nothing went wrong.
-        (Form::Text, None) if query::ask::is_prose(output)? => structure::fold(output, Form::Text, budget),
+        (Form::Text, None) if query::ask::is_prose(output)? || query::outline::is_history(output)? => {
+            structure::fold(output, Form::Text, budget)
+        }
         (form @ (Form::Log | Form::TestRun | Form::Text), wanted) => {
             let (mut units, trouble) = query::ask::unasked(output)?;
             if let Some(wanted) = &wanted {
@@ -346,13 +351,15 @@ fn opening(output: &Output, budget: Budget, canvas: Option<Canvas>, named: bool)
         (None, State::Complete) => format!("; kept whole as {}", record.handle.short()),
     };
     let name = if roomy { "forebay view" } else { "view" };
-    let lines = print::count("line", size.lines);
-    let bytes = match budget.tokens < TIGHT && record.lost.is_none() {
-        true => String::new(),
-        false => format!(", {} bytes", print::grouped(size.bytes)),
+    let (lines, bytes) = (print::count("line", size.lines), print::count("byte", size.bytes));
+    let size = match budget.tokens < TIGHT && record.lost.is_none() {
+        // What is not text has no lines to speak of.
+        _ if record.kind == Kind::Binary => bytes,
+        true => lines,
+        false => format!("{lines}, {bytes}"),
     };
     let shown = canvas.map_or(String::new(), |canvas| format!(" as {canvas} shows them"));
-    format!("[{name} of {lines}{bytes}{shown}{exit}{state}]\n")
+    format!("[{name} of {size}{shown}{exit}{state}]\n")
 }
 
 /// One line that says how to look further, where there is room for it.
@@ -549,10 +556,42 @@ mod tests {
             &[0; 5_000],
             200,
             expect![[r#"
-                [view of 1 line]
+                [view of 5,000 bytes]
                 [5,000 bytes that are not text: forebay cat s/id1234]
             "#]],
         );
+    }
+
+    #[test]
+    fn a_limit_that_lets_nothing_pass_does_not_make_the_view_empty() {
+        let text: String = (0..900).map(|line| format!("line {line} of the output\n")).collect();
+        let output = output_of(text.as_bytes());
+        for limit in [0, 1, 63] {
+            let settings = {
+                let mut settings = settings(300);
+                settings.digest.tokens = limit;
+                settings
+            };
+            let view = fold(&output, &settings).unwrap().print(&output).unwrap();
+            assert!(tokens::count_bytes(&view) > 200, "{}", String::from_utf8_lossy(&view));
+        }
+    }
+
+    #[test]
+    fn a_budget_too_small_for_anything_leaves_one_line_with_the_handle() {
+        let table = "id,state\n".to_owned() + &"1,paid\n".repeat(900);
+        let log = "step\n".repeat(900) + "error: it broke\n";
+        let page = "<html><body><p>words</p>".to_owned() + &"<p>more words</p>\n".repeat(900);
+        let json = format!("[{}1]", "{\"a\": 1}, ".repeat(900));
+        for text in [table, log, page, json, "a/b.rs\n".repeat(900)] {
+            let output = output_of(text.as_bytes());
+            for tokens in [0, 1, 10] {
+                let view = fold(&output, &settings(tokens)).unwrap();
+                assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+                let shown = String::from_utf8(view.print(&output).unwrap()).unwrap();
+                assert!(shown.contains("s/id1234") && shown.lines().count() == 1, "{shown}");
+            }
+        }
     }
 
     /// The gallery: real outputs, and what a model is shown of each in 500 tokens.

@@ -64,6 +64,29 @@ pub struct JsonPath {
     pub keys: Option<Keys>,
     /// The byte where it first occurs.
     pub first: u64,
+    /// How many objects could have it.
+    #[serde(skip)]
+    pub(crate) of: u64,
+    /// Where it first occurs; then where each of the values does, and each of the types.
+    #[serde(skip)]
+    pub(crate) place: Place,
+    #[serde(skip)]
+    pub(crate) values: Vec<Place>,
+    #[serde(skip)]
+    pub(crate) of_types: Vec<Place>,
+}
+
+/// Where something is in an output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The byte.
+    pub(crate) at: u64,
+    /// The byte where the item of the outermost array begins that has it, or the document.
+    pub(crate) outer: u64,
+    /// The byte where the item of the innermost array begins that has it, or the document.
+    pub(crate) inner: u64,
+    /// Which item of the outermost array that is, counted from 0.
+    pub(crate) index: u64,
 }
 
 /// The keys of objects that are used as maps.
@@ -119,7 +142,7 @@ pub(super) fn shape(output: &Output) -> Result<Shape> {
     }
     let mut paths = Vec::new();
     if !tree.nodes.is_empty() {
-        tree.describe(0, ".".to_owned(), false, &mut paths);
+        tree.describe(0, tree.nodes[0].count, ".".to_owned(), false, &mut paths);
     }
     paths.sort_by_key(|path| path.first);
     Ok(Shape { paths, documents: walk.documents, whole: broken.is_none(), broken, more: tree.more })
@@ -151,7 +174,9 @@ struct Node {
     types: [u64; 6],
     examples: Vec<String>,
     /// `None` once there are too many.
-    distinct: Option<Vec<(Vec<u8>, u64)>>,
+    distinct: Option<Vec<(Vec<u8>, u64, Place)>>,
+    place: Place,
+    of_types: [Place; 6],
     least: Option<(f64, String)>,
     greatest: Option<(f64, String)>,
     longest: u64,
@@ -172,6 +197,8 @@ impl Node {
             types: [0; 6],
             examples: Vec::new(),
             distinct: Some(Vec::new()),
+            place: Place::default(),
+            of_types: [Place::default(); 6],
             least: None,
             greatest: None,
             longest: 0,
@@ -179,21 +206,25 @@ impl Node {
         }
     }
 
-    fn see(&mut self, kind: usize, at: u64) {
+    fn see(&mut self, kind: usize, at: u64, place: impl Fn() -> Place) {
         if self.count == 0 {
             self.first = at;
+            self.place = place();
+        }
+        if self.types[kind] == 0 {
+            self.of_types[kind] = place();
         }
         self.count += 1;
         self.types[kind] += 1;
     }
 
     /// Takes note of a value that is neither an array nor an object.
-    fn scalar(&mut self, raw: &[u8], length: u64) {
+    fn scalar(&mut self, raw: &[u8], length: u64, place: impl Fn() -> Place) {
         let short = length <= EXAMPLE as u64;
         match &mut self.distinct {
-            Some(distinct) if short => match distinct.iter().position(|(known, _)| known == raw) {
-                Some(place) => distinct[place].1 += 1,
-                None if distinct.len() < DISTINCT => distinct.push((raw.to_vec(), 1)),
+            Some(distinct) if short => match distinct.iter().position(|(known, ..)| known == raw) {
+                Some(known) => distinct[known].1 += 1,
+                None if distinct.len() < DISTINCT => distinct.push((raw.to_vec(), 1, place())),
                 None => self.distinct = None,
             },
             Some(_) => self.distinct = None,
@@ -365,6 +396,11 @@ impl Tree {
         self.free.push(from);
         let this = &mut self.nodes[into];
         this.first = this.first.min(other.first);
+        this.place = earlier((this.place, this.count), (other.place, other.count));
+        for kind in 0..this.types.len() {
+            let known = (this.of_types[kind], this.types[kind]);
+            this.of_types[kind] = earlier(known, (other.of_types[kind], other.types[kind]));
+        }
         this.count += other.count;
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
         this.longest = this.longest.max(other.longest);
@@ -375,10 +411,13 @@ impl Tree {
         }
         this.distinct = match (this.distinct.take(), other.distinct) {
             (Some(mut distinct), Some(more)) => {
-                for (value, count) in more {
-                    match distinct.iter_mut().find(|(known, _)| *known == value) {
-                        Some((_, known)) => *known += count,
-                        None => distinct.push((value, count)),
+                for (value, count, place) in more {
+                    match distinct.iter_mut().find(|(known, ..)| *known == value) {
+                        Some((_, known, first)) => {
+                            *first = earlier((*first, *known), (place, count));
+                            *known += count;
+                        }
+                        None => distinct.push((value, count, place)),
                     }
                 }
                 (distinct.len() <= DISTINCT).then_some(distinct)
@@ -435,14 +474,14 @@ impl Tree {
     }
 
     /// Describes a node and all below it. Where it may be `missing`, its path gives null.
-    fn describe(&self, node: usize, path: String, missing: bool, paths: &mut Vec<JsonPath>) {
+    fn describe(&self, node: usize, of: u64, path: String, missing: bool, paths: &mut Vec<JsonPath>) {
         let this = &self.nodes[node];
         let scalars = this.types[..ARRAY].iter().sum::<u64>();
         let types = TYPES.into_iter().zip(this.types).filter(|(_, count)| *count > 0).collect();
         let distinct = this.distinct.as_ref().filter(|_| scalars > 0).map(|distinct| {
             distinct
                 .iter()
-                .map(|(value, count)| (String::from_utf8_lossy(value).into_owned(), *count))
+                .map(|(value, count, _)| (String::from_utf8_lossy(value).into_owned(), *count))
                 .collect()
         });
         let keys = this.members.filter(|_| this.is_map);
@@ -461,6 +500,10 @@ impl Tree {
             items: this.items,
             keys: keys.map(|(fewest, most)| Keys { fewest, most, examples: this.map_keys.clone() }),
             first: this.first,
+            of,
+            place: this.place,
+            values: this.distinct.iter().flatten().map(|(.., place)| *place).collect(),
+            of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
         };
         // A child that was made but whose value never came is nowhere.
         if this.count > 0 {
@@ -471,7 +514,7 @@ impl Tree {
         let optional = |fit: &[usize]| if others(fit) { "?" } else { "" };
         if let Some(each) = this.each {
             let optional = if missing { "?" } else { optional(&[ARRAY, OBJECT]) };
-            self.describe(each, format!("{path}[]{optional}"), false, paths);
+            self.describe(each, self.nodes[each].count, format!("{path}[]{optional}"), false, paths);
         }
         for (key, child) in &this.keys {
             let optional = optional(&[OBJECT, NULL]);
@@ -485,8 +528,18 @@ impl Tree {
                 }
             };
             let here = self.nodes[*child].count == this.types[OBJECT] && this.types[NULL] == 0;
-            self.describe(*child, path, missing || !here, paths);
+            self.describe(*child, this.types[OBJECT], path, missing || !here, paths);
         }
+    }
+}
+
+/// The first of two places, of which one may not have been seen.
+fn earlier(one: (Place, u64), other: (Place, u64)) -> Place {
+    match (one.1, other.1) {
+        (0, _) => other.0,
+        (_, 0) => one.0,
+        _ if other.0.at < one.0.at => other.0,
+        _ => one.0,
     }
 }
 
@@ -579,6 +632,25 @@ struct Open {
     node: usize,
     object: bool,
     members: u64,
+    /// The byte where it begins.
+    start: u64,
+}
+
+/// Where a value is that begins at a byte, in what is open. It may be an array or an object itself.
+fn place(open: &[Open], at: u64, holds: bool, document: u64) -> Place {
+    let mut items =
+        open.windows(2).filter(|pair| !pair[0].object).map(|pair| (pair[1].start, pair[0].members - 1));
+    let mut inner = items.clone().next_back().map(|(start, _)| start);
+    let mut outer = items.next();
+    if let Some(array) = open.last().filter(|last| !last.object)
+        && (holds || outer.is_none())
+    {
+        inner = Some(at);
+        outer = outer.or(Some((at, array.members.saturating_sub(1))));
+    }
+    let start = open.first().map_or(at, |first| first.start);
+    let (outer, index) = outer.unwrap_or((start, document));
+    Place { at, outer, inner: inner.unwrap_or(start), index }
 }
 
 type Step = std::result::Result<(), BrokenOff>;
@@ -636,7 +708,8 @@ impl Walk<'_> {
                     self.tree.more = true;
                     let kind = if byte == b'{' { OBJECT } else { ARRAY };
                     if node != NOWHERE {
-                        self.tree.nodes[node].see(kind, at);
+                        let here = || place(&self.open, at, true, self.documents);
+                        self.tree.nodes[node].see(kind, at, here);
                     }
                     if let Err(broken) = self.pass_over()? {
                         return Ok(Err(broken));
@@ -645,11 +718,12 @@ impl Walk<'_> {
                 b'{' | b'[' => {
                     let object = byte == b'{';
                     if node != NOWHERE {
-                        self.tree.nodes[node].see(if object { OBJECT } else { ARRAY }, at);
+                        let here = || place(&self.open, at, true, self.documents);
+                        self.tree.nodes[node].see(if object { OBJECT } else { ARRAY }, at, here);
                         self.tree.nodes[node].hint = 0;
                     }
                     self.text.at += 1;
-                    self.open.push(Open { node, object, members: 0 });
+                    self.open.push(Open { node, object, members: 0, start: at });
                     let close = if object { b'}' } else { b']' };
                     if self.text.next()? != Some(close) {
                         match self.member(object, node)? {
@@ -778,10 +852,11 @@ impl Walk<'_> {
                 return self.wrong("it ends too early");
             }
             if node != NOWHERE {
+                let here = || place(&self.open, at, false, self.documents);
                 let node = &mut self.tree.nodes[node];
-                node.see(STRING, at);
+                node.see(STRING, at, here);
                 node.longest = node.longest.max(token.length - 2);
-                node.scalar(&self.text.buffer[token.from..token.to], token.length);
+                node.scalar(&self.text.buffer[token.from..token.to], token.length, here);
             }
             return Ok(Ok(()));
         }
@@ -819,9 +894,10 @@ impl Walk<'_> {
             }
         };
         if node != NOWHERE {
+            let here = || place(&self.open, at, false, self.documents);
             let node = &mut self.tree.nodes[node];
-            node.see(kind, at);
-            node.scalar(raw, length as u64);
+            node.see(kind, at, here);
+            node.scalar(raw, length as u64, here);
             if kind == NUMBER {
                 node.number(raw);
             }

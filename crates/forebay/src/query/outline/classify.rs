@@ -1,7 +1,7 @@
 //! What an output is, told from samples of its lines.
 
 use super::lines::{Numbering, Source, without_colours};
-use super::{Form, Language, code, diff, log, markup, matches, parse, table, test_run};
+use super::{Form, Language, code, diff, listing, log, markup, matches, parse, table, test_run};
 use crate::{Call, Output, Result};
 use memchr::{memchr, memmem};
 use regex::bytes::{Regex, RegexSet};
@@ -115,6 +115,9 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     }
     let marked = sample.lines().any(log::is_mark);
     let stamped = sample.share(log::is_stamped);
+    if !marked && stamped >= 40 && table::is_stamped(&sample.lines().collect::<Vec<_>>()) {
+        return Ok(Form::Table);
+    }
     if marked || stamped >= 40 {
         return Ok(Form::Log);
     }
@@ -128,7 +131,10 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     {
         return Ok(Form::TestRun);
     }
-    if sample.share(matches::is_listed) >= 90 && sample.head.len() >= 3 {
+    if sample.share(test_run::is_result) >= 60 {
+        return Ok(Form::TestRun);
+    }
+    if listing::is_listing(sample.lines()) {
         return Ok(Form::Listing);
     }
     if levelled + sample.share(log::is_bracketed) >= 40 {
@@ -323,7 +329,7 @@ static CODE: LazyLock<Regex> = LazyLock::new(|| {
 /// Lines of settings, whose comments look like headings and whose values look like code.
 static SETTING: LazyLock<Regex> = LazyLock::new(|| {
     super::compiled(
-        r#"^(?-u:\s*(?:- )?["']?[\w./-]+["']?(?::(?: .*|)| = .*)|\s*- .*|\[\[?[\w."-]+\]\]?|#.*)$"#,
+        r#"^(?-u:\s*(?:- )?["']?[\w./-]+["']?(?::(?: .*|)| = .*)|[A-Z_][A-Z0-9_]*=.*|\s*- .*|\[\[?[\w."-]+\]\]?|#.*)$"#,
     )
 });
 
@@ -394,7 +400,8 @@ fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<Option<Lang
         .iter()
         .zip(scores)
         .map(|(&language, score)| {
-            let share = score * 100 / all.max(1);
+            // One line may look like anything.
+            let share = if score < 2 { 0 } else { score * 100 / all.max(1) };
             let share = match language {
                 Language::Tsx if has_tags * 50 < all => 0,
                 Language::TypeScript if has_tags * 50 >= all => 0,
@@ -440,4 +447,169 @@ fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<Option<Lang
         }
     }
     Ok(best.map(|(_, language)| language))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::form;
+    use crate::store::memory::output_of;
+
+    /// How the outputs of many tools look, and what each is.
+    const OUTPUTS: &[(&str, &str, &str)] = &[
+        (
+            "pytest -v",
+            "test run",
+            "============================= test session starts ==============================\nplatform linux -- Python 3.12.3, pytest-8.3.3, pluggy-1.5.0 -- /usr/bin/python3\ncollected 4 items\n\ntests/test_a.py::test_one PASSED                                         [ 25%]\ntests/test_a.py::test_two[3-4] PASSED                                    [ 50%]\ntests/test_a.py::TestB::test_three SKIPPED (no network)                  [ 75%]\ntests/test_b.py::test_four PASSED                                        [100%]\n\n========================= 3 passed, 1 skipped in 0.12s =========================\n",
+        ),
+        (
+            "pytest -v, the middle of it",
+            "test run",
+            "tests/test_a.py::test_one PASSED                                         [ 25%]\ntests/test_a.py::test_two[3-4] PASSED                                    [ 50%]\ntests/test_a.py::TestB::test_three FAILED                                [ 75%]\ntests/test_b.py::test_four PASSED                                        [100%]\n",
+        ),
+        (
+            "cargo test",
+            "test run",
+            "   Compiling demo v0.1.0 (/srv/demo)\n    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.52s\n     Running unittests src/lib.rs (target/debug/deps/demo-1)\n\nrunning 2 tests\ntest tests::one ... ok\ntest tests::two ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n",
+        ),
+        (
+            "go test -v",
+            "test run",
+            "=== RUN   TestOne\n--- PASS: TestOne (0.00s)\n=== RUN   TestTwo\n    a_test.go:12: got 1, want 2\n--- FAIL: TestTwo (0.00s)\nFAIL\nFAIL\texample.org/demo\t0.003s\nFAIL\n",
+        ),
+        (
+            "jest",
+            "test run",
+            "PASS src/a.test.js\n  adds\n    ✓ twice (2 ms)\nFAIL src/b.test.js\n  ● subtracts › once\n\n    expect(received).toBe(expected)\n\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 failed, 1 passed, 2 total\nSnapshots:   0 total\nTime:        0.8 s\n",
+        ),
+        (
+            "mocha",
+            "test run",
+            "\n\n  Cart\n    ✔ adds\n    ✔ removes\n    1) totals\n\n\n  2 passing (8ms)\n  1 failing\n\n  1) Cart\n       totals:\n     AssertionError [ERR_ASSERTION]: 1 == 2\n",
+        ),
+        (
+            "rspec",
+            "test run",
+            "..F\n\nFailures:\n\n  1) Cart totals\n     Failure/Error: expect(1).to eq(2)\n\nFinished in 0.01 seconds (files took 0.1 seconds to load)\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/cart_spec.rb:9 # Cart totals\n",
+        ),
+        (
+            "ctest",
+            "test run",
+            "Test project /srv/build\n    Start 1: parse\n1/2 Test #1: parse ............................   Passed    0.01 sec\n    Start 2: print\n2/2 Test #2: print ............................***Failed    0.02 sec\n\n50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =   0.03 sec\n",
+        ),
+        (
+            "mvn test",
+            "log",
+            "[INFO] Scanning for projects...\n[INFO] Building demo 1.0\n[INFO] --- surefire:3.2.5:test (default-test) @ demo ---\n[INFO] Running org.example.CartTest\n[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n[ERROR] BUILD FAILURE\n",
+        ),
+        (
+            "gradle test",
+            "test run",
+            "> Task :compileJava UP-TO-DATE\n> Task :test\n\nCartTest > totals() FAILED\n    org.opentest4j.AssertionFailedError at CartTest.java:12\n\n2 tests completed, 1 failed\n\nBUILD FAILED in 3s\n",
+        ),
+        (
+            "npm ls",
+            "text",
+            "demo@1.0.0 /srv/demo\n├─┬ express@4.19.2\n│ ├── accepts@1.3.8\n│ └─┬ body-parser@1.20.2\n│   └── bytes@3.1.2\n└── lodash@4.17.21\n",
+        ),
+        (
+            "docker ps",
+            "table",
+            "CONTAINER ID   IMAGE          COMMAND                  CREATED        STATUS        PORTS      NAMES\n1a2b3c4d5e6f   postgres:16    \"docker-entrypoint.s…\"   2 hours ago    Up 2 hours    5432/tcp   db\n2a2b3c4d5e6f   redis:7        \"docker-entrypoint.s…\"   2 hours ago    Up 2 hours    6379/tcp   cache\n3a2b3c4d5e6f   nginx:latest   \"/docker-entrypoint.…\"   3 hours ago    Up 3 hours    80/tcp     web\n",
+        ),
+        (
+            "kubectl get pods",
+            "table",
+            "NAME                    READY   STATUS             RESTARTS   AGE\nweb-5d4f8c7b9-abcde     1/1     Running            0          3d\nweb-5d4f8c7b9-fghij     0/1     CrashLoopBackOff   12         3d\ndb-0                    1/1     Running            0          9d\n",
+        ),
+        (
+            "ps aux",
+            "table",
+            "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\nroot           1  0.0  0.1 168140 11712 ?        Ss   09:00   0:01 /sbin/init splash\nroot           2  0.0  0.0      0     0 ?        S    09:00   0:00 [kthreadd]\nwww-data     731  0.3  1.2 214000 51212 ?        S    09:01   0:22 nginx: worker process\n",
+        ),
+        (
+            "df",
+            "table",
+            "Filesystem     1K-blocks     Used Available Use% Mounted on\n/dev/sda1       41152736 20342148  18688152  53% /\ntmpfs            4021344        0   4021344   0% /dev/shm\n/dev/sdb1      103081248 61205184  36596800  63% /data\n",
+        ),
+        (
+            "env",
+            "text",
+            "HOME=/root\nPATH=/usr/local/bin:/usr/bin:/bin\nLANG=C.UTF-8\nPWD=/srv/demo\nSHLVL=1\nTERM=xterm\n",
+        ),
+        (
+            "git status",
+            "text",
+            "On branch main\nYour branch is up to date with 'origin/main'.\n\nChanges not staged for commit:\n  (use \"git add <file>...\" to update what will be committed)\n\tmodified:   src/a.rs\n\tmodified:   src/b.rs\n\nno changes added to commit (use \"git add\" and/or \"git commit -a\")\n",
+        ),
+        (
+            "git log --oneline",
+            "text",
+            "c388cd5 serve: a tenant's name that is none is told as such\n3f0fb15 tests: clients vanish at every moment of a put\n748dacc serve: what is configured is said once\nebaec46 readme: what the tests install\n264860e bench: the gateway with less beside it\n",
+        ),
+        (
+            "rg",
+            "search results",
+            "src/a.rs:    let x = 1;\nsrc/a.rs:    let y = x;\nsrc/b.rs:fn x() {\ndocs/c.md:the letter x\n",
+        ),
+        (
+            "grep -rn",
+            "search results",
+            "./src/a.rs:12:    let x = 1;\n./src/a.rs:15:    let y = x;\n./src/b.rs:3:fn x() {\n",
+        ),
+        (
+            "eslint",
+            "log",
+            "\n/srv/demo/src/a.js\n   1:10  error    'x' is defined but never used  no-unused-vars\n  12:5   warning  Unexpected console statement   no-console\n\n/srv/demo/src/b.js\n   3:1   error    Unexpected var, use let        no-var\n\n✖ 3 problems (2 errors, 1 warning)\n",
+        ),
+        (
+            "tsc",
+            "log",
+            "src/a.ts(12,5): error TS2322: Type 'string' is not assignable to type 'number'.\nsrc/a.ts(18,9): error TS2304: Cannot find name 'y'.\nsrc/b.ts(3,1): error TS7006: Parameter 'z' implicitly has an 'any' type.\n",
+        ),
+        (
+            "mypy",
+            "log",
+            "src/a.py:12: error: Incompatible return value type (got \"str\", expected \"int\")  [return-value]\nsrc/a.py:18: note: See https://mypy.example/errors\nsrc/b.py:3: error: Name \"y\" is not defined  [name-defined]\nFound 2 errors in 2 files (checked 9 source files)\n",
+        ),
+        (
+            "ruff",
+            "log",
+            "src/a.py:1:8: F401 [*] `os` imported but unused\nsrc/a.py:12:5: E711 Comparison to `None` should be `cond is None`\nsrc/b.py:3:1: I001 [*] Import block is un-sorted or un-formatted\nFound 3 errors.\n[*] 2 fixable with the `--fix` option.\n",
+        ),
+        (
+            "go vet",
+            "log",
+            "# example.org/demo\n./a.go:12:2: undefined: x\n./a.go:18:9: cannot use y (variable of type string) as int value in return statement\n./b.go:3:8: \"os\" imported and not used\n",
+        ),
+        (
+            "find",
+            "listing",
+            ".\n./src\n./src/a.rs\n./src/b c.rs\n./docs\n./docs/a.md\n./README\n./docs/b.md\n./x/y.z\n./x/k.z\n./x/l.z\n",
+        ),
+        ("ls -R", "listing", ".:\nREADME\ndocs\nsrc\n\n./docs:\na.md\n\n./src:\na.rs\nmain\n"),
+        (
+            "ls -l",
+            "listing",
+            "total 12\ndrwxr-xr-x 2 root root 4096 Nov 16 10:04 docs\n-rw-r--r-- 1 root root  120 Nov 16 10:04 README\n-rw-r--r-- 1 root root 9120 Nov 16 10:04 a b.txt\n",
+        ),
+        ("du -h", "listing", "4.0K\t./docs\n120K\t./src/query\n180K\t./src\n200K\t.\n"),
+        (
+            "tree",
+            "listing",
+            ".\n├── README\n├── docs\n│   └── a.md\n└── src\n    ├── a.rs\n    └── main\n\n2 directories, 4 files\n",
+        ),
+        ("git ls-files", "listing", ".gitignore\nCargo.toml\nsrc/lib.rs\nsrc/a/b.rs\n"),
+    ];
+
+    #[test]
+    fn the_outputs_of_many_tools_are_known_for_what_they_are() {
+        let mut wrong = Vec::new();
+        for (tool, expected, text) in OUTPUTS {
+            let form = form(&output_of(text.as_bytes())).unwrap();
+            if form.name() != *expected {
+                wrong.push(format!("{tool}: {}, not {expected}", form.name()));
+            }
+        }
+        assert_eq!(wrong, Vec::<String>::new());
+    }
 }

@@ -159,7 +159,7 @@ fn level(line: &[u8]) -> Option<Level> {
 pub(super) fn is_levelled(line: &[u8]) -> bool {
     static LEVELLED: LazyLock<Regex> = LazyLock::new(|| {
         compiled(
-            r"(?-u:^\[?(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL|NOTICE)\b|[\])\d] +(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL) |: (?:error|warning|note): |^(?:error|warning|npm ERR!|npm WARN|Error|Warning)\b.?:? |level=\w+)",
+            r"(?-u:^\[?(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL|NOTICE)\b|[\])\d] +(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL) |: (?:error|warning|note): |^\s+\d+:\d+\s+(?:error|warning)\s|^(?:error|warning|npm ERR!|npm WARN|Error|Warning)\b.?:? |level=\w+)",
         )
     });
     LEVELLED.is_match(line)

@@ -1,7 +1,7 @@
-//! The files that a search found lines in, and the folders of a listing.
+//! The files that a search found lines in.
 
 use super::lines::Source;
-use super::{Items, compiled, counted, shortened};
+use super::{Items, compiled, shortened};
 use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -12,12 +12,14 @@ static MATCH: LazyLock<Regex> =
 
 /// What compilers and linters print has the same beginning.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"^[^:]+:\d+:(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b")
+    compiled(
+        r"^[^:]+:\d+:(?:\d+: \S| ?[A-Z]{1,4}\d{2,5}:? |(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b)",
+    )
 });
 
-/// A line of a file without its number.
+/// A line of a file without its number. Two colons are a part of a name: that of a test.
 static PLAIN: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^(?-u:((?:\.{0,2}/)?(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w+):)"));
+    LazyLock::new(|| compiled(r"^(?-u:((?:\.{0,2}/)?(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w+):(?:[^:]|$))"));
 
 pub(super) fn is_match(line: &[u8]) -> bool {
     path(line).is_some() && !MESSAGE.is_match(line)
@@ -35,55 +37,17 @@ fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     Some((PLAIN.captures(line)?.get(1)?.as_bytes(), true))
 }
 
+/// How many lines of a file matched, where a search was asked for nothing else.
+fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
+    std::str::from_utf8(line.strip_prefix(path)?.strip_prefix(b":")?).ok()?.parse().ok()
+}
+
 /// An item for each file, with how many of its lines there are.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut runs = Runs::new("file", "match", items);
     source.for_each(|line| {
         if let Some((path, matched)) = path(line.text) {
-            runs.take(line.number, path, u64::from(matched));
-        }
-    })?;
-    runs.finish();
-    Ok(())
-}
-
-static LONG: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^(?-u:[dlcbps-][rwxsStT-]{9}[+@.]?\s+\d|total \d+)"));
-
-/// A path alone on its line, maybe with a count after it.
-static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^(?-u:(?:\.{0,2}/|[A-Za-z]:\\)?[^\s:,;(){}\[\]'\x22=<>|]*[/\\.][^\s:,;(){}'\x22=<>|]*(?: \(\d+ \w+\))?)$",
-    )
-});
-
-pub(super) fn is_listed(line: &[u8]) -> bool {
-    LONG.is_match(line) || PATH.is_match(line) || is_folder(line)
-}
-
-/// `folder:`, the way a recursive listing begins one.
-fn is_folder(line: &[u8]) -> bool {
-    line.ends_with(b":") && line.len() > 1 && !line.contains(&b' ') && line.contains(&b'/')
-}
-
-/// An item for each folder, with how many entries there are.
-pub(super) fn listing(source: &Source, items: &mut Items) -> Result<()> {
-    let mut runs = Runs::new("folder", "entry", items);
-    let mut folder: Option<Vec<u8>> = None;
-    source.for_each(|line| {
-        let text = line.text;
-        if is_folder(text) {
-            let name = &text[..text.len() - 1];
-            runs.take(line.number, name, 0);
-            folder = Some(name.to_vec());
-        } else if let Some(folder) = folder.as_deref() {
-            if !text.is_empty() && !text.starts_with(b"total ") {
-                runs.take(line.number, folder, 1);
-            }
-        } else if PATH.is_match(text) {
-            let text = text.split(|&byte| byte == b' ').next().unwrap_or_default();
-            let end = memchr::memrchr2(b'/', b'\\', text.strip_suffix(b"/").unwrap_or(text));
-            runs.take(line.number, end.map_or(b".", |end| &text[..end.max(1)]), 1);
+            runs.take(line.number, path, counted(line.text, path).unwrap_or(u64::from(matched)));
         }
     })?;
     runs.finish();
@@ -91,7 +55,7 @@ pub(super) fn listing(source: &Source, items: &mut Items) -> Result<()> {
 }
 
 /// Neighbouring lines that belong to the same path.
-struct Runs<'a> {
+pub(super) struct Runs<'a> {
     kind: &'static str,
     noun: &'static str,
     items: &'a mut Items,
@@ -100,11 +64,11 @@ struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn new(kind: &'static str, noun: &'static str, items: &'a mut Items) -> Runs<'a> {
+    pub(super) fn new(kind: &'static str, noun: &'static str, items: &'a mut Items) -> Runs<'a> {
         Runs { kind, noun, items, current: None }
     }
 
-    fn take(&mut self, line: u64, path: &[u8], count: u64) {
+    pub(super) fn take(&mut self, line: u64, path: &[u8], count: u64) {
         match &mut self.current {
             Some((current, _, last, counted)) if current == path => {
                 (*last, *counted) = (line, *counted + count);
@@ -116,17 +80,22 @@ impl<'a> Runs<'a> {
         }
     }
 
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if let Some((path, first, last, count)) = self.current.take() {
             let path = shortened(&String::from_utf8_lossy(&path), 130);
-            self.items.add((first, last), 0, self.kind, format!("{path}: {}", counted(count, self.noun)));
+            self.items.add(
+                (first, last),
+                0,
+                self.kind,
+                format!("{path}: {}", super::counted(count, self.noun)),
+            );
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of, of_file};
+    use super::super::tests::of;
 
     #[test]
     fn search_results_have_their_files() {
@@ -140,35 +109,24 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_counts_has_its_counts() {
+        let out = of("src/a.rs:12\nsrc/b.rs:0\nsrc/c.rs:3\n");
+        expect_test::expect![[r#"
+            search results
+            1-1 file | src/a.rs: 12 matches
+            2-2 file | src/b.rs: 0 matches
+            3-3 file | src/c.rs: 3 matches
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
     fn search_results_may_have_no_line_numbers() {
         let out = of("./a/b.py:import x\n./a/b.py:x = 1\n./c.py:import x\n./c.py:x.y()\n");
         expect_test::expect![[r#"
             search results
             1-2 file | ./a/b.py: 2 matches
             3-4 file | ./c.py: 2 matches
-        "#]]
-        .assert_eq(&out);
-    }
-
-    #[test]
-    fn a_listing_has_its_folders() {
-        let out = of_file("x", "src/a.rs\nsrc/b.rs\nsrc/view/c.rs\nREADME.md\n");
-        expect_test::expect![[r#"
-            listing
-            1-2 folder | src: 2 entries
-            3-3 folder | src/view: 1 entry
-            4-4 folder | .: 1 entry
-        "#]]
-        .assert_eq(&out);
-    }
-
-    #[test]
-    fn a_recursive_listing_names_its_folders() {
-        let out = of("./src:\na.rs\nb.rs\n\n./src/view:\nc.rs\n");
-        expect_test::expect![[r#"
-            listing
-            1-3 folder | ./src: 2 entries
-            5-6 folder | ./src/view: 1 entry
         "#]]
         .assert_eq(&out);
     }

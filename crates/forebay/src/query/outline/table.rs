@@ -1,8 +1,9 @@
 //! The columns of tables: separated by commas, tabs and the like, or aligned under a header.
 
-use super::lines::{Line, Source};
+use super::lines::{LOOKED_AT, Line, Source};
 use super::{Items, counted, name};
 use crate::Result;
+use memchr::{memchr, memchr2};
 
 /// How the columns of a table are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,12 @@ const SEPARATORS: [(u8, &str); 4] = [
     (b';', "separated by semicolons"),
     (b'|', "separated by bars"),
 ];
+
+/// Whether lines are rows of a table with a header that is not like them, though they begin with time stamps.
+pub(super) fn is_stamped(lines: &[&[u8]]) -> bool {
+    let is_named = lines.first().is_some_and(|header| !super::log::is_stamped(header));
+    is_named && matches!(columns(lines), Some(Columns::Separated(_)))
+}
 
 /// Whether lines are rows of a table. They may be cut, so that long ones say nothing of how many fields they have.
 pub(super) fn is_table(lines: &[&[u8]]) -> bool {
@@ -42,7 +49,27 @@ fn columns(lines: &[&[u8]]) -> Option<Columns> {
     }
     let wanted = aligned(header).len();
     let fit = rows[1..].iter().filter(|row| aligned(row).len() + 1 >= wanted).count();
-    (is_header(header) && fit * 10 >= (rows.len() - 1) * 9).then_some(Columns::Aligned)
+    let is_header = is_header(header) || has_numbers_below(header, &rows[1..]);
+    (is_header && fit * 10 >= (rows.len() - 1) * 9).then_some(Columns::Aligned)
+}
+
+/// Names, and numbers under two of them at least: what `df` prints.
+fn has_numbers_below(header: &[u8], rows: &[&[u8]]) -> bool {
+    let names = aligned(header);
+    let is_name = |field: &&[u8]| field.iter().any(u8::is_ascii_alphabetic);
+    let numeric = |column: usize| {
+        let below = rows.iter().filter(|row| {
+            aligned(row).get(column).is_some_and(|field| {
+                let digits =
+                    field.iter().filter(|byte| byte.is_ascii_digit() || b".%,".contains(byte)).count();
+                digits > 0 && digits + 1 >= field.len()
+            })
+        });
+        below.count() * 10 >= rows.len() * 9
+    };
+    names.len() >= 4
+        && names.iter().all(is_name)
+        && (1..names.len()).filter(|&column| numeric(column)).count() >= 2
 }
 
 /// The header of what `ps` or `kubectl get` prints: three names or more, in capitals.
@@ -60,60 +87,316 @@ fn aligned(line: &[u8]) -> Vec<&[u8]> {
 
 /// The fields of a row; a separator in quotes does not count.
 fn fields(row: &[u8], separator: u8) -> Vec<String> {
-    let mut fields = vec![Vec::new()];
-    let mut quoted = false;
-    for &byte in row {
-        match byte {
-            b'"' => quoted = !quoted,
-            _ if byte == separator && !quoted => fields.push(Vec::new()),
-            _ => {
-                if let Some(field) = fields.last_mut() {
-                    field.push(byte);
+    let mut fields = Vec::new();
+    for_each_field(row, separator, |field| fields.push(String::from_utf8_lossy(field).replace('"', "")));
+    fields
+}
+
+fn for_each_field<'a>(row: &'a [u8], separator: u8, mut take: impl FnMut(&'a [u8])) {
+    let mut rest = row;
+    loop {
+        let mut from = 0;
+        let end = loop {
+            match memchr2(separator, b'"', &rest[from..]) {
+                Some(at) if rest[from + at] == b'"' => {
+                    let open = from + at + 1;
+                    from = memchr(b'"', &rest[open..]).map_or(rest.len(), |close| open + close + 1);
+                }
+                Some(at) => break Some(from + at),
+                None => break None,
+            }
+        };
+        let Some(end) = end else { return take(rest) };
+        take(&rest[..end]);
+        rest = &rest[end + 1..];
+    }
+}
+
+/// So many rows are looked at to see how columns are told apart.
+const FIRST: usize = 200;
+
+/// More values than these are not listed.
+const DISTINCT: usize = 6;
+
+/// A longer value is no kind of something.
+const SHORT: usize = 40;
+
+/// In a table of fewer rows nothing is rare; else what one in so many rows has.
+const ROWS: u64 = 20;
+const RARE: u64 = 20;
+
+/// So many rows are odd at most.
+const ODD: usize = 8;
+
+/// What is found in one column.
+struct Column {
+    name: String,
+    filled: u64,
+    numbers: u64,
+    least: Option<(f64, String)>,
+    greatest: Option<(f64, String)>,
+    /// Values with how often they occur and the line of the first; `None` once there are too many.
+    distinct: Option<Vec<(Vec<u8>, u64, u64)>>,
+    /// The first value.
+    example: String,
+    /// The line of the first value that is no number, and of the first one that is missing.
+    worded: u64,
+    missing: u64,
+}
+
+impl Column {
+    fn new(name: String) -> Column {
+        Column {
+            name,
+            filled: 0,
+            numbers: 0,
+            least: None,
+            greatest: None,
+            distinct: Some(Vec::new()),
+            example: String::new(),
+            worded: 0,
+            missing: 0,
+        }
+    }
+
+    fn take(&mut self, field: &[u8], line: u64) {
+        let field = field.trim_ascii();
+        let field = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field);
+        if field.is_empty() {
+            self.missing = if self.missing == 0 { line } else { self.missing };
+            return;
+        }
+        if self.filled == 0 {
+            self.example = name(&String::from_utf8_lossy(&field[..field.len().min(SHORT)]));
+        }
+        self.filled += 1;
+        match number(field) {
+            Some(value) => {
+                self.numbers += 1;
+                let written = || String::from_utf8_lossy(field).into_owned();
+                if self.least.as_ref().is_none_or(|(least, _)| value < *least) {
+                    self.least = Some((value, written()));
+                }
+                if self.greatest.as_ref().is_none_or(|(greatest, _)| value > *greatest) {
+                    self.greatest = Some((value, written()));
+                }
+            }
+            None if self.worded == 0 => self.worded = line,
+            None => {}
+        }
+        match &mut self.distinct {
+            Some(distinct) if field.len() <= SHORT => {
+                match distinct.iter().position(|(known, ..)| known == field) {
+                    Some(known) => distinct[known].1 += 1,
+                    None if distinct.len() < DISTINCT => distinct.push((field.to_vec(), 1, line)),
+                    None => self.distinct = None,
+                }
+            }
+            Some(_) => self.distinct = None,
+            None => {}
+        }
+    }
+
+    /// Where it has what hardly any other row has, with how many have it.
+    fn odd(&self, rows: u64) -> Vec<(u64, u64)> {
+        let mut odd = Vec::new();
+        let mut take = |count: u64, line: u64| {
+            if count > 0 && line > 0 && count * RARE <= rows {
+                odd.push((count, line));
+            }
+        };
+        if rows >= ROWS {
+            let distinct = self.distinct.iter().flatten();
+            distinct.for_each(|(_, count, line)| take(*count, *line));
+            take(self.filled - self.numbers, self.worded);
+            take(rows.saturating_sub(self.filled), self.missing);
+        }
+        odd
+    }
+
+    /// What is in it, in a few words.
+    fn described(&self, rows: u64) -> String {
+        let is_number = self.numbers * RARE >= self.filled * (RARE - 1) && self.numbers > 0;
+        let range = self.least.as_ref().zip(self.greatest.as_ref());
+        let what = match (&self.distinct, range) {
+            _ if self.filled == 0 => "empty".to_owned(),
+            (Some(distinct), _) if rows > DISTINCT as u64 || distinct.len() == 1 => {
+                let mut distinct: Vec<_> = distinct.iter().collect();
+                distinct.sort_by_key(|(_, count, line)| (std::cmp::Reverse(*count), *line));
+                let said = |(value, count, _): &&(Vec<u8>, u64, u64)| {
+                    let value = name(&String::from_utf8_lossy(value));
+                    match *count {
+                        1 => value,
+                        count if count == rows => format!("always {value}"),
+                        count => format!("{value} × {}", crate::view::grouped(count)),
+                    }
+                };
+                distinct.iter().map(said).collect::<Vec<_>>().join(", ")
+            }
+            (_, Some(((_, least), (_, greatest)))) if is_number => match self.filled - self.numbers {
+                0 => format!("{least} to {greatest}"),
+                words => format!("{least} to {greatest}, {} no numbers", crate::view::grouped(words)),
+            },
+            _ => format!("such as {}", self.example),
+        };
+        let missing = match rows.saturating_sub(self.filled) {
+            missing if missing > 0 && self.filled > 0 => format!(", {} empty", crate::view::grouped(missing)),
+            _ => String::new(),
+        };
+        match self.name.is_empty() {
+            true => format!("{what}{missing}"),
+            false => format!("{}: {what}{missing}", name(&self.name)),
+        }
+    }
+}
+
+/// A number, maybe with a per cent sign.
+fn number(field: &[u8]) -> Option<f64> {
+    let first = *field.first()?;
+    if !first.is_ascii_digit() && first != b'-' && first != b'.' || field.len() > 24 {
+        return None;
+    }
+    let field = field.strip_suffix(b"%").unwrap_or(field);
+    std::str::from_utf8(field).ok()?.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// A table while it is read.
+struct Table {
+    columns: Columns,
+    /// Whether aligned columns are two spaces apart at least.
+    wide: bool,
+    fields: Vec<Column>,
+    rows: u64,
+    last: u64,
+    /// How many rows have more or fewer fields, and the line of the first.
+    ragged: (u64, u64),
+}
+
+impl Table {
+    /// A table that begins with these lines.
+    fn new(first: &[(u64, Vec<u8>)]) -> Option<Table> {
+        let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
+        let columns = columns(&lines)?;
+        // Where columns are two spaces apart, a field may have a space in it.
+        let wanted = self::wide(lines[0]).len();
+        let alike = lines.iter().filter(|line| self::wide(line).len() == wanted).count();
+        let wide = wanted >= 3 && alike * 10 >= lines.len() * 9;
+        let names: Vec<String> = match columns {
+            Columns::Separated(separator) => fields(lines[0], separator),
+            Columns::Aligned => {
+                let names = if wide { self::wide(lines[0]) } else { aligned(lines[0]) };
+                names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+            }
+        };
+        let fields = names.into_iter().map(Column::new).collect();
+        let mut table = Table { columns, wide, fields, rows: 0, last: first[0].0, ragged: (0, 0) };
+        first[1..].iter().for_each(|(line, text)| table.take(*line, text));
+        Some(table)
+    }
+
+    fn take(&mut self, line: u64, row: &[u8]) {
+        (self.rows, self.last) = (self.rows + 1, line);
+        let wanted = self.fields.len();
+        let mut seen = 0;
+        match self.columns {
+            Columns::Separated(separator) => for_each_field(row, separator, |field| {
+                if let Some(column) = self.fields.get_mut(seen) {
+                    column.take(field, line);
+                }
+                seen += 1;
+            }),
+            Columns::Aligned => {
+                let cells = if self.wide { wide(row) } else { split_into(row, wanted) };
+                seen = cells.len();
+                if seen == wanted {
+                    self.fields.iter_mut().zip(cells).for_each(|(column, cell)| column.take(cell, line));
                 }
             }
         }
+        // Of a long row not all is looked at.
+        if seen != wanted && row.len() < LOOKED_AT {
+            let (count, first) = self.ragged;
+            self.ragged = (count + 1, if count == 0 { line } else { first });
+        }
     }
-    fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+
+    /// The lines that have what hardly any other has, the rarest first.
+    fn odd(&self) -> Vec<u64> {
+        let mut odd: Vec<(u64, u64)> = self.fields.iter().flat_map(|column| column.odd(self.rows)).collect();
+        let (ragged, line) = self.ragged;
+        if ragged > 0 && ragged * RARE <= self.rows && self.columns != Columns::Aligned {
+            odd.push((ragged, line));
+        }
+        odd.sort_unstable();
+        let mut lines: Vec<u64> = Vec::new();
+        for (_, line) in odd {
+            if lines.len() < ODD && !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
 }
 
-/// One item for the table and one for each column, which are all named in the first line.
-pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+/// The fields of a row whose columns are two spaces apart at least.
+fn wide(row: &[u8]) -> Vec<&[u8]> {
+    let mut fields = Vec::new();
+    let mut rest = row.trim_ascii();
+    while let Some(gap) = memchr::memmem::find(rest, b"  ") {
+        fields.push(&rest[..gap]);
+        rest = rest[gap..].trim_ascii_start();
+    }
+    fields.push(rest);
+    fields
+}
+
+/// The first words of a row, and the rest of it as the last of so many fields.
+fn split_into(row: &[u8], fields: usize) -> Vec<&[u8]> {
+    let mut cells = Vec::new();
+    let mut rest = row.trim_ascii();
+    while cells.len() + 1 < fields {
+        let Some(end) = rest.iter().position(u8::is_ascii_whitespace) else { break };
+        cells.push(&rest[..end]);
+        rest = rest[end..].trim_ascii_start();
+    }
+    cells.push(rest);
+    cells
+}
+
+/// One item for the table and one for each column, which are all named in the first line. Gives the lines that have
+/// what hardly any other has.
+pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
     let mut first: Vec<(u64, Vec<u8>)> = Vec::new();
-    let (mut rows, mut last) = (0, 1);
+    let mut table: Option<Option<Table>> = None;
     source.for_each(|line: &Line| {
         if line.text.trim_ascii().is_empty() {
             return;
         }
-        if first.len() < 200 {
-            first.push((line.number, line.text.to_vec()));
+        match &mut table {
+            Some(Some(table)) => table.take(line.number, line.text),
+            Some(None) => {}
+            None => {
+                first.push((line.number, line.text.to_vec()));
+                if first.len() == FIRST {
+                    table = Some(Table::new(&first));
+                }
+            }
         }
-        (rows, last) = (rows + 1, line.number);
     })?;
-    let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
-    let (Some(columns), Some((line, header))) = (columns(&lines), first.first()) else { return Ok(()) };
-    let (names, how): (Vec<String>, &str) = match columns {
+    let table = table.unwrap_or_else(|| Table::new(&first));
+    let (Some(table), Some((line, _))) = (table, first.first()) else { return Ok(Vec::new()) };
+    let how = match table.columns {
         Columns::Separated(separator) => {
-            let how = SEPARATORS.iter().find(|(known, _)| *known == separator).map_or("", |(_, how)| how);
-            (fields(header, separator), how)
+            SEPARATORS.iter().find(|(known, _)| *known == separator).map_or("", |(_, how)| how)
         }
-        Columns::Aligned => {
-            let header = String::from_utf8_lossy(header).into_owned();
-            // Names may have a space in them where the columns are further apart.
-            let wide: Vec<String> = header
-                .split("  ")
-                .map(|field| field.trim().to_owned())
-                .filter(|field| !field.is_empty())
-                .collect();
-            let narrow: Vec<String> = header.split_whitespace().map(str::to_owned).collect();
-            (if wide.len() * 2 > narrow.len() { wide } else { narrow }, "aligned")
-        }
+        Columns::Aligned => "aligned",
     };
-    let size = format!("{}, {} {how}", counted(rows - 1, "row"), counted(names.len() as u64, "column"));
-    items.add((*line, last), 0, "table", size);
-    for column in names {
-        items.add((*line, *line), 1, "column", name(&column));
+    let columns = counted(table.fields.len() as u64, "column");
+    items.add((*line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
+    for column in &table.fields {
+        items.add((*line, *line), 1, "column", name(&column.described(table.rows)));
     }
-    Ok(())
+    Ok(table.odd())
 }
 
 #[cfg(test)]
@@ -126,9 +409,9 @@ mod tests {
         expect_test::expect![[r#"
             table
             1-4 table | 3 rows, 3 columns separated by commas
-            1-1   column | id
-            1-1   column | name
-            1-1   column | price, in EUR
+            1-1   column | id: 1 to 3
+            1-1   column | name: such as apple
+            1-1   column | price, in EUR: 2 to 4
         "#]]
         .assert_eq(&out);
     }
@@ -141,12 +424,49 @@ mod tests {
         expect_test::expect![[r#"
             table
             1-4 table | 3 rows, 4 columns aligned
-            1-1   column | NAME
-            1-1   column | READY
-            1-1   column | STATUS
-            1-1   column | AGE
+            1-1   column | NAME: such as web-1
+            1-1   column | READY: such as 1/1
+            1-1   column | STATUS: such as Running
+            1-1   column | AGE: such as 3d
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_column_says_what_is_in_it_and_rows_that_are_not_like_others_are_found() {
+        let mut text = "id,state,cents,note\n".to_owned();
+        for n in 1..=300 {
+            let state = if n == 120 { "refused" } else { ["paid", "sent"][n % 2] };
+            let cents = if n == 200 { "none".to_owned() } else { (n * 7).to_string() };
+            text += &format!("{n},{state},{cents},\n");
+        }
+        text += "301,paid\n";
+        let outline = super::super::outline(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        expect_test::expect![[r#"
+            table
+            1-302 table | 301 rows, 4 columns separated by commas
+            1-1   column | id: 1 to 301
+            1-1   column | state: sent × 150, paid × 150, refused
+            1-1   column | cents: 7 to 2100, 1 no numbers, 1 empty
+            1-1   column | note: empty
+        "#]]
+        .assert_eq(&super::super::tests::printed(&outline));
+        assert_eq!(outline.odd, [121, 201, 302]);
+    }
+
+    #[test]
+    fn a_pod_that_is_not_like_the_others_is_found() {
+        let mut text = "NAME      READY   STATUS    RESTARTS     AGE\n".to_owned();
+        for n in 0..40 {
+            text += &match n {
+                25 => format!("web-{n}    0/1     CrashLoopBackOff   12 (3m ago)   3d\n"),
+                _ => format!("web-{n}    1/1     Running   0            3d\n"),
+            };
+        }
+        let outline = super::super::outline(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        assert_eq!(outline.odd, [27]);
+        let status = outline.items.iter().find(|item| item.name.starts_with("STATUS")).unwrap();
+        assert_eq!(status.name, "STATUS: Running × 39, CrashLoopBackOff");
     }
 
     #[test]

@@ -95,6 +95,16 @@ pub(super) fn event(line: &[u8]) -> Option<Event> {
     SET.matches(line).iter().next().map(|index| PATTERNS[index].0)
 }
 
+/// Whether a line is a test with how it went.
+pub(super) fn is_result(line: &[u8]) -> bool {
+    static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(
+            r"^(?:\S+::\S+ (?:PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b|test \S+.* \.\.\. (?:ok|FAILED|ignored)|\w+ \([\w.]+\) \.\.\. (?:ok|FAIL|ERROR|skipped))",
+        )
+    });
+    RESULT.is_match(line)
+}
+
 /// What tells a test run from other texts: how it ended, or that it began.
 pub(super) fn is_telling(line: &[u8]) -> bool {
     match event(line) {

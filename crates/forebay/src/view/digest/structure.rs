@@ -1,9 +1,10 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
+use super::folders::Folders;
 use super::templates::Templates;
-use super::{closing, frame_of, opening, wording};
+use super::{closing, frame_of, marker, opening, wording};
 use crate::query::outline::{Item, Outline};
-use crate::query::{Form, JsonPath, Shape, outline, shape};
+use crate::query::{Form, JsonPath, Place, Shape, outline, shape};
 use crate::view::units::{self, Unit};
 use crate::view::{Piece, View, Why, count, rendering};
 use crate::{Budget, Output, Result, tokens};
@@ -15,87 +16,98 @@ struct Shares {
     said: f64,
     /// What the beginning has of the rest; the end has what is left.
     head: f64,
+    /// Whether it is data, in which nothing was written for a screen.
+    is_data: bool,
 }
 
 impl Shares {
     /// Where the part that matters stands, by what an output is.
     fn of(form: Form) -> Shares {
         let (said, head) = match form {
-            // What a program needs comes first, and what it does last: the outline tells what lies between.
-            Form::Code(_) => (0.12, 0.3),
+            // What a program needs comes first, and what it does last: names tell what lies between.
+            Form::Code(_) => (0.06, 0.3),
             // Headings say more of a document than any of its paragraphs but the first.
-            Form::Markdown | Form::Rst => (0.35, 0.85),
+            Form::Markdown | Form::Rst => (0.3, 0.9),
             // The first changes, and which files have others.
             Form::Diff => (0.15, 1.0),
-            Form::Matches => (0.12, 0.9),
-            // Listings and tables are alike from end to end.
-            Form::Listing => (0.1, 0.35),
+            Form::Matches => (0.1, 0.85),
+            // Listings and tables are alike from end to end: what is said of all of it tells more.
+            Form::Listing => (0.15, 0.5),
             Form::Table => (0.15, 0.6),
             // The shape tells of all records; the first and the last show what they look like.
-            Form::Json => (0.15, 0.45),
+            Form::Json => (0.12, 0.35),
             // How a run ended stands at its end.
             Form::Log | Form::TestRun => (0.25, 0.2),
             _ => (0.1, 0.8),
         };
-        Shares { said, head }
+        Shares { said, head, is_data: matches!(form, Form::Table | Form::Json) }
     }
 }
 
 /// The view of an output that has a structure.
 pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> {
-    let outline = match form {
-        Form::Json | Form::Log => None,
-        _ => Some(outline::outline(output)?),
-    };
-    let shape = match form {
-        Form::Json => Some(shape(output)?),
-        _ => None,
-    };
-    let templates = match form {
-        Form::Log | Form::Json | Form::Table => Some(Templates::of(output)?),
-        _ => None,
-    };
-    let said = |gap: &Range<u64>, room: u64| match (&outline, &shape, &templates) {
-        (Some(outline), ..) => things(output, outline, gap, room),
-        (_, Some(shape), _) => Ok(paths(shape, room)),
-        (.., Some(templates)) if form == Form::Log => {
-            let lines = output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1;
-            templates.said(output, lines, room)
+    let shares = Shares::of(form);
+    match form {
+        Form::Json => {
+            let paths = Paths::of(shape(output)?);
+            let odd = paths.odd(output)?;
+            between(output, budget, &shares, &odd, |_, room| Ok(paths.said(room)))
         }
-        _ => Ok(None),
-    };
-    let mut odd = shape.as_ref().map_or(Vec::new(), odd_places);
-    odd.extend(templates.as_ref().map_or(Vec::new(), Templates::rare));
-    for place in &mut odd {
-        *place = output.line_start_near(*place, LINE)?;
+        Form::Log => {
+            let templates = Templates::of(output)?;
+            let odd = lines_at(output, &templates.rare())?;
+            let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
+            between(output, budget, &shares, &odd, said)
+        }
+        Form::Listing => {
+            let folders = Folders::of(output)?;
+            let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
+            between(output, budget, &shares, &[], said)
+        }
+        Form::Table => {
+            let outline = outline::outline(output)?;
+            let starts: Result<Vec<u64>> =
+                outline.odd.iter().map(|line| output.line_start(line - 1)).collect();
+            let said = |gap: &Range<u64>, room| Ok(columns(&outline, lines_of(output, gap)?, room));
+            between(output, budget, &shares, &lines_at(output, &starts?)?, said)
+        }
+        _ => {
+            let outline = outline::outline(output)?;
+            between(output, budget, &shares, &[], |gap, room| things(output, &outline, gap, room))
+        }
     }
-    // The first and the last line are shown anyway.
-    let last = output.line_start_near(output.len().saturating_sub(2), LINE)?;
-    odd.retain(|&place| place > 0 && place < last);
-    odd.sort_unstable();
-    odd.dedup();
-    between(output, budget, &Shares::of(form), &odd, said)
 }
+
+/// The lines at some places, or the parts of long ones.
+fn lines_at(output: &Output, places: &[u64]) -> Result<Vec<Range<u64>>> {
+    let unit = |&place: &u64| Ok(units::around(output, place, 0, 0)?.pop().map(|unit| unit.range));
+    places.iter().map(unit).filter_map(Result::transpose).collect()
+}
+
+/// How many lines have bytes in a gap.
+fn lines_of(output: &Output, gap: &Range<u64>) -> Result<u64> {
+    Ok(output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1)
+}
+
+/// What is tried first is more than there is room for, since the costs of markers are guessed high.
+const MORE: f64 = 1.05;
 
 /// So often less is tried.
 const STEPS: u32 = 80;
 
-/// A record is shown from the beginning of its line, if that is no further away.
-const LINE: u64 = 400;
-
-/// What a marker costs, about; and a place that is shown by itself has two.
+/// What a marker costs, about.
 const MARKER: u32 = 30;
-const ODD: f64 = 30.0;
 
-/// What odd places may have of what is shown.
-const ODD_SHARE: f64 = 0.15;
+/// What is odd may have so much of what is shown; the first of it may have more.
+const ODD_SHARE: f64 = 0.25;
+const FIRST_ODD: f64 = 0.5;
 
-/// The beginning and the end, what is at `odd` places, and in the gap behind the beginning what `said` says of it.
+/// The beginning and the end, what is odd, the oddest first, and in the gap behind the beginning what `said` says of it.
 fn between(
     output: &Output,
     budget: Budget,
     shares: &Shares,
-    odd: &[u64],
+    odd: &[Range<u64>],
     said: impl Fn(&Range<u64>, u64) -> Result<Option<String>>,
 ) -> Result<View> {
     let frame = tokens::count(&opening(output, budget, None, true)) + tokens::count(&closing(output, budget));
@@ -105,18 +117,21 @@ fn between(
     let tail = units::last(output, enough)?;
     let mut described = room * shares.said;
     let areas = rendering::cursor::areas(output)?;
+    // What stands alone has a marker before it and one behind.
+    let alone = 2 * marker(output, wording(budget));
+    let cost = |range: &Range<u64>| Ok((tokens::count_bytes(&output.read(range.clone())?) + alone) as f64);
+    let odd: Vec<(&Range<u64>, f64)> =
+        odd.iter().map(|range| Ok((range, cost(range)?))).collect::<Result<_>>()?;
     // What markers cost and what is said in the end is known when it is printed: less is tried until it fits.
     for step in 0..STEPS {
-        let room = room * (1.0 - f64::from(step.max(1) - 1) / f64::from(STEPS));
+        let room = room * (MORE - f64::from(step.max(1) - 1) / f64::from(STEPS));
         let shown_room = room - described;
         let mut shown = Vec::new();
         let mut left = shown_room * ODD_SHARE;
-        for &at in odd {
-            let near: Vec<Unit> = units::around(output, at, 0, 0)?;
-            let cost = part_cost(output, &near)? + ODD;
-            if cost <= left {
+        for (range, cost) in &odd {
+            if *cost <= left || shown.is_empty() && *cost <= shown_room * FIRST_ODD {
                 left -= cost;
-                shown.extend(near.into_iter().map(|unit| unit.range));
+                shown.push((*range).clone());
             }
         }
         let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
@@ -140,7 +155,8 @@ fn between(
                 *gap = Piece::Digest { range, text };
             }
         }
-        let view = frame_of(view.on_screen(output)?, output, budget);
+        let view = if shares.is_data { view } else { view.on_screen(output)? };
+        let view = frame_of(view, output, budget);
         if budget.holds(&view.print(output)?) {
             return Ok(view);
         }
@@ -190,33 +206,33 @@ fn part_cost(output: &Output, units: &[Unit]) -> Result<f64> {
     Ok(cost)
 }
 
-/// The things of an outline that begin in a gap, the outer ones rather than the first ones.
+/// The things of an outline that begin in a gap: the outer ones before what lies in them, and the largest of files and
+/// definitions.
 fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Result<Option<String>> {
     let lines = output.newlines_before(gap.start)? + 1..=output.newlines_before(gap.end - 1)? + 1;
     let inside: Vec<&Item> = outline.items.iter().filter(|item| lines.contains(&item.line)).collect();
-    // The columns of a table all begin with its first line.
-    let inside = if inside.is_empty() && outline.form == Form::Table {
-        outline.items.iter().collect()
-    } else {
-        inside
-    };
-    // The outer things first, then of the next depth as many as fit.
+    let outermost = inside.iter().map(|item| item.depth).min().unwrap_or(0);
     let deepest = inside.iter().map(|item| item.depth).max().unwrap_or(0);
     let mut chosen: Vec<&Item> = Vec::new();
-    for depth in 0..=deepest {
-        let next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
+    for depth in outermost..=deepest {
+        let mut next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
+        if matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_)) {
+            next.sort_by_key(|item| (std::cmp::Reverse(extent(item, outline.form)), item.line));
+        }
         let with = |count: usize| {
             let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
             with.sort_by_key(|item| (item.line, item.depth));
             with
         };
-        let count = fitting(next.len(), |count| tokens::count(&listed(&with(count))) <= room);
+        let count =
+            fitting(next.len().min(MOST), |count| tokens::count(&listed(&with(count), outline.form)) <= room);
         chosen = with(count);
         if count < next.len() {
             break;
         }
     }
-    let count = chosen.len();
+    let is_outer = |item: &&&Item| item.depth == outermost;
+    let (count, all) = (chosen.iter().filter(is_outer).count(), inside.iter().filter(is_outer).count());
     if count == 0 {
         return Ok(None);
     }
@@ -227,81 +243,261 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
         Form::Markdown | Form::Rst => format!(" of {}", outline.form.name()),
         form => format!(" of a {}", form.name()),
     };
-    let listed_of = match inside.len() - count {
-        0 => "they have".to_owned(),
-        _ => format!("{count} of the {} things in them", crate::view::grouped(inside.len() as u64)),
+    let noun = match outline.form {
+        Form::Code(_) => "definition",
+        Form::Matches | Form::Diff => "file",
+        Form::Markdown | Form::Rst | Form::Html | Form::Text => "heading",
+        _ => "part",
+    };
+    let with = match all - count {
+        0 => crate::view::count(noun, all as u64),
+        _ => format!("{count} of {}", crate::view::count(noun, all as u64)),
     };
     let lines = crate::view::count("line", lines.end() - lines.start() + 1);
-    Ok(Some(format!("… {lines}{what} omitted, {listed_of}{}", listed(&chosen))))
+    Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, outline.form))))
 }
 
-/// Items, a line each; those inside others on the line of these.
-fn listed(items: &[&Item]) -> String {
+/// How much there is of a thing: what was found in a file, or its lines.
+fn extent(item: &Item, form: Form) -> u64 {
+    let found = item.name.rsplit(": ").next().and_then(|found| found.split(' ').next());
+    let found = found.filter(|_| form == Form::Matches).map(|found| found.replace(',', ""));
+    found.and_then(|found| found.parse().ok()).unwrap_or(item.last_line - item.line)
+}
+
+/// No more things than these are listed.
+const MOST: usize = 400;
+
+/// Items, a line each; those inside others on the line of these, and definitions all on one.
+fn listed(items: &[&Item], form: Form) -> String {
     let mut text = String::new();
     let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
     for item in items {
-        // The columns of a table begin with its first line, whatever they are.
-        let name = match item.kind {
-            "column" => item.name.clone(),
-            _ => format!("{} {}", item.line, item.name),
+        let name = match form {
+            Form::Code(_) => definition(&item.name),
+            _ if item.depth > outermost => item.name.split('(').next().unwrap_or_default(),
+            _ => &item.name,
         };
-        match item.depth > outermost && !text.is_empty() {
-            true => text += &format!(" · {}", name.split('(').next().unwrap_or(&name)),
-            false => text += &format!("\n{name}"),
-        }
+        let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
+        let before = if goes_on && !text.is_empty() { " · " } else { "\n" };
+        text += &format!("{before}{} {}", item.line, name.trim());
     }
     text
 }
 
-/// The paths of a JSON output, as many as there is room for.
-fn paths(shape: &Shape, room: u64) -> Option<String> {
-    let listed = |count: usize| -> String { shape.paths[..count].iter().map(path).collect() };
-    let count = fitting(shape.paths.len(), |count| tokens::count(&listed(count)) <= room);
-    let more = match (shape.paths.len() - count, shape.more) {
-        (0, false) => String::new(),
-        (0, true) => ", others deeper or further not listed".to_owned(),
-        (more, _) => format!(", {} more paths not listed", crate::view::grouped(more as u64)),
+/// What is defined, without who may use it and what it takes and gives.
+fn definition(name: &str) -> &str {
+    let name = match name.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ").map_or(name, |(_, rest)| rest),
+        Some(rest) if rest.starts_with(' ') => &rest[1..],
+        _ => name,
     };
-    let documents = match shape.documents {
-        1 => "the JSON".to_owned(),
-        many => format!("the {}", self::count("JSON document", many)),
+    let name = name.strip_prefix("export ").unwrap_or(name);
+    name.split(['(', ':', '{', '=']).next().unwrap_or(name)
+}
+
+/// The columns of a table, as many as there is room for.
+fn columns(outline: &Outline, gap: u64, room: u64) -> Option<String> {
+    let (table, columns) = outline.items.split_first()?;
+    let listed =
+        |count: usize| columns[..count].iter().map(|column| format!("\n{}", column.name)).collect::<String>();
+    let count = fitting(columns.len().min(MOST), |count| tokens::count(&listed(count)) <= room);
+    let more = match columns.len() - count {
+        0 => String::new(),
+        more => format!(", {} not said", crate::view::count("column", more as u64)),
     };
-    (count > 0).then(|| format!("… omitted; the shape of {documents}{more}{}", listed(count)))
+    let lines = crate::view::count("line", gap);
+    Some(format!("… {lines} of a table omitted; {}{more}{}", table.name, listed(count)))
+}
+
+/// The paths of a JSON output, with what is odd among them.
+struct Paths {
+    shape: Shape,
+    /// A line for each path, what it costs, and how soon it is said: what is odd first, then the outer ones.
+    lines: Vec<(String, u64, (u8, usize))>,
+}
+
+/// In fewer records nothing is rare; else what one in so many has.
+const RECORDS: u64 = 20;
+const RARE: u64 = 20;
+
+fn is_rare(count: u64, all: u64) -> bool {
+    all >= RECORDS && count * RARE <= all
+}
+
+impl Paths {
+    fn of(shape: Shape) -> Paths {
+        let line = |path: &JsonPath| {
+            let text = path_line(path, shape.documents);
+            let cost = tokens::count(&text);
+            let holds_only = path.types.iter().all(|(name, _)| *name == "object") && path.keys.is_none();
+            let rank = match odd_places(path).is_empty() {
+                false => 0,
+                true if holds_only && path.count == path.of => 2,
+                true => 1,
+            };
+            let depth = path.path.bytes().filter(|byte| b".[".contains(byte)).count();
+            (text, cost, (rank, depth))
+        };
+        let lines = shape.paths.iter().map(line).collect();
+        Paths { shape, lines }
+    }
+
+    /// The records that have what hardly any other has: the rarest first.
+    fn odd(&self, output: &Output) -> Result<Vec<Range<u64>>> {
+        let many = |path: &&JsonPath| self.shape.documents > 1 || path.path.contains("[]");
+        let mut places: Vec<(u64, Place)> =
+            self.shape.paths.iter().filter(many).flat_map(odd_places).collect();
+        places.sort_by_key(|(count, place)| (*count, place.at));
+        let mut seen: Vec<u64> = Vec::new();
+        let mut odd = Vec::new();
+        for (_, place) in places {
+            if odd.len() < ODD && !seen.contains(&place.outer) {
+                seen.push(place.outer);
+                odd.push(record(output, place)?);
+            }
+        }
+        Ok(odd)
+    }
+
+    /// As many of them as there is room for.
+    fn said(&self, room: u64) -> Option<String> {
+        let mut order: Vec<usize> = (0..self.lines.len()).collect();
+        order.sort_by_key(|&number| (self.lines[number].2, number));
+        let mut left = room;
+        let fits = order.iter().take_while(|&&number| {
+            let cost = self.lines[number].1;
+            let fits = cost <= left;
+            left = left.saturating_sub(cost);
+            fits
+        });
+        let mut chosen: Vec<usize> = fits.copied().collect();
+        chosen.sort_unstable();
+        let listed: String = chosen.iter().map(|&number| self.lines[number].0.as_str()).collect();
+        let more = match (self.lines.len() - chosen.len(), self.shape.more) {
+            (0, false) => String::new(),
+            (0, true) => ", others deeper or further not listed".to_owned(),
+            (more, _) => format!(", {} more paths not said", crate::view::grouped(more as u64)),
+        };
+        let documents = match self.shape.documents {
+            1 => "the JSON".to_owned(),
+            many => format!("the {}", count("JSON document", many)),
+        };
+        (!chosen.is_empty()).then(|| format!("… omitted; the shape of {documents}{more}{listed}"))
+    }
+}
+
+/// So many odd records are looked at.
+const ODD: usize = 8;
+
+/// A longer record is shown in part.
+const RECORD: u64 = 700;
+
+/// A part of a record is so long, and begins so far before what is odd in it.
+const PART: u64 = 240;
+const BEFORE: u64 = 80;
+
+/// Where a path is found that hardly any record has, or a value or a type that it hardly ever has; with how often.
+fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
+    let mut odd = Vec::new();
+    if is_rare(path.count, path.of) {
+        odd.push((path.count, path.place));
+    }
+    let values = path.distinct.iter().flatten().map(|(_, count)| *count).zip(&path.values);
+    let types = path.types.iter().map(|(_, count)| *count).zip(&path.of_types);
+    let rare = values.chain(types).filter(|(count, _)| is_rare(*count, path.count));
+    odd.extend(rare.map(|(count, place)| (count, *place)));
+    odd
+}
+
+/// The record at a place from its beginning to its end, with its line where it has one to itself.
+fn record(output: &Output, place: Place) -> Result<Range<u64>> {
+    for start in [place.outer, place.inner] {
+        let bytes = output.read(start..(start + RECORD).min(output.len()))?;
+        if let Some(length) = value_length(&bytes) {
+            return alone_on_lines(output, start..start + length as u64);
+        }
+    }
+    let start = place.inner.max(place.at.saturating_sub(BEFORE));
+    let end = output.character_start((start + PART).min(output.len()))?;
+    Ok(output.character_start(start)?..end)
+}
+
+/// How long the JSON value is that bytes begin with, if it ends in them.
+fn value_length(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 => return Some(at),
+            _ => {}
+        }
+        if depth == 0 && !quoted && !escaped && matches!(byte, b'}' | b']' | b'"') {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// A record and the rest of its lines, if that is only white space and a comma.
+fn alone_on_lines(output: &Output, range: Range<u64>) -> Result<Range<u64>> {
+    let start = output.line_start_near(range.start, BEFORE)?;
+    let end = output.line_end_near(range.end, BEFORE)?;
+    let before = output.read(start..range.start)?;
+    let behind = output.read(range.end..end)?;
+    let begins = start == 0 || output.read(start - 1..start)? == b"\n";
+    let ends = behind.ends_with(b"\n") || end == output.len();
+    let is_alone =
+        begins && ends && before.trim_ascii().is_empty() && matches!(behind.trim_ascii(), b"" | b",");
+    Ok(if is_alone { start..end } else { range })
 }
 
 /// A path of JSON, with what is found there.
-fn path(path: &JsonPath) -> String {
+fn path_line(path: &JsonPath, documents: u64) -> String {
     let types: Vec<&str> = path.types.iter().map(|(name, _)| *name).collect();
-    let times =
-        if path.count > 1 { format!(" × {}", crate::view::grouped(path.count)) } else { String::new() };
-    let values = match (&path.distinct, &path.numbers) {
-        (Some(values), _) if !values.is_empty() => {
-            let each = |(value, times): &(String, u64)| match times {
-                1 => value.clone(),
-                _ => format!("{value} × {}", crate::view::grouped(*times)),
-            };
-            format!(": {}", values.iter().map(each).collect::<Vec<_>>().join(", "))
+    // What every record has need not be counted.
+    let is_each = path.path.ends_with("[]") || path.path == ".";
+    let times = match path.count {
+        1 if path.of <= 1 => String::new(),
+        count if count == path.of && !is_each => String::new(),
+        count => format!(" × {}", crate::view::grouped(count)),
+    };
+    // Which record of an array it is; documents have lines, which markers tell.
+    let which = |count: u64, all: u64, place: &Place| match path.path.find("[]") {
+        Some(array) if documents == 1 && is_rare(count, all) => {
+            format!(" in {}[{}]", &path.path[..array], place.index)
         }
-        (_, Some((least, most))) if least != most => format!(": {least} to {most}"),
+        _ => String::new(),
+    };
+    let values = match (&path.distinct, &path.numbers, &path.items) {
+        (Some(values), ..) if !values.is_empty() => {
+            let each = |((value, times), place): (&(String, u64), &Place)| {
+                let which = which(*times, path.count, place);
+                match times {
+                    1 => format!("{value}{which}"),
+                    times if *times == path.count => format!("always {value}"),
+                    times => format!("{value} × {}{which}", crate::view::grouped(*times)),
+                }
+            };
+            format!(": {}", values.iter().zip(&path.values).map(each).collect::<Vec<_>>().join(", "))
+        }
+        (_, Some((least, most)), _) if least != most => format!(": {least} to {most}"),
+        (.., Some((least, most))) if least == most => format!(" of {}", crate::view::grouped(*most)),
+        (.., Some((least, most))) => {
+            format!(" of {} to {}", crate::view::grouped(*least), crate::view::grouped(*most))
+        }
         _ => path.examples.first().map_or(String::new(), |example| format!(": {example}")),
     };
-    format!("\n{} {}{times}{values}", path.path, types.join(" or "))
-}
-
-/// Where records have what hardly any other has: the first of them.
-fn odd_places(shape: &Shape) -> Vec<u64> {
-    let most = shape.paths.iter().map(|path| path.count).max().unwrap_or(0);
-    let is_odd = |path: &&JsonPath| {
-        most >= 20 && path.count * 20 <= most && (shape.documents > 1 || path.path.contains("[]"))
-    };
-    let mut places: Vec<u64> = shape.paths.iter().filter(is_odd).map(|path| path.first).collect();
-    places.dedup();
-    places.truncate(8);
-    places
+    let first = which(path.count, path.of, &path.place);
+    format!("\n{} {}{times}{first}{values}", path.path, types.join(" or "))
 }
 
 /// The largest count up to `most` that fits.
-fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
+pub(super) fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = (low + high).div_ceil(2);
@@ -311,4 +507,108 @@ fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
         }
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    fn shown(text: &str, form: Form, tokens: u64) -> String {
+        let output = output_of(text.as_bytes());
+        let budget = Budget { tokens, bytes: tokens * 8, lines: None };
+        let view = fold(&output, form, budget).unwrap();
+        assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+        let text = view.print(&output).unwrap();
+        assert!(budget.holds(&text));
+        String::from_utf8(text).unwrap()
+    }
+
+    fn records(separator: &str) -> String {
+        let mut records: Vec<String> = (0..10_000)
+            .map(|n| format!(r#"{{"id":{n},"status":"ok","tags":["a","b"],"load":{}}}"#, n % 90))
+            .collect();
+        records[7312] = r#"{"id":7312,"status":"failed","tags":["a","b"],"load":0}"#.to_owned();
+        records[4111] =
+            r#"{"id":4111,"status":"ok","tags":["a","b"],"load":9,"error":"the disk is full"}"#.to_owned();
+        records[9000] = r#"{"id":9000,"status":"ok","tags":["a","b"],"load":null}"#.to_owned();
+        records.join(separator)
+    }
+
+    #[test]
+    fn records_that_are_not_like_the_others_are_shown_whole_wherever_they_stand() {
+        for (open, close) in [("[", "]"), (r#"{"hosts": ["#, "]}")] {
+            for separator in [",", ", ", ",\n", ",\n  "] {
+                let text = shown(&format!("{open}{}{close}", records(separator)), Form::Json, 700);
+                for record in [
+                    r#"{"id":7312,"status":"failed","tags":["a","b"],"load":0}"#,
+                    r#"{"id":4111,"status":"ok","tags":["a","b"],"load":9,"error":"the disk is full"}"#,
+                    r#"{"id":9000,"status":"ok","tags":["a","b"],"load":null}"#,
+                ] {
+                    // What stands alone begins and ends with the record.
+                    let place = text.find(record).unwrap_or_else(|| panic!("{record} {text}"));
+                    assert!(matches!(text[..place].trim_end().chars().next_back(), Some(']')), "{text}");
+                    let behind = text[place + record.len()..].trim_start_matches([',', '\n', ' ']);
+                    assert!(behind.starts_with("[…"), "{text}");
+                }
+                assert!(text.contains(r#""failed" in ."#), "{text}");
+                assert!(text.contains("[7312]") && text.contains("[4111]"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn json_lines_show_the_line_that_is_not_like_the_others() {
+        let text = shown(&records("\n"), Form::Json, 500);
+        assert!(text.contains("]\n{\"id\":4111") && text.contains("disk is full\"}\n["), "{text}");
+    }
+
+    #[test]
+    fn a_record_too_long_to_show_is_shown_where_it_is_odd() {
+        let long = "x".repeat(3_000);
+        let mut records: Vec<String> =
+            (0..60).map(|n| format!(r#"{{"id":{n},"text":"{long}","status":"ok"}}"#)).collect();
+        records[30] = records[30].replace("ok", "refused");
+        let text = shown(&format!("[{}]", records.join(",")), Form::Json, 500);
+        assert!(text.contains(r#""status":"refused"}"#), "{text}");
+    }
+
+    #[test]
+    fn a_table_shows_rows_that_are_not_like_the_others_and_what_is_in_its_columns() {
+        let mut text = "id,state,cents\n".to_owned();
+        (1..=900)
+            .for_each(|n| text += &format!("{n},{},{}\n", if n == 444 { "refused" } else { "paid" }, n * 3));
+        let text = shown(&text, Form::Table, 300);
+        assert!(text.contains("\n444,refused,1332\n"), "{text}");
+        assert!(text.contains("\nstate: paid × 899, refused\ncents: 3 to 2700]"), "{text}");
+    }
+
+    #[test]
+    fn of_many_files_in_a_diff_or_a_search_the_largest_are_named() {
+        let mut text = String::new();
+        for file in 0..80 {
+            let lines = if file == 50 { 40 } else { 2 };
+            (0..lines).for_each(|line| text += &format!("src/part_{file}.rs:{line}:the word\n"));
+        }
+        let text = shown(&text, Form::Matches, 400);
+        assert!(text.contains("src/part_50.rs: 40 matches"), "{text}");
+        let counts: String =
+            (0..300).map(|n| format!("src/part_{n}.rs:{}\n", if n == 150 { 9_000 } else { n % 7 })).collect();
+        let text = shown(&counts, Form::Matches, 400);
+        assert!(text.contains("src/part_150.rs: 9,000 matches"), "{text}");
+    }
+
+    #[test]
+    fn definitions_are_named_without_what_they_take() {
+        for (name, expected) in [
+            ("pub(crate) fn copy_at(bytes: &[u8]) -> usize", "fn copy_at"),
+            ("pub trait ReadAt: Send + Sync", "trait ReadAt"),
+            ("impl ReadAt for Vec<u8>", "impl ReadAt for Vec<u8>"),
+            ("def total(self, discount=0)", "def total"),
+            ("export function add(a, b)", "function add"),
+            ("public_key = 3", "public_key "),
+        ] {
+            assert_eq!(definition(name), expected);
+        }
+    }
 }

@@ -1,0 +1,310 @@
+//! What lists files and folders: paths alone, `ls -l`, `ls -R`, `du`, `tree`.
+
+use super::lines::Source;
+use super::{Items, compiled, matches::Runs};
+use crate::Result;
+use memchr::memmem;
+use regex::bytes::Regex;
+use std::sync::LazyLock;
+
+static LONG: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^(?-u:[dlcbps-][rwxsStT-]{9}[+@.]?\s+\d|total \d[\d.]*[KMGT]?$)"));
+
+/// A path alone on its line, maybe with a count after it.
+static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(?-u:(?:\.{0,2}/|[A-Za-z]:\\)?[^\s:,;(){}\[\]'\x22=<>|]*[/\\.][^\s:,;(){}'\x22=<>|]*(?: \(\d+ \w+\))?)$",
+    )
+});
+
+/// What `du` prints: a size and a path.
+static SIZE: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^(?-u:(\d+(?:\.\d+)?)([BKMGTP]?)(?:i?B)?\t(\S.*))$"));
+
+/// What `tree` counts at its end.
+static COUNTED: LazyLock<Regex> = LazyLock::new(|| compiled(r"^\d+ director(?:y|ies)(?:, \d+ files?)?$"));
+
+/// What stands before a name in a tree.
+const BRANCHES: [&[u8]; 4] = ["├── ".as_bytes(), "└── ".as_bytes(), b"|-- ", b"`-- "];
+
+/// How deep an entry of a tree lies, and its name.
+fn branch(line: &[u8]) -> Option<(usize, &[u8])> {
+    let mut rest = line;
+    for depth in 1..=64 {
+        if let Some(name) = BRANCHES.iter().find_map(|branch| rest.strip_prefix(*branch)) {
+            return Some((depth, name));
+        }
+        // Where an outer folder goes on, its line is drawn; some trees draw it with a space that does not break.
+        let columns = ["│   ", "│\u{a0}\u{a0} ", "    ", "|   "];
+        rest = columns.iter().find_map(|column| rest.strip_prefix(column.as_bytes()))?;
+    }
+    None
+}
+
+/// `folder:`, the way a recursive listing begins one.
+fn folder(line: &[u8]) -> Option<&[u8]> {
+    let name = line.strip_suffix(b":")?;
+    (!name.is_empty()
+        && !name.contains(&b' ')
+        && (name.contains(&b'/') || name.iter().all(|&byte| byte == b'.')))
+    .then_some(name)
+}
+
+pub(super) fn is_listed(line: &[u8]) -> bool {
+    LONG.is_match(line)
+        || PATH.is_match(line)
+        || folder(line).is_some()
+        || branch(line).is_some()
+        || SIZE.captures(line).is_some_and(|found| found[3].contains(&b'/') || found[3] == *b".")
+        || COUNTED.is_match(line)
+}
+
+/// Whether lines are those of a listing. In a recursive one names stand alone, below their folder.
+pub(super) fn is_listing<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> bool {
+    let share = |held: usize, all: usize| held * 100 / all.max(1);
+    let filled = lines.clone().filter(|line| !line.trim_ascii().is_empty());
+    let all = filled.clone().count();
+    if all < 3 {
+        return false;
+    }
+    if share(filled.clone().filter(|line| is_listed(line)).count(), all) >= 90 {
+        return true;
+    }
+    let (mut folders, mut after_blank) = (0, true);
+    for line in lines {
+        folders += usize::from(after_blank && folder(line).is_some());
+        after_blank = line.is_empty();
+    }
+    let is_name = |line: &&[u8]| {
+        is_listed(line) || line.len() <= 120 && !line.iter().any(|byte| b" :;=(){}".contains(byte))
+    };
+    folders >= 2 && share(filled.filter(is_name).count(), all) >= 95
+}
+
+/// One entry of a listing.
+pub(crate) struct Entry<'a> {
+    /// The number of its line, counted from 1.
+    pub(crate) line: u64,
+    /// Where it is: folders and its name, with `/` between them.
+    pub(crate) path: &'a [u8],
+    /// Its size as it is written, and the same in bytes, where the listing is of sizes.
+    pub(crate) size: Option<(&'a str, f64)>,
+}
+
+/// Reads entries line by line.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// The folder that a recursive listing is in.
+    within: Option<Vec<u8>>,
+    /// The folders that a tree is in: how long the path is up to each.
+    ends: Vec<usize>,
+    path: Vec<u8>,
+    /// Whether a line comes that is not the first, and whether the one before it has something on it.
+    begun: bool,
+    filled: bool,
+    /// Whether the last line began a folder.
+    opened: bool,
+}
+
+impl Reader {
+    /// The entry of a line, if it has one.
+    pub(super) fn entry<'a>(&'a mut self, line: u64, text: &'a [u8]) -> Option<Entry<'a>> {
+        let first = !std::mem::replace(&mut self.begun, true);
+        let after_blank = !std::mem::replace(&mut self.filled, !text.trim_ascii().is_empty());
+        self.opened = false;
+        let begins = *text.trim_ascii_start().first()?;
+        if begins.is_ascii_digit() && COUNTED.is_match(text) {
+            return None;
+        }
+        if let Some((depth, name)) = branch(text) {
+            let name = without_target(name);
+            self.ends.truncate(depth);
+            let end = self.ends.last().copied().unwrap_or(0);
+            self.path.truncate(end);
+            join(&mut self.path, name);
+            self.ends.push(self.path.len());
+            return Some(Entry { line, path: &self.path, size: None });
+        }
+        // After an empty line any name may be a folder's, but a sentence is none.
+        let is_name = |name: &[u8]| !name.is_empty() && name.iter().filter(|&&byte| byte == b' ').count() < 2;
+        let named = || text.strip_suffix(b":").filter(|name| after_blank && is_name(name));
+        if let Some(name) = folder(text).or_else(named) {
+            self.within = Some(tidy(name).to_vec());
+            self.opened = true;
+            return None;
+        }
+        let is_long = b"dlcbpst-".contains(&begins) && LONG.is_match(text);
+        if is_long && text.starts_with(b"total ") {
+            return None;
+        }
+        if is_long {
+            let name = long_name(text)?;
+            self.put(name);
+            return Some(Entry { line, path: &self.path, size: None });
+        }
+        if begins.is_ascii_digit()
+            && let Some(found) = SIZE.captures(text)
+        {
+            let (number, unit) = (found.get(1)?, found.get(2)?);
+            let written = std::str::from_utf8(&text[..unit.end()]).ok()?;
+            let power = b"BKMGTP".iter().position(|known| unit.as_bytes() == [*known]).unwrap_or(0);
+            let bytes = written[..number.end()].parse::<f64>().ok()? * 1024_f64.powi(power as i32);
+            let path = tidy(&text[found.get(3)?.start()..]);
+            return Some(Entry { line, path, size: Some((written, bytes)) });
+        }
+        if self.within.is_some() {
+            self.put(text);
+            return Some(Entry { line, path: &self.path, size: None });
+        }
+        // What a tree begins with.
+        if first && !text.contains(&b' ') {
+            self.path = tidy(text).to_vec();
+            self.ends = vec![self.path.len()];
+        }
+        // What is counted behind a path is no part of it.
+        let counted = text.ends_with(b")") && PATH.is_match(text);
+        let path = if counted { text.split(|&byte| byte == b' ').next()? } else { text };
+        let is_path = path.iter().any(|byte| b"/\\.".contains(byte)) && !text.ends_with(b":");
+        is_path.then(|| Entry { line, path: tidy(path), size: None })
+    }
+
+    /// The path of a name in the folder that is listed.
+    fn put(&mut self, name: &[u8]) {
+        self.path.clear();
+        self.path.extend_from_slice(self.within.as_deref().unwrap_or_default());
+        join(&mut self.path, without_target(name));
+    }
+}
+
+fn join(path: &mut Vec<u8>, name: &[u8]) {
+    let name = name.strip_suffix(b"/").unwrap_or(name);
+    if !path.is_empty() && !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+}
+
+/// A path without what says only that it begins here, or that it is a folder.
+fn tidy(path: &[u8]) -> &[u8] {
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    let path = if path.len() > 1 { path.strip_suffix(b"/").unwrap_or(path) } else { path };
+    if path == b"." { b"" } else { path }
+}
+
+fn without_target(name: &[u8]) -> &[u8] {
+    memmem::find(name, b" -> ").map_or(name, |arrow| &name[..arrow])
+}
+
+/// The name at the end of a line of `ls -l`: behind eight fields, or seven where the day is written with digits.
+fn long_name(line: &[u8]) -> Option<&[u8]> {
+    let mut at = 0;
+    let mut fields = 8;
+    for field in 0.. {
+        at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if field == fields {
+            break;
+        }
+        let end = at + line[at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        // Devices have two numbers in place of a size.
+        if line[at..end].ends_with(b",") && field == 4 {
+            fields += 1;
+        }
+        if field == 5 && line[at..end].len() == 10 && line[at..end].contains(&b'-') {
+            fields -= 1;
+        }
+        at = end;
+    }
+    let name = &line[at..];
+    (!name.is_empty() && name != b"." && name != b"..").then_some(name)
+}
+
+/// An item for each folder, with how many entries there are.
+pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+    let mut runs = Runs::new("folder", "entry", items);
+    let mut reader = Reader::default();
+    source.for_each(|line| {
+        if let Some(entry) = reader.entry(line.number, line.text) {
+            runs.take(entry.line, within(entry.path), 1);
+        }
+        if reader.opened {
+            let folder = reader.within.as_deref().filter(|folder| !folder.is_empty());
+            runs.take(line.number, folder.unwrap_or(b"."), 0);
+        }
+    })?;
+    runs.finish();
+    Ok(())
+}
+
+/// The folder that a path lies in.
+pub(crate) fn within(path: &[u8]) -> &[u8] {
+    match memchr::memrchr2(b'/', b'\\', path) {
+        Some(0) => &path[..1],
+        Some(end) => &path[..end],
+        None => b".",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{of, of_file};
+    use super::*;
+
+    #[test]
+    fn a_listing_has_its_folders() {
+        let out = of_file("x", "src/a.rs\nsrc/b.rs\nsrc/view/c.rs\nREADME.md\n");
+        expect_test::expect![[r#"
+            listing
+            1-2 folder | src: 2 entries
+            3-3 folder | src/view: 1 entry
+            4-4 folder | .: 1 entry
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_recursive_listing_names_its_folders() {
+        let out = of("./src:\na.rs\nb.rs\n\n./src/view:\nc.rs\nREADME\n");
+        expect_test::expect![[r#"
+            listing
+            1-3 folder | src: 2 entries
+            5-7 folder | src/view: 2 entries
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn what_lists_files_in_other_ways_gives_the_same_paths() {
+        let table: &[(&str, &[&str])] = &[
+            ("./a\n./a/b.rs\n./c d.txt\n", &["a", "a/b.rs", "c d.txt"]),
+            (".:\na\nc\n\n./a:\nb.rs\n", &["a", "c", "a/b.rs"]),
+            ("docs:\na.md\n\nmy src:\nb.rs\n", &["docs/a.md", "my src/b.rs"]),
+            (
+                "total 8\ndrwxr-xr-x 2 root root 4096 Nov 16 10:04 a\n-rw-r--r-- 1 root root 12K Nov  1  2024 b c.rs\nlrwxrwxrwx 1 root root 7 Nov 16 10:04 bin -> usr/bin\n",
+                &["a", "b c.rs", "bin"],
+            ),
+            ("-rw-r--r-- 1 me me 12 2024-11-01 10:00 b.rs\n", &["b.rs"]),
+            ("4.0K\t./a/b\n12M\t./a\n16G\t.\n", &["a/b 4096", "a 12582912", " 17179869184"]),
+            (
+                ".\n├── a\n│   ├── b.rs\n│   └── c\n│       └── d.md\n└── e.txt\n\n2 directories, 3 files\n",
+                &["", "a", "a/b.rs", "a/c", "a/c/d.md", "e.txt"],
+            ),
+            ("src\n|-- a.rs\n`-- b\n    `-- c.rs\n", &["src/a.rs", "src/b", "src/b/c.rs"]),
+            (
+                "Found 2 matches for \"*.py\" in /srv:\n/srv/a.py\n/srv/b/c.py\n",
+                &["/srv/a.py", "/srv/b/c.py"],
+            ),
+            ("C:\\a\\b.rs\nREADME.md\n", &["C:\\a\\b.rs", "README.md"]),
+        ];
+        for (text, expected) in table {
+            let mut reader = Reader::default();
+            let mut paths = Vec::new();
+            for line in text.lines() {
+                if let Some(entry) = reader.entry(1, line.as_bytes()) {
+                    let size = entry.size.map_or(String::new(), |(_, bytes)| format!(" {bytes}"));
+                    paths.push(format!("{}{size}", String::from_utf8_lossy(entry.path)));
+                }
+            }
+            assert_eq!(paths, *expected, "{text}");
+        }
+    }
+}

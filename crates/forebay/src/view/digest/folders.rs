@@ -1,0 +1,389 @@
+//! A listing by folder: how many entries lie in each and of what kind they are, or which are the largest.
+
+use crate::query::outline;
+use crate::view::{count, grouped};
+use crate::{Output, Result, tokens};
+use std::collections::{HashMap, HashSet};
+
+/// So many folders are told apart. Where there are more, the deepest are counted with those they lie in.
+const MANY: usize = 2_048;
+
+/// Folders that lie deeper are counted with those they lie in.
+const DEEPEST: usize = 8;
+
+/// So many extensions are counted.
+const EXTENSIONS: usize = 256;
+
+/// So many of them are said of a folder, if a twentieth of its entries have them.
+const SAID: usize = 3;
+const FEW: u64 = 20;
+
+/// So many of the largest are known.
+const LARGEST: usize = 64;
+
+/// No more folders than these are said.
+const MOST: usize = 200;
+
+/// So much of a name is said.
+const NAME: usize = 120;
+
+/// What a listing lists.
+pub(super) struct Folders {
+    /// In each folder, with all that is below it.
+    folders: HashMap<Vec<u8>, Counts>,
+    extensions: Vec<Vec<u8>>,
+    /// The largest entries first: their sizes as they are written and in bytes, and their paths.
+    largest: Vec<(String, f64, Vec<u8>)>,
+}
+
+#[derive(Clone, Default)]
+struct Counts {
+    entries: u64,
+    /// The extensions that there are, by their numbers, with how many entries have each.
+    extensions: Vec<(usize, u64)>,
+}
+
+impl Counts {
+    fn add(&mut self, extension: Option<usize>) {
+        self.entries += 1;
+        if let Some(extension) = extension {
+            self.more(extension, 1);
+        }
+    }
+
+    fn remove(&mut self, extension: Option<usize>) {
+        self.entries -= 1;
+        if let Some(known) = self.extensions.iter_mut().find(|(known, _)| Some(*known) == extension) {
+            known.1 -= 1;
+        }
+    }
+
+    fn more(&mut self, extension: usize, count: u64) {
+        match self.extensions.iter_mut().find(|(known, _)| *known == extension) {
+            Some((_, known)) => *known += count,
+            None => self.extensions.push((extension, count)),
+        }
+    }
+
+    fn merge(&mut self, other: &Counts) {
+        self.entries += other.entries;
+        other.extensions.iter().for_each(|(extension, count)| self.more(*extension, *count));
+    }
+}
+
+/// A folder as it is said.
+struct Line<'a> {
+    path: &'a [u8],
+    counts: &'a Counts,
+}
+
+impl Folders {
+    pub(super) fn of(output: &Output) -> Result<Folders> {
+        let mut folders: HashMap<Vec<u8>, Counts> = HashMap::new();
+        let mut known = Extensions::default();
+        let mut largest: Vec<(String, f64, Vec<u8>)> = Vec::new();
+        let mut deepest = DEEPEST;
+        // An entry that others lie in is a folder. It comes right before the first of them, or behind the last.
+        let mut last: (Vec<u8>, Vec<u8>, Option<usize>) = Default::default();
+        outline::for_each_entry(output, |entry| {
+            if let Some((size, bytes)) = entry.size {
+                let place = largest.partition_point(|(_, known, _)| *known >= bytes);
+                if place < LARGEST {
+                    largest.truncate(LARGEST - 1);
+                    largest.insert(place, (size.to_owned(), bytes, entry.path.to_vec()));
+                }
+            }
+            let folder = folder(entry.path);
+            if !last.0.is_empty() && last.0 == folder {
+                if let Some(counts) = folders.get_mut(&last.1) {
+                    counts.remove(last.2);
+                }
+                last.0.clear();
+            }
+            if folders.contains_key(entry.path) || entry.path.is_empty() {
+                return;
+            }
+            let mut key = upper(folder, deepest);
+            while folders.len() >= MANY && deepest > 0 && !folders.contains_key(key) {
+                deepest -= 1;
+                let deep = std::mem::take(&mut folders);
+                for (path, counts) in deep {
+                    folders.entry(upper(&path, deepest).to_vec()).or_default().merge(&counts);
+                }
+                key = upper(folder, deepest);
+                last.0.clear();
+            }
+            let extension = extension(entry.path).and_then(|extension| known.number(extension));
+            match folders.get_mut(key) {
+                Some(counts) => counts.add(extension),
+                None => folders.entry(key.to_vec()).or_default().add(extension),
+            }
+            last.0.clear();
+            last.0.extend_from_slice(entry.path);
+            last.1.clear();
+            last.1.extend_from_slice(key);
+            last.2 = extension;
+        })?;
+        let mut all: HashMap<Vec<u8>, Counts> = HashMap::new();
+        for (path, counts) in &folders {
+            all.entry(Vec::new()).or_default().merge(counts);
+            for depth in 1..=depth(path) {
+                all.entry(upper(path, depth).to_vec()).or_default().merge(counts);
+            }
+        }
+        Ok(Folders { folders: all, extensions: known.names, largest })
+    }
+
+    /// What is in the folders, the outer and larger ones first, as many as there is room for.
+    pub(super) fn said(&self, gap: u64, room: u64) -> Option<String> {
+        let omitted = format!("… {} of a listing omitted", count("line", gap));
+        if !self.largest.is_empty() {
+            let line = |(size, _, path): &(String, f64, Vec<u8>)| {
+                let path =
+                    if path.is_empty() { "." } else { &crate::printable(&String::from_utf8_lossy(path)) };
+                format!("\n{size} {}", crate::shortened(path, NAME))
+            };
+            let lines: Vec<String> = self.largest.iter().map(line).collect();
+            let said = fitted(lines.len(), room, |count| lines[..count].concat());
+            return (said > 0)
+                .then(|| format!("{omitted}; the largest entries of all{}", lines[..said].concat()));
+        }
+        let all = self.folders.get(&Vec::new()).filter(|all| all.entries > 0)?;
+        let mut order = self.order();
+        // The folder that all the others lie in is said first.
+        let top = match order.first().filter(|first| first.counts.entries == all.entries) {
+            Some(_) => order.remove(0).path,
+            None => b"",
+        };
+        let said = fitted(order.len().min(MOST), room, |count| self.tree(&order[..count], top));
+        let kinds = self.kinds(all);
+        let more = match order.len() - said {
+            0 => String::new(),
+            more => format!(", {} smaller folders not said", grouped(more as u64)),
+        };
+        let entries = grouped(all.entries);
+        let within = if top.is_empty() { String::new() } else { format!(" in {}", shown(top)) };
+        Some(format!(
+            "{omitted}; all {entries} entries{within}{kinds} by folder{more}{}",
+            self.tree(&order[..said], top)
+        ))
+    }
+
+    /// Folders by how much lies in them, each behind those it lies in. One that holds nothing but another is passed over.
+    fn order(&self) -> Vec<Line<'_>> {
+        let mut order: Vec<Line> = self.folders.iter().map(|(path, counts)| Line { path, counts }).collect();
+        order.sort_by(|a, b| {
+            let depths = depth(a.path).cmp(&depth(b.path));
+            b.counts.entries.cmp(&a.counts.entries).then(depths).then(a.path.cmp(b.path))
+        });
+        let mut inner: HashMap<&[u8], u64> = HashMap::new();
+        for line in &order {
+            if !line.path.is_empty() {
+                let largest = inner.entry(upper(line.path, depth(line.path) - 1)).or_default();
+                *largest = (*largest).max(line.counts.entries);
+            }
+        }
+        let holds_one = |line: &Line| inner.get(line.path) == Some(&line.counts.entries);
+        order.retain(|line| !line.path.is_empty() && line.counts.entries > 0 && !holds_one(line));
+        order
+    }
+
+    /// Folders as a tree, the larger ones first.
+    fn tree(&self, lines: &[Line], top: &[u8]) -> String {
+        let said: HashSet<&[u8]> = lines.iter().map(|line| line.path).collect();
+        let mut below: HashMap<&[u8], Vec<&Line>> = HashMap::new();
+        for line in lines {
+            // The nearest folder around it that is said too.
+            let mut around = (1..depth(line.path)).rev().map(|depth| upper(line.path, depth));
+            let parent = around.find(|path| said.contains(path));
+            below.entry(parent.unwrap_or(top)).or_default().push(line);
+        }
+        let mut text = String::new();
+        let mut waiting: Vec<(usize, usize, &Line)> = Vec::new();
+        let push = |waiting: &mut Vec<_>, depth: usize, around: &[u8]| {
+            let inside = below.get(around).into_iter().flatten().rev();
+            waiting.extend(inside.map(|line| (depth, around.len(), *line)));
+        };
+        push(&mut waiting, 0, top);
+        while let Some((depth, cut, line)) = waiting.pop() {
+            let name = String::from_utf8_lossy(&line.path[cut..]).into_owned();
+            let name = if cut > 0 { name.trim_start_matches(['/', '\\']) } else { &name };
+            let name = shown(name.as_bytes());
+            let end = if name.ends_with('/') { "" } else { "/" };
+            let indent = "  ".repeat(depth);
+            let entries = grouped(line.counts.entries);
+            text += &format!("\n{indent}{name}{end} {entries}{}", self.kinds(line.counts));
+            push(&mut waiting, depth + 1, line.path);
+        }
+        text
+    }
+
+    /// The commonest extensions of a folder.
+    fn kinds(&self, counts: &Counts) -> String {
+        let mut kinds: Vec<(usize, u64)> = counts.extensions.clone();
+        kinds.retain(|(_, count)| *count > 0 && count * FEW >= counts.entries);
+        kinds.sort_by_key(|(number, count)| (std::cmp::Reverse(*count), *number));
+        kinds.truncate(SAID);
+        let said = |(number, count): &(usize, u64)| {
+            let name = crate::printable(&String::from_utf8_lossy(&self.extensions[*number]));
+            if *count == counts.entries { format!(".{name}") } else { format!(".{name} {}", grouped(*count)) }
+        };
+        match kinds.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", kinds.iter().map(said).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// The extensions that are counted, in the order in which they came.
+#[derive(Default)]
+struct Extensions {
+    names: Vec<Vec<u8>>,
+    numbers: HashMap<Vec<u8>, usize>,
+}
+
+impl Extensions {
+    fn number(&mut self, extension: &[u8]) -> Option<usize> {
+        if let Some(&number) = self.numbers.get(extension) {
+            return Some(number);
+        }
+        let number = self.names.len();
+        (number < EXTENSIONS).then(|| {
+            self.names.push(extension.to_vec());
+            self.numbers.insert(extension.to_vec(), number);
+            number
+        })
+    }
+}
+
+fn shown(path: &[u8]) -> String {
+    crate::shortened(&crate::printable(&String::from_utf8_lossy(path)), NAME)
+}
+
+/// The end of a name that says what kind of file it is.
+fn extension(path: &[u8]) -> Option<&[u8]> {
+    let name = path.rsplit(|byte| b"/\\".contains(byte)).next()?;
+    let dot = memchr::memrchr(b'.', name).filter(|&dot| dot > 0)?;
+    let extension = &name[dot + 1..];
+    let is_one = (1..=10).contains(&extension.len())
+        && extension.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && extension.iter().any(u8::is_ascii_alphabetic);
+    is_one.then_some(extension)
+}
+
+/// The folder of a path; nothing for one at the top.
+fn folder(path: &[u8]) -> &[u8] {
+    match memchr::memrchr2(b'/', b'\\', path) {
+        Some(0) => &path[..1],
+        Some(end) => &path[..end],
+        None => b"",
+    }
+}
+
+/// Where the folders of a path end. The root is none by itself.
+fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
+    let rooted = usize::from(path.first().is_some_and(|byte| b"/\\".contains(byte)));
+    memchr::memchr2_iter(b'/', b'\\', &path[rooted..])
+        .map(move |end| end + rooted)
+        .chain((!path.is_empty()).then_some(path.len()))
+}
+
+/// How many folders a path of a folder names.
+fn depth(path: &[u8]) -> usize {
+    ends(path).count()
+}
+
+/// The first folders of a path, no more than `depth`.
+fn upper(path: &[u8], depth: usize) -> &[u8] {
+    match depth {
+        0 => b"",
+        _ => ends(path).nth(depth - 1).map_or(path, |end| &path[..end]),
+    }
+}
+
+/// The largest count whose text fits the room.
+fn fitted(most: usize, room: u64, text: impl Fn(usize) -> String) -> usize {
+    super::structure::fitting(most, |count| tokens::count(&text(count)) <= room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, room: u64, expected: Expect) {
+        let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
+        expected.assert_eq(&folders.said(9, room).unwrap());
+        assert_eq!(folders.said(9, room), Folders::of(&output_of(text.as_bytes())).unwrap().said(9, room));
+    }
+
+    fn found() -> String {
+        let mut text = "src\nsrc/query\n".to_owned();
+        (0..40).for_each(|n| text += &format!("src/query/a{n}.rs\n"));
+        text += "src/query/x.md\nsrc/query/README\nsrc/view\nsrc/view/b.rs\nsrc/view/deep\nsrc/view/deep/er\nsrc/view/deep/er/c.rs\ndocs\n";
+        (0..12).for_each(|n| text += &format!("docs/{n}.md\n"));
+        text + "Cargo.toml\n"
+    }
+
+    #[test]
+    fn folders_have_their_entries_counted_by_extension_and_lie_in_each_other() {
+        check(
+            &found(),
+            200,
+            expect![[r#"
+                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder
+                src/ 44 (.rs 42)
+                  query/ 42 (.rs 40)
+                  view/ 2 (.rs)
+                    deep/er/ 1 (.rs)
+                docs/ 12 (.md)"#]],
+        );
+    }
+
+    #[test]
+    fn where_there_is_little_room_the_outer_and_larger_folders_are_said() {
+        check(
+            &found(),
+            25,
+            expect![[r#"
+                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder, 3 smaller folders not said
+                src/ 44 (.rs 42)
+                  query/ 42 (.rs 40)"#]],
+        );
+    }
+
+    #[test]
+    fn a_listing_of_sizes_says_what_is_largest() {
+        let mut text: String = (0..50).map(|n| format!("{}K\t./cache/{n}\n", n + 4)).collect();
+        text += "1.5G\t./target/debug\n1.6G\t./target\n1.8G\t.\n";
+        check(
+            &text,
+            34,
+            expect![[r#"
+                … 9 lines of a listing omitted; the largest entries of all
+                1.8G .
+                1.6G target
+                1.5G target/debug
+                53K cache/49
+                52K cache/48"#]],
+        );
+    }
+
+    #[test]
+    fn of_a_million_folders_the_deepest_are_counted_with_those_they_lie_in() {
+        let text: String = (0..60_000).map(|n| format!("{}/{n}/a/b/c.rs\n", n % 3)).collect();
+        let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
+        assert!(folders.folders.len() <= MANY);
+        expect![[r#"
+            … 9 lines of a listing omitted; all 60,000 entries (.rs) by folder
+            0/ 20,000 (.rs)
+            1/ 20,000 (.rs)
+            2/ 20,000 (.rs)"#]]
+        .assert_eq(&folders.said(9, 100).unwrap());
+        let flat: String = (0..60_000).map(|n| format!("{n}/c.rs\n")).collect();
+        let folders = Folders::of(&output_of(flat.as_bytes())).unwrap();
+        let said = folders.said(9, 100).unwrap();
+        assert_eq!(said, "… 9 lines of a listing omitted; all 60,000 entries (.rs) by folder");
+    }
+}
