@@ -25,6 +25,9 @@ const IN_TOKENS: f32 = 1_000.0;
 const SMALLER: f32 = 0.3;
 const ALONE_AT_MOST: f32 = 0.65;
 
+/// A unit that joins others must have this share of what one that stands alone must have.
+const BELONGS: f32 = 0.3;
+
 /// What markers cost is known when they are printed: so often what is left is used for more. In the second half of the
 /// rounds anything may stand alone, since nothing belongs to the best any more.
 const ROUNDS: usize = 4;
@@ -103,7 +106,8 @@ impl<'a> Chosen<'a> {
         Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
     }
 
-    /// Takes units while `left` tokens last. One that stands alone is taken only if it is worth `least`.
+    /// Takes units while `left` tokens last. One that stands alone is taken only if it is worth `least`, and one that joins
+    /// others if it is worth a share of that.
     fn take(&mut self, mut left: u64, least: f32) {
         let mut misfits = 0;
         for unit in &self.choice.units {
@@ -119,7 +123,7 @@ impl<'a> Chosen<'a> {
             // A gap that costs little more than its marker is filled.
             let fills = [previous..unit.index, unit.index + 1..next].map(|gap| self.filled(gap));
             let joins = fills.iter().flatten().count();
-            if joins == 0 && unit.worth < least {
+            if unit.worth < least * if joins == 0 { 1.0 } else { BELONGS } {
                 continue;
             }
             let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
