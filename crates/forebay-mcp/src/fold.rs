@@ -22,6 +22,14 @@ const WEIGHED: u64 = 8 * 1024 * 1024;
 /// A block is large if it alone takes more than this share of what fits.
 const LARGE_SHARE: u64 = 4;
 
+/// How the tokens of a text are counted; beyond the limit only that it is passed.
+#[derive(Clone, Copy)]
+enum Counted {
+    /// Never too low, for a part of the price.
+    AtMost,
+    Exactly,
+}
+
 /// What folding needs to know.
 pub(crate) struct Fold<'a> {
     pub(crate) store: &'a dyn Store,
@@ -79,10 +87,17 @@ impl Fold<'_> {
             // It is a step of a conversation between the two, and no output.
             return Ok(true);
         }
-        let sizes = self.weighed(message, &result)?;
-        let structured = result.structured.map(|range| self.weigh_text(message, range)).transpose()?;
-        let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
-        Ok(fits(&total(&sizes)) && structured.as_ref().is_none_or(fits))
+        // To count tokens costs more than all the rest, and nearly always a bound says as much.
+        for counted in [Counted::AtMost, Counted::Exactly] {
+            let sizes = self.weighed(message, &result, counted)?;
+            let structured = result.structured.clone();
+            let structured = structured.map(|range| self.weigh_text(message, range, counted)).transpose()?;
+            let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
+            if fits(&total(&sizes)) && structured.as_ref().is_none_or(fits) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The message in place of one whose result does not fit; `None` if nothing is gained and it passes as it is.
@@ -93,12 +108,12 @@ impl Fold<'_> {
         called: &Called,
     ) -> Result<Option<Message>> {
         let result = CallResult::of(message, at.clone())?;
-        let sizes = self.weighed(message, &result)?;
+        let sizes = self.weighed(message, &result, Counted::Exactly)?;
         self.answer(message, at, &result, &sizes, &self.call(called)?)
     }
 
-    fn weighed(&self, message: &Message, result: &CallResult) -> Result<Vec<Size>> {
-        result.blocks.iter().map(|block| self.weigh(message, block)).collect()
+    fn weighed(&self, message: &Message, result: &CallResult, counted: Counted) -> Result<Vec<Size>> {
+        result.blocks.iter().map(|block| self.weigh(message, block, counted)).collect()
     }
 
     /// Whether so few bytes cannot be more than any limit, whatever they are.
@@ -115,10 +130,10 @@ impl Fold<'_> {
     }
 
     /// What the model would have to read of a block.
-    fn weigh(&self, message: &Message, block: &Block) -> Result<Size> {
+    fn weigh(&self, message: &Message, block: &Block, counted: Counted) -> Result<Size> {
         match &block.kind {
             BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
-                self.weigh_text(message, inside(text))
+                self.weigh_text(message, inside(text), counted)
             }
             // A host that does not know what to do with bytes gives the model their base64.
             BlockKind::ResourceBlob { blob, .. } => Ok(all(blob.end - blob.start)),
@@ -128,7 +143,7 @@ impl Fold<'_> {
         }
     }
 
-    fn weigh_text(&self, message: &Message, range: Range<u64>) -> Result<Size> {
+    fn weigh_text(&self, message: &Message, range: Range<u64>, counted: Counted) -> Result<Size> {
         if range.end - range.start > WEIGHED {
             return Ok(all(range.end - range.start));
         }
@@ -137,11 +152,15 @@ impl Fold<'_> {
         // Many a server writes in another encoding than it should, and its client takes it.
         let text = String::from_utf8_lossy(&text);
         let limit = self.limits.tokens.unwrap_or(0);
+        let tokens = match counted {
+            Counted::AtMost => tokens::most(&text, limit),
+            Counted::Exactly => tokens::count_up_to(&text, limit),
+        };
         Ok(Size {
             bytes: text.len() as u64,
             characters: text.chars().count() as u64,
             lines: text.lines().count() as u64,
-            tokens: tokens::count_up_to(&text, limit).unwrap_or(limit + 1),
+            tokens: tokens.unwrap_or(limit + 1),
             ..Size::default()
         })
     }
