@@ -136,7 +136,7 @@ mod tests {
     use crate::message::Spool;
 
     fn spool() -> Spool {
-        Spool::new(std::env::temp_dir())
+        Spool::new(std::env::temp_dir(), u64::MAX)
     }
 
     fn composed(message: &Message, parts: &[Part]) -> String {

@@ -587,6 +587,19 @@ fn a_huge_result_does_not_fill_the_memory() {
 }
 
 #[test]
+fn a_message_that_never_ends_is_given_up() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--max-message", "3MiB"]).greeted();
+    let given_up = client.call(1, "endless", json!({}));
+    let why = given_up["error"]["message"].as_str().unwrap();
+    assert!(why.contains("more than 3145728 bytes") && why.contains("ask again"), "{why}");
+    assert_eq!(client.text(2, "echo", json!({})), "é ", "it was started again");
+    let large = client.call(3, "huge", json!({"megabytes": 2}));
+    assert_eq!(large["result"]["content"][1]["type"], "resource_link", "what ends in time is kept");
+    drop(client);
+}
+
+#[test]
 fn a_server_that_cannot_be_run_is_told_at_once() {
     let forebay = Forebay::new();
     let error = forebay.run(["mcp", "--", "no-such-program-here"]).fails(127);

@@ -69,6 +69,10 @@ def call(request):
             out.write(block)
         out.write(b'"}]},"id":%d}\n' % request["id"])
         out.flush()
+    elif name == "endless":
+        out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % request["id"])
+        while True:
+            out.write(b"and so on " * 10_000)
     elif name == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     elif name == "half":
