@@ -403,7 +403,7 @@ impl Content<'_> {
                 _ => vec![Part::Old(field.value.clone())],
             };
             let comma = if parts.len() > 2 { "," } else { "" };
-            parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
+            parts.extend([Part::text(comma), Part::Old(field.label())]);
             parts.extend(value);
         }
         if let Some(content) = content {
@@ -511,6 +511,69 @@ fn share(limits: &Limits, parts: u64) -> Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay::{MemoryStore, Timestamp};
+    use serde_json::Value;
+
+    /// What a result becomes, whose message is in a file; and the outputs that were kept, by their bytes.
+    fn folded(result: &str) -> (Option<Value>, Vec<u64>) {
+        let (store, settings) = (MemoryStore::default(), Settings::default());
+        let spool = Spool::new(std::env::temp_dir(), u64::MAX);
+        let session = Session::safe("s");
+        let fold = Fold {
+            store: &store,
+            session: session.clone(),
+            settings: &settings,
+            limits: settings.limits("tool"),
+            surface: Surface::Tools { prefix: "output_".to_owned() },
+            spool: &spool,
+            links: true,
+            now: || Timestamp::UNIX_EPOCH,
+        };
+        let message = Message::from(result.to_owned());
+        let message = message.composed(&[Part::Old(message.all())], &spool).unwrap();
+        let called = Called { tool: "tool".to_owned(), ..Called::default() };
+        let fits = fold.fits(&message, message.all(), &called).unwrap();
+        let folded = (!fits).then(|| fold.folded(&message, message.all(), &called).unwrap().unwrap());
+        let kept = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).list().unwrap();
+        let mut kept: Vec<u64> = kept.iter().map(|record| record.size.bytes).collect();
+        kept.sort_unstable();
+        (folded.map(|folded| folded.value(folded.all()).unwrap()), kept)
+    }
+
+    #[test]
+    fn a_result_of_very_many_blocks_is_folded_as_one() {
+        let blocks = [r#"{"type":"text","text":"x"}"#; 200_000].join(",");
+        let (view, kept) = folded(&format!(r#"{{"content":[{blocks}],"isError":true}}"#));
+        let view = view.unwrap();
+        assert_eq!((view["content"].as_array().unwrap().len(), &view["isError"]), (2, &json!(true)));
+        assert_eq!(
+            kept,
+            [400_000, blocks.len() as u64 + 2],
+            "the texts, a line each, and the content itself"
+        );
+    }
+
+    #[test]
+    fn fields_with_names_of_any_length_and_spelling_stay_and_what_is_large_is_folded() {
+        let (long, text) = ("n".repeat(1_000), "word ".repeat(10_000));
+        let result = format!(r#"{{"{long}":1.50,"c\u006fntent":[{{"type":"text","t\u0065xt":"{text}"}}]}}"#);
+        let (view, kept) = folded(&result);
+        let view = view.unwrap();
+        assert_eq!((view[&long].to_string(), kept), ("1.5".to_owned(), vec![text.len() as u64]));
+        assert!(view["content"][0]["text"].as_str().unwrap().len() < 12_000, "{view}");
+    }
+
+    #[test]
+    fn whether_a_result_fits_is_told_exactly_where_a_bound_does_not_tell() {
+        // No word of it is a token, so that a bound is far from what they are.
+        let text = |words: usize| "qzxjv ".repeat(words);
+        let tokens = |words: usize| tokens::count(&text(words));
+        let most = (1..3_000).rev().find(|&words| tokens(words) <= 3_000).unwrap();
+        assert!(tokens::most(&text(most), 3_000).unwrap() > 3_000);
+        let result = |words: usize| format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, text(words));
+        assert_eq!(folded(&result(most)), (None, Vec::new()), "it fits");
+        assert_eq!(folded(&result(most + 1)).1.len(), 1);
+    }
 
     #[test]
     fn structured_content_repeats_a_text_only_if_it_says_the_same() {

@@ -3,7 +3,7 @@
 //! Messages are forwarded byte for byte. What must be changed in one is put between ranges of the original, so that
 //! everything else stays as it was, numbers and unknown fields included.
 
-use crate::scan::{Scanner, fields_of};
+use crate::scan::{Scanner, field_of};
 use bytes::{Bytes, BytesMut};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -139,12 +139,11 @@ impl Message {
     /// The value of a field below an object in `range`: `["params", "name"]`.
     pub(crate) fn find(&self, range: Range<u64>, path: &[&str]) -> Option<Range<u64>> {
         path.iter().try_fold(range, |range, name| {
-            let fields = match self.slice(&range) {
-                Some(bytes) => fields_of(bytes, range.start),
-                None => fields_of(self.reader(range.clone()), range.start),
+            let field = match self.slice(&range) {
+                Some(bytes) => field_of(bytes, range.start, name),
+                None => field_of(self.reader(range.clone()), range.start, name),
             };
-            let fields = fields.ok()?;
-            fields.into_iter().rev().find(|field| field.name == *name).map(|field| field.value)
+            field.ok()?
         })
     }
 
