@@ -73,7 +73,7 @@ struct State {
     own: HashSet<String>,
     /// What is known of each server.
     servers: Vec<Known>,
-    /// How many requests we have made ourselves.
+    /// Tells the requests that we have made ourselves apart. It begins anywhere, so that no client has the same ids.
     asked: u64,
     /// The sessions in which something is kept, and the lock on the one that is the client's.
     kept: Vec<Session>,
@@ -90,6 +90,19 @@ struct Known {
     again: Vec<(String, Message)>,
     /// Addresses of its resources.
     addresses: HashSet<String>,
+}
+
+impl State {
+    /// An id for a request of our own: one that no request has which waits, whatever a client calls its own.
+    fn own_id(&mut self) -> String {
+        loop {
+            self.asked += 1;
+            let id = format!("\"forebay-{}\"", self.asked);
+            if self.pending.get(&id).is_none() {
+                return id;
+            }
+        }
+    }
 }
 
 struct Pending {
@@ -146,6 +159,8 @@ impl Conversation {
             state: Mutex::new(State {
                 servers: known,
                 own: names(&gateway.own(&gateway.prefix)),
+                asked: crate::random()
+                    .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8),
                 ..State::default()
             }),
             gateway,
@@ -258,8 +273,7 @@ impl Conversation {
 
     async fn request(self: Arc<Self>, message: Message, frame: &Frame, method: &str, id: String) {
         if self.state().pending.get(&id).is_some() {
-            let text = format!("the id {id} is that of a request which is not answered yet");
-            return self.error(&id, INVALID_REQUEST, &text).await;
+            return self.taken_already(&id).await;
         }
         self.note_client(&message, frame, method, &id);
         if self.is_for_us(&message, frame, method) {
@@ -267,7 +281,11 @@ impl Conversation {
             return;
         }
         if !self.has_one_server() {
-            tokio::spawn(self.request_to_many(message, id));
+            // What is for one of them goes there at once, so that it comes in its order, and before it is called off.
+            match Self::named_in(&message, frame, method) {
+                Some(path) => self.by_name(message, frame, method, id, path).await,
+                None => drop(tokio::spawn(self.request_to_many(message, id))),
+            }
             return;
         }
         let kind = match method {
@@ -283,14 +301,30 @@ impl Conversation {
         self.to_server(0, id, kind, message, frame).await;
     }
 
+    async fn taken_already(&self, id: &str) {
+        let text = format!("the id {id} is that of a request which is not answered yet");
+        self.error(id, INVALID_REQUEST, &text).await;
+    }
+
     /// Sends a request to a server and remembers what to do with its answer.
     async fn to_server(&self, server: usize, id: String, kind: Kind, message: Message, frame: &Frame) {
         let progress =
             frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
         let progress = progress.and_then(|range| message.text(range).ok());
         let pending = Pending { server, kind, since: Instant::now(), progress, called_off: false };
-        self.state().pending.insert(id, pending);
-        let _ = self.queues[server].send(message).await;
+        let is_new = {
+            let mut state = self.state();
+            let is_new = state.pending.get(&id).is_none();
+            if is_new {
+                state.pending.insert(id.clone(), pending);
+            }
+            is_new
+        };
+        match is_new {
+            true if self.has_one_server() => drop(self.queues[server].send(message).await),
+            true => self.to_one_of_many(server, message),
+            false => self.taken_already(&id).await,
+        }
     }
 
     /// Learns who the client is and what it speaks.

@@ -134,7 +134,12 @@ pub(crate) async fn tend(
                 };
                 let why = match greeted {
                     Err(why) => why,
-                    Ok(()) => pump(&conversation, number, &mut queue, &to, &mut from, &mut stopped).await,
+                    Ok(()) => {
+                        // Those who waited when the last one went were told that it is gone.
+                        let doubtful = if starts > 1 { 2 * WAITING } else { 0 };
+                        let to = (&to, doubtful);
+                        pump(&conversation, number, &mut queue, to, &mut from, &mut stopped).await
+                    }
                 };
                 drop((to, from));
                 let _ = gone.await;
@@ -155,17 +160,24 @@ pub(crate) async fn tend(
     }
 }
 
-/// Passes messages both ways until the server is gone; says why.
+/// Passes messages both ways until the server is gone; says why. Of so many messages to it, it is asked whether they are
+/// still wanted.
 async fn pump(
     conversation: &Arc<Conversation>,
     number: usize,
     queue: &mut mpsc::Receiver<Message>,
-    to: &mpsc::Sender<Message>,
+    (to, mut doubtful): (&mpsc::Sender<Message>, usize),
     from: &mut mpsc::Receiver<Incoming>,
     stopped: &mut watch::Receiver<bool>,
 ) -> String {
     let sending = async {
         while let Some(message) = queue.recv().await {
+            if doubtful > 0 {
+                doubtful -= 1;
+                if !conversation.is_wanted(number, &message) {
+                    continue;
+                }
+            }
             if to.send(message).await.is_err() {
                 break;
             }

@@ -32,18 +32,16 @@ impl Conversation {
         if state.servers[server].capabilities.is_none() && self.has_one_server() {
             return None;
         }
-        state.asked += 1;
-        let id = format!("\"forebay-{}\"", state.asked);
+        let id = state.own_id();
         let Ok(Parsed::One(frame)) = hello.parse() else { return None };
         let hello = hello.with(frame.id_at?, &id, &self.spool).ok()?;
         let mut then: Vec<Message> = state.initialized.clone().into_iter().collect();
         let again: Vec<Message> =
             state.servers[server].again.iter().map(|(_, message)| message.clone()).collect();
         for message in again {
-            state.asked += 1;
             let Ok(Parsed::One(frame)) = message.parse() else { continue };
             let Some(at) = frame.id_at else { continue };
-            let id = format!("\"forebay-{}\"", state.asked);
+            let id = state.own_id();
             // Nobody waits for the answer, and it is dropped when it comes.
             let (asked, _) = oneshot::channel();
             state.pending.insert(id.clone(), Pending::ours(server, asked));
@@ -89,6 +87,17 @@ impl Conversation {
         );
         if let Some(id) = self.forget_one(&id) {
             self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// Whether a message for a server is still wanted. Whoever asked a server that is gone was told so, and may have asked
+    /// again: what still waited for it then must not be done by the next.
+    pub(crate) fn is_wanted(&self, server: usize, message: &Message) -> bool {
+        match message.parse() {
+            Ok(Parsed::One(Frame { method: Some(_), id: Some(id), .. })) => {
+                self.state().pending.get(&id).is_some_and(|pending| pending.server == server)
+            }
+            _ => true,
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 /// Between the name of a server and that of a tool.
@@ -46,10 +47,6 @@ impl Conversation {
             "resources/list" | "resources/templates/list" => {
                 let result = self.all_resources(&message, &frame, &method).await;
                 self.result_text(&id, &result).await;
-            }
-            "tools/call" | "prompts/get" => self.by_name(message, &frame, &method, id, &["name"]).await,
-            "completion/complete" if Self::param(&message, &frame, &["ref", "name"]).is_some() => {
-                self.by_name(message, &frame, &method, id, &["ref", "name"]).await;
             }
             "logging/setLevel" => {
                 for server in self.able(&["logging"]) {
@@ -93,8 +90,7 @@ impl Conversation {
         let (asked, answer) = oneshot::channel();
         let id = {
             let mut state = self.state();
-            state.asked += 1;
-            let id = format!("\"forebay-{}\"", state.asked);
+            let id = state.own_id();
             state.pending.insert(id.clone(), Pending::ours(server, asked));
             id
         };
@@ -272,8 +268,39 @@ impl Conversation {
         listed(key, &entries)
     }
 
+    /// Where a request names the tool or prompt that it is about, if it does.
+    pub(super) fn named_in(
+        message: &Message,
+        frame: &Frame,
+        method: &str,
+    ) -> Option<&'static [&'static str]> {
+        match method {
+            "tools/call" | "prompts/get" => Some(&["name"]),
+            "completion/complete" => {
+                let path: &[&str] = &["ref", "name"];
+                Self::param(message, frame, path).is_some().then_some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends a message to a server. One that does not read must not keep the others waiting.
+    pub(super) fn to_one_of_many(&self, server: usize, message: Message) {
+        if let Err(TrySendError::Full(message)) = self.queues[server].try_send(message) {
+            let queue = self.queues[server].clone();
+            tokio::spawn(async move { queue.send(message).await });
+        }
+    }
+
     /// Takes a request to the server whose tool or prompt it names, under the name that it has there.
-    async fn by_name(&self, message: Message, frame: &Frame, method: &str, id: String, path: &[&str]) {
+    pub(super) async fn by_name(
+        &self,
+        message: Message,
+        frame: &Frame,
+        method: &str,
+        id: String,
+        path: &[&str],
+    ) {
         let at = frame.params.clone().and_then(|params| message.find(params, path));
         let name = at.clone().and_then(|at| message.string(at)).unwrap_or_default();
         // Of servers whose names begin alike, the longest that fits is meant.

@@ -81,6 +81,16 @@ def call(request):
     elif name == "garbage":
         raw("this is no message\n")
         raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[}\n' % request["id"])
+    elif name == "says":
+        out.write(bytes(args["bytes"]) + b"\n")
+        text(request, "done")
+    elif name == "deaf":
+        time.sleep(args["seconds"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "touch":
+        with open(args["file"], "a") as file:
+            file.write(".")
+        text(request, "done")
     elif name == "twice":
         text(request, "first")
         text(request, "second")
