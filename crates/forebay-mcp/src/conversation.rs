@@ -8,6 +8,7 @@ mod failures;
 mod many;
 mod own;
 mod results;
+mod subscriptions;
 mod waiting;
 
 use crate::fold::Called;
@@ -18,9 +19,11 @@ use crate::talk::Talk;
 use forebay::store::disk::Held;
 use forebay::{Outputs, Session};
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+pub(crate) use subscriptions::SUBSCRIPTION;
+use subscriptions::{Heard, Subscription};
 use tokio::sync::{mpsc, oneshot, watch};
 use waiting::Waiting;
 pub(crate) use waiting::key;
@@ -71,6 +74,8 @@ struct State {
     prefix: Option<String>,
     /// The names of our tools.
     own: HashSet<String>,
+    /// Subscriptions to several servers, by the one spelling of their ids.
+    subscriptions: HashMap<String, Subscription>,
     /// What is known of each server.
     servers: Vec<Known>,
     /// Tells the requests that we have made ourselves apart. It begins anywhere, so that no client has the same ids.
@@ -134,6 +139,8 @@ enum Kind {
     Subscription,
     /// It is our own request.
     Ours(oneshot::Sender<Answer>),
+    /// It is our own request to one of several servers for a part of a subscription.
+    Part(mpsc::UnboundedSender<Heard>),
 }
 
 /// An answer to a request of our own; `None` if there is none.
@@ -468,6 +475,9 @@ impl Conversation {
             }
             Some(Pending { kind: Kind::Ours(asked), .. }) => {
                 let _ = asked.send(Some((message, frame)));
+            }
+            Some(Pending { kind: Kind::Part(tells), .. }) => {
+                let _ = tells.send(Heard::Ended(server, Some(message)));
             }
             Some(Pending { kind: Kind::Call(called), .. }) => self.give_result(message, frame, called).await,
             Some(Pending { kind, .. }) => {

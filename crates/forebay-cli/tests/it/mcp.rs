@@ -692,6 +692,63 @@ fn many_servers_are_one() {
     let _ = client.end();
 }
 
+/// Tells what a subscription says: its method, its id, and the server that it comes from.
+fn told(message: &Value) -> (&str, &Value, &Value) {
+    let params = &message["params"];
+    let id = &params["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    (message["method"].as_str().unwrap_or_default(), id, &params["from"])
+}
+
+#[test]
+fn a_subscription_is_to_all_servers() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay);
+    let (_, mut listen) = stateless(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true, "otherChanged": true, "resourceSubscriptions": ["x:y"]}}),
+    );
+    listen["id"] = json!("mine");
+    client.send(&listen.to_string());
+    let agreed = client.message();
+    assert_eq!(told(&agreed), ("notifications/subscriptions/acknowledged", &json!("mine"), &Value::Null));
+    assert_eq!(
+        agreed["params"]["notifications"], listen["params"]["notifications"],
+        "what one of them tells"
+    );
+    for server in ["one", "other"] {
+        client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": format!("{server}__news")}}).to_string());
+        assert_eq!(
+            told(&client.message()),
+            ("notifications/tools/list_changed", &json!("mine"), &json!(server))
+        );
+        assert_eq!(client.message()["id"], 1);
+    }
+    // One that was away is listened to again, and what it has may have changed.
+    assert!(client.call(2, "one__die", json!({}))["error"].is_object());
+    assert_eq!(told(&client.message()), ("notifications/tools/list_changed", &json!("mine"), &Value::Null));
+    client.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__news"}}"#);
+    assert_eq!(told(&client.message()), ("notifications/tools/list_changed", &json!("mine"), &json!("one")));
+    assert_eq!(client.message()["id"], 3);
+    // One that serves it no more leaves it to the others; the last one ends it.
+    assert_eq!(client.text(4, "one__over", json!({})), "over");
+    client.send(r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"other__over"}}"#);
+    let mut last = [client.message(), client.message()];
+    last.sort_by_key(|message| message["id"].is_string());
+    assert_eq!((&last[0]["id"], &last[1]["id"]), (&json!(5), &json!("mine")));
+    let id = &last[1]["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!((id, &last[1]["result"]["resultType"]), (&json!("mine"), &json!("complete")));
+    // Who no longer listens says so to all.
+    client.send(&listen.to_string());
+    assert_eq!(told(&client.message()).0, "notifications/subscriptions/acknowledged");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mine"}}"#);
+    assert_eq!(client.text(6, "other__echo", json!({})), "é ");
+    let said = client.end();
+    for server in ["one", "other"] {
+        let heard = said.lines().find(|line| line.starts_with(&format!("{server} heard"))).unwrap();
+        assert!(heard.contains("notifications/cancelled") && heard.contains("forebay-"), "{heard}");
+    }
+}
+
 #[test]
 fn one_of_many_that_dies_leaves_the_others_alone() {
     let forebay = Forebay::new();

@@ -1,7 +1,7 @@
 //! What goes wrong with servers: whoever waits for one that is gone, silent or garbled is told, and one that is back hears
 //! again what the client said.
 
-use super::{Conversation, INTERNAL, Kind, Pending, TOOLS_CHANGED};
+use super::{Conversation, Heard, INTERNAL, Kind, Pending, TOOLS_CHANGED};
 use crate::message::{Frame, Message, Parsed};
 use serde_json::json;
 use std::sync::Arc;
@@ -135,6 +135,10 @@ impl Conversation {
                 let _ = asked.send(None);
                 None
             }
+            (_, Pending { kind: Kind::Part(tells), server, .. }) => {
+                let _ = tells.send(Heard::Lost(server));
+                None
+            }
             (id, _) => Some(id),
         }
     }
@@ -162,7 +166,8 @@ impl Conversation {
                 _ = stopped.wait_for(|&stopped| stopped) => return,
             }
             let late = self.state().pending.ids(|pending| {
-                pending.since.elapsed() > timeout && !matches!(pending.kind, Kind::Subscription)
+                pending.since.elapsed() > timeout
+                    && !matches!(pending.kind, Kind::Subscription | Kind::Part(_))
             });
             for id in late {
                 let known = self.state().pending.get(&id).map(|pending| (pending.server, pending.called_off));

@@ -58,11 +58,7 @@ impl Conversation {
                 .await;
                 self.result(&id, &json!({})).await;
             }
-            "subscriptions/listen" => {
-                let text =
-                    "subscriptions to several servers at once are not offered: ask for the lists again";
-                self.error(&id, NO_METHOD, text).await;
-            }
+            "subscriptions/listen" => self.listen_to_all(message, frame, id).await,
             _ => self.try_each(&message, &frame, &method, &id).await,
         }
     }
@@ -72,7 +68,7 @@ impl Conversation {
     }
 
     /// The servers that can do something, as far as it is known.
-    fn able(&self, capability: &[&str]) -> Vec<usize> {
+    pub(super) fn able(&self, capability: &[&str]) -> Vec<usize> {
         let state = self.state();
         let able = |server: &usize| {
             let known = &state.servers[*server].capabilities;
@@ -366,6 +362,7 @@ impl Conversation {
         };
         let (to, message) = match method {
             "notifications/cancelled" => match about("requestId") {
+                Some((id, _)) if self.no_longer_listens(&id) => return,
                 Some((id, _)) => {
                     let server = self.state().pending.get(&id).map(|pending| pending.server);
                     (server.into_iter().collect(), message)
@@ -404,6 +401,9 @@ impl Conversation {
 
     /// Takes a request or a notification of a server to the client.
     pub(super) async fn one_of_many_says(&self, server: usize, message: Message, frame: &Frame) {
+        if frame.id.is_none() && self.says_to_a_subscription(&message, frame).await {
+            return;
+        }
         let param = |path: &[&str]| frame.params.clone().and_then(|params| message.find(params, path));
         let mut ours: Vec<Range<u64>> = Vec::new();
         match (frame.method.as_deref(), &frame.id) {

@@ -122,6 +122,18 @@ def call(request):
             send({"jsonrpc": "2.0", "method": "notifications/progress",
                   "params": {"progressToken": token, "progress": number}})
         text(request, "done")
+    elif name == "logs":
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "at work"}})
+        text(request, "done")
+    elif name == "news":
+        for id in LISTENING:
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": {SUBSCRIPTION: id}, "from": SERVER}})
+        text(request, "told")
+    elif name == "over":
+        for id in LISTENING:
+            send({"jsonrpc": "2.0", "id": id, "result": {"_meta": {SUBSCRIPTION: id}, "resultType": "complete"}})
+        LISTENING.clear()
+        text(request, "over")
     elif name == "pid":
         text(request, str(os.getpid()))
     else:
@@ -131,6 +143,8 @@ def call(request):
 TOOLS = ["echo", "lines", "blocks", "structured", "media", "huge", "die", "half", "garbage", "twice", "flood", "never",
          "ask", "progress", "pid"]
 SERVER = sys.argv[1] if len(sys.argv) > 1 else "odd"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+LISTENING = []
 EXTRA = sys.argv[2:]
 
 
@@ -162,6 +176,12 @@ for line in sys.stdin:
         result(request, prompts=[{"name": "greet"}])
     elif method == "prompts/get":
         result(request, messages=[], name=request["params"]["name"])
+    elif method == "subscriptions/listen":
+        # Each server agrees to all that is wanted but for its own.
+        LISTENING.append(request["id"])
+        agreed = {name: wanted for name, wanted in request["params"]["notifications"].items() if not name.startswith(SERVER)}
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+              "params": {"_meta": {SUBSCRIPTION: request["id"]}, "notifications": agreed}})
     elif method == "tools/call":
         call(request)
     elif method == "custom/method":
