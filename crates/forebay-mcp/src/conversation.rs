@@ -14,6 +14,7 @@ mod waiting;
 use crate::fold::Called;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Message, Parsed, Spool};
+use crate::params::{Param, Sent};
 use crate::server::{self, Authorization, Server, WAITING};
 use crate::talk::Talk;
 use forebay::store::disk::Held;
@@ -31,6 +32,9 @@ pub(crate) use waiting::key;
 /// The first revision whose results may have links to resources.
 const LINKS_SINCE: &str = "2025-06-18";
 
+/// The first revision without sessions.
+pub(crate) const STATELESS_SINCE: &str = "2026-07-28";
+
 /// Where a request of revision 2026-07-28 or later tells its revision, below `_meta`.
 pub(crate) const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -41,6 +45,9 @@ pub(crate) const NO_METHOD: i64 = -32_601;
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
 pub(crate) const INTERNAL: i64 = -32_603;
 
+/// The error of revision 2026-07-28 for headers that do not say what the message says.
+pub(crate) const HEADERS_DIFFER: i64 = -32_020;
+
 /// Tells a client to ask for the list of tools again.
 const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
@@ -50,6 +57,8 @@ pub(crate) struct Conversation {
     scope: Scope,
     /// What goes to servers at an address as `Authorization`, where the client's own is passed on.
     authorization: Authorization,
+    /// What goes to them as `Mcp-Param-…`, where clients have sent such headers.
+    sent: Sent,
     spool: Spool,
     to_client: mpsc::Sender<Message>,
     queues: Vec<mpsc::Sender<Message>>,
@@ -74,6 +83,8 @@ struct State {
     prefix: Option<String>,
     /// The names of our tools.
     own: HashSet<String>,
+    /// The arguments of the servers' tools that stand in headers too, by the names as the client knows them.
+    params: HashMap<String, Vec<Param>>,
     /// Subscriptions to several servers, by the one spelling of their ids.
     subscriptions: HashMap<String, Subscription>,
     /// What is known of each server.
@@ -160,6 +171,7 @@ impl Conversation {
             spool: gateway.spool(),
             scope,
             authorization: Authorization::default(),
+            sent: Sent::default(),
             to_client,
             queues,
             stop,
@@ -224,6 +236,15 @@ impl Conversation {
 
     pub(crate) fn authorization(&self) -> &Authorization {
         &self.authorization
+    }
+
+    pub(crate) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// The arguments of a tool that stand in headers too, under the name by which the client knows it.
+    pub(crate) fn params(&self, tool: &str) -> Option<Vec<Param>> {
+        self.state().params.get(tool).cloned()
     }
 
     /// The outputs that may be read by whoever names this handle.

@@ -5,8 +5,7 @@ mod http;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::message::{Message, Spool};
-use crate::talk::Talk;
+use crate::message::Message;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -94,14 +93,23 @@ pub(crate) enum Incoming {
 }
 
 impl Server {
-    async fn connect(&self, talk: &Talk, spool: &Spool, authorization: &Authorization) -> Result<Link> {
+    /// Whether it is at an address, and so sees headers.
+    pub(crate) fn is_at_an_address(&self) -> bool {
+        matches!(self.reached, Reached::Address { .. })
+    }
+
+    async fn connect(&self, conversation: &Conversation) -> Result<Link> {
+        let spool = conversation.spool();
         match &self.reached {
             Reached::Program { command, environment, folder } => {
-                child::start(&self.name, command, environment, folder.as_deref(), talk, spool)
+                child::start(&self.name, command, environment, folder.as_deref(), conversation.talk(), spool)
             }
             Reached::Address { url, headers, legacy } => {
-                let carried =
-                    http::Carried { headers: headers.clone(), authorization: authorization.clone() };
+                let carried = http::Carried {
+                    headers: headers.clone(),
+                    authorization: conversation.authorization().clone(),
+                    sent: conversation.sent().clone(),
+                };
                 http::connect(&self.name, url, carried, *legacy, spool).await
             }
         }
@@ -122,8 +130,7 @@ pub(crate) async fn tend(
         let began = Instant::now();
         let server = conversation.server(number);
         starts += 1;
-        let connected =
-            server.connect(conversation.talk(), conversation.spool(), conversation.authorization()).await;
+        let connected = server.connect(&conversation).await;
         let why = match connected {
             Err(error) => error.to_string(),
             Ok(link) => {

@@ -785,8 +785,15 @@ fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
 }
 
 fn listening_on(forebay: &Forebay, place: &str, flags: &[&str]) -> (Client, String) {
-    let mut command =
-        forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat());
+    heard_at(forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat()))
+}
+
+/// A gateway for clients by HTTP before another server.
+fn listening_before(forebay: &Forebay, server: &[&str]) -> (Client, String) {
+    heard_at(forebay.command([&["mcp", "--listen", "127.0.0.1:0"], server].concat()))
+}
+
+fn heard_at(mut command: Command) -> (Client, String) {
     command.env_remove("FOREBAY_SESSION");
     let gateway = Client::of(command);
     let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -1078,6 +1085,83 @@ fn what_a_request_without_a_session_must_say_is_checked() {
     let headers = headers.replace("tools/call", "no/such").replace("Mcp-Name: echo\r\n", "");
     assert_eq!(status(&headers, &unknown.to_string()), "404 -32601", "so that a client greets instead");
     assert_eq!(http(&address, "GET", &headers, "").split(' ').nth(1), Some("405"));
+    drop(gateway);
+}
+
+#[test]
+fn what_a_server_logs_goes_to_the_only_request_that_it_can_be_about() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let logs = |level: Value| {
+        let meta = json!({"io.modelcontextprotocol/logLevel": level});
+        let meta = if level.is_null() { json!({}) } else { meta };
+        asked_once(&address, "", "tools/call", json!({"name": "logs", "_meta": meta})).1
+    };
+    let told = logs(json!("info"));
+    assert_eq!((told.len(), &told[0]["params"]["data"]), (2, &json!("at work")), "{told:?}");
+    assert_eq!(logs(Value::Null).len(), 1, "it has not asked for it");
+    // Another request is being answered: whose it is cannot be told.
+    let (headers, body) = stateless("tools/call", json!({"name": "never"}));
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let length = body.to_string().len();
+    let request =
+        format!("POST /mcp HTTP/1.1\r\nHost: {place}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    eventually("the other request is there", || logs(json!("info")).len() == 1);
+    drop(gateway);
+}
+
+#[test]
+fn arguments_that_must_stand_in_headers_do() {
+    let forebay = Forebay::new();
+    let remote = Remote::new(&["marks"]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &remote.1]));
+    let mut ask = |id: u64, method: &str, params: Value| {
+        let (_, mut message) = stateless(method, params);
+        message["id"] = json!(id);
+        client.send(&message.to_string());
+        let answer = client.message();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].clone()
+    };
+    // The list was never asked for: the server refuses, and we ask for it ourselves.
+    for (id, region, header) in [(1, "us-west1", "us-west1"), (2, "é", "=?base64?w6k=?=")] {
+        let called = ask(id, "tools/call", json!({"name": "query", "arguments": {"region": region}}));
+        assert_eq!(
+            called["content"][0]["text"],
+            json!({"mcp-param-region": header}).to_string().replace(':', ": ")
+        );
+    }
+    assert_eq!(ask(3, "tools/call", json!({"name": "query", "arguments": {}}))["content"][0]["text"], "{}");
+    let listed = ask(4, "tools/list", json!({}));
+    let names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"query") && !names.contains(&"wrong"), "{names:?}");
+    assert!(client.end().contains("the tool wrong of remote is left out"));
+
+    // What a client sends itself goes on as it came.
+    let (gateway, address) = listening_before(&forebay, &["--url", &remote.1]);
+    let call = |headers: &str, arguments: Value| {
+        let (status, messages) =
+            asked_once(&address, headers, "tools/call", json!({"name": "query", "arguments": arguments}));
+        let said = &messages[0];
+        let text = said["result"]["content"][0]["text"].as_str().map(str::to_owned);
+        (status, text.unwrap_or_else(|| said["error"]["code"].to_string()))
+    };
+    let right = "Mcp-Param-Region: here\r\nMcp-Param-New: x\r\n";
+    let told = |status: &str, text: &str| (status.to_owned(), text.to_owned());
+    let both = told("200", r#"{"mcp-param-new": "x", "mcp-param-region": "here"}"#);
+    assert_eq!(call(right, json!({"region": "here"})), both);
+    assert_eq!(call(right, json!({"region": "there"})), told("400", "-32020"), "the server says so");
+    assert_eq!(
+        call("", json!({"region": "here"})),
+        told("400", "-32020"),
+        "and it is not mended for a client"
+    );
+    assert_eq!(asked_once(&address, "", "tools/list", json!({})).0, "200");
+    assert_eq!(call("", json!({"region": "here"})), told("400", "-32020"), "now we say so");
+    assert_eq!(call(right, json!({"region": "here"})), both);
     drop(gateway);
 }
 

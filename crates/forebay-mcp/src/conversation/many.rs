@@ -224,7 +224,8 @@ impl Conversation {
             for (page, listing) in pages {
                 let rename = |name: &str| Some(self.called_here(server, name));
                 let whole = |tool: &str| self.gateway.bypasses(&self.server(server).name, tool);
-                let tools = listing::tools(&page, &listing, rename, whole).unwrap_or_default();
+                let mut tools = listing::tools(&page, &listing, rename, whole).unwrap_or_default();
+                tools.retain(|tool| self.can_be_called(server, &self.called_here(server, &tool.name), tool));
                 self.state().taken.extend(tools.iter().map(|tool| self.called_here(server, &tool.name)));
                 entries.extend(tools.into_iter().map(|tool| tool.text));
             }

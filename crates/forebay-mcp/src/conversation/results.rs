@@ -1,12 +1,12 @@
 //! What becomes of a server's answers: results are folded where they do not fit, and lists get what we add.
 
-use super::{Conversation, INTERNAL, Kind, NO_METHOD, TOOLS_CHANGED, own};
+use super::{Conversation, INTERNAL, Kind, NO_METHOD, STATELESS_SINCE, TOOLS_CHANGED, own};
 use crate::error::Result;
 use crate::fold::{Called, Fold};
 use crate::gateway::Scope;
 use crate::listing::{self, Listing};
 use crate::message::{Frame, Message};
-use crate::resources;
+use crate::{params, resources};
 use forebay::{Session, Surface};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -144,13 +144,40 @@ impl Conversation {
         let name = self.state().servers[server].name.clone();
         let name = name.unwrap_or_else(|| self.server(server).name.clone());
         let whole = |tool: &str| self.gateway.bypasses(&name, tool);
-        let tools = listing::tools(message, &listing, |_| None, whole).ok()?;
+        let mut tools = listing::tools(message, &listing, |_| None, whole).ok()?;
+        tools.retain(|tool| self.can_be_called(server, &tool.name, tool));
         self.state().taken.extend(tools.iter().map(|tool| tool.name.clone()));
         let mut entries: Vec<String> = tools.into_iter().map(|tool| tool.text).collect();
         if listing.next.is_none() {
             entries.extend(self.own_tools().iter().map(Value::to_string));
         }
         message.composed(&listing.with(message, at, "tools", &entries), &self.spool).ok()
+    }
+
+    /// Remembers which arguments of a tool stand in headers too. Where that cannot be followed, a client that speaks by
+    /// HTTP must not use the tool, and to a server at an address we are that client.
+    pub(super) fn can_be_called(&self, server: usize, called_here: &str, tool: &listing::Entry) -> bool {
+        let mut declared = Ok(Vec::new());
+        if tool.text.contains(params::MARK) {
+            let entry: Value = serde_json::from_str(&tool.text).unwrap_or_default();
+            declared = params::declared(&entry["inputSchema"]);
+        }
+        let mut state = self.state();
+        match declared {
+            Ok(params) if params.is_empty() => drop(state.params.remove(called_here)),
+            Ok(params) => drop(state.params.insert(called_here.to_owned(), params)),
+            Err(why) => {
+                state.params.remove(called_here);
+                let is_modern = state.revision.as_str() >= STATELESS_SINCE;
+                drop(state);
+                if self.server(server).is_at_an_address() && is_modern {
+                    let name = &self.server(server).name;
+                    self.talk().say(&format!("the tool {} of {name} is left out: {why}", tool.name));
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Learns what a server calls itself and what it can do.
