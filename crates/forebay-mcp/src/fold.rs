@@ -147,7 +147,7 @@ impl Fold<'_> {
         if range.end - range.start > WEIGHED {
             return Ok(all(range.end - range.start));
         }
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
         Unescaped::new(message.reader(range)).read_to_end(&mut text)?;
         // Many a server writes in another encoding than it should, and its client takes it.
         let text = String::from_utf8_lossy(&text);

@@ -102,7 +102,7 @@ fn is_plain(kind: Option<&Value>) -> bool {
 }
 
 /// The headers of a call with these arguments.
-pub(crate) fn headers(params: &[Param], arguments: &Value) -> Vec<(String, String)> {
+pub(crate) fn headers(params: &[Param], arguments: &Value) -> Headers {
     let header = |param: &Param| Some((param.header.clone(), encoded(&param.said(arguments)?)));
     params.iter().filter_map(header).collect()
 }
@@ -165,20 +165,23 @@ pub(crate) fn decoded(value: &str) -> Option<String> {
     }
 }
 
+/// Headers of a request, by name and value.
+pub(crate) type Headers = Vec<(String, String)>;
+
 /// Such headers as clients have sent them, by the ids of their requests: these go on as they came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sent(Arc<Mutex<HashMap<String, Vec<(String, String)>>>>);
+pub(crate) struct Sent(Arc<Mutex<HashMap<String, Headers>>>);
 
 impl Sent {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Vec<(String, String)>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Headers>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn put(&self, id: &str, headers: Vec<(String, String)>) {
+    pub(crate) fn put(&self, id: &str, headers: Headers) {
         self.all().insert(id.to_owned(), headers);
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Vec<(String, String)>> {
+    pub(crate) fn get(&self, id: &str) -> Option<Headers> {
         self.all().get(id).cloned()
     }
 
@@ -263,16 +266,18 @@ mod tests {
             };
             check(&params, &arguments, given).is_ok()
         };
-        let (region, count) = ("mcp-param-region", "mcp-param-count");
-        let table: [(Value, &[(&str, &'static str)], bool); 9] = [
-            (json!({"region": "é"}), &[(region, "=?base64?w6k=?=")], true),
-            (json!({"region": "é"}), &[(region, "=?base64?w6k?=")], false),
-            (json!({"region": "a"}), &[(region, "b")], false),
+        const REGION: &str = "mcp-param-region";
+        const COUNT: &str = "mcp-param-count";
+        type Row = (Value, &'static [(&'static str, &'static str)], bool);
+        let table: [Row; 9] = [
+            (json!({"region": "é"}), &[(REGION, "=?base64?w6k=?=")], true),
+            (json!({"region": "é"}), &[(REGION, "=?base64?w6k?=")], false),
+            (json!({"region": "a"}), &[(REGION, "b")], false),
             (json!({"region": "a"}), &[], false),
             (json!({"region": null}), &[], true),
-            (json!({}), &[(region, "a")], false),
-            (json!({"region": "a"}), &[(region, "a"), (region, "a")], false),
-            (json!({"deep": {"count": 42}}), &[(count, "42.0")], true),
+            (json!({}), &[(REGION, "a")], false),
+            (json!({"region": "a"}), &[(REGION, "a"), (REGION, "a")], false),
+            (json!({"deep": {"count": 42}}), &[(COUNT, "42.0")], true),
             (json!({"query": "x"}), &[("mcp-param-unknown", "x")], true),
         ];
         for (arguments, headers, right) in table {

@@ -194,9 +194,8 @@ fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
             let Some((name, value)) = header.split_once(':') else {
                 return Err(CliError::usage(format!("--header {header:?} is not `Name: value`")));
             };
-            let value = config::filled(value.trim(), &variable).map_err(|missing| {
-                CliError::usage(format!("--header {header:?}: the variable {missing} is not set"))
-            })?;
+            let value = config::filled(value.trim(), &variable)
+                .map_err(|missing| CliError::usage(format!("--header {header:?}: {missing}")))?;
             headers.insert(name.trim().to_owned(), value);
         }
         let reached = Reached::Address { url: url.clone(), headers, legacy: false };

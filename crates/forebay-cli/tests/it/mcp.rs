@@ -1280,7 +1280,7 @@ fn a_server_that_wants_to_know_who_asks_is_told_or_the_client_is() {
     let mut client = Client::of(command).greeted();
     assert_eq!(client.text(1, "x", json!({})), "Bearer sesame");
     let missing = forebay.run(["mcp", "--url", "http://x", "--header", "A: ${NOT_THERE}"]).fails(2);
-    assert!(missing.contains("the variable NOT_THERE is not set"), "{missing}");
+    assert!(missing.contains("the environment variable NOT_THERE is not set"), "{missing}");
 
     // Clients that sign in themselves do so through us.
     let mut command =

@@ -212,10 +212,7 @@ impl Clients {
         conversation.authorization().set(self.authorization(&parts.headers));
         let hears = match client.streams.answer(&frames, takes_places(&parts.headers)) {
             Ok(hears) => hears,
-            Err(id) => {
-                let why = format!("the id {id} is that of a request which is not answered yet");
-                return failed(StatusCode::BAD_REQUEST, &why);
-            }
+            Err(answering) => return failed(StatusCode::BAD_REQUEST, &answering.to_string()),
         };
         let Some(mut hears) = hears else {
             conversation.from_client(message).await;

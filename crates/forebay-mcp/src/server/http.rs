@@ -227,11 +227,11 @@ impl Http {
         self.taken(message, sent).await;
     }
 
-    async fn send(&self, message: &Message) -> std::result::Result<Response, String> {
+    async fn send(&self, message: &Message) -> std::result::Result<Response, Broken> {
         self.send_to(self.address.clone(), message).await
     }
 
-    async fn send_to(&self, address: Url, message: &Message) -> std::result::Result<Response, String> {
+    async fn send_to(&self, address: Url, message: &Message) -> std::result::Result<Response, Broken> {
         let mut request = self
             .with_headers(self.client.post(address))
             .header(CONTENT_TYPE, "application/json")
@@ -245,7 +245,7 @@ impl Http {
         for (name, value) in modern {
             request = request.header(name, value);
         }
-        request.body(body(message)).send().await.map_err(|error| said(&error))
+        Ok(request.body(body(message)).send().await?)
     }
 
     fn params(&self) -> MutexGuard<'_, HashMap<String, Vec<Param>>> {
@@ -253,7 +253,7 @@ impl Http {
     }
 
     /// The arguments of a call that stand in headers too: as the client has sent them, and otherwise as they must be sent.
-    fn mirrored(&self, message: &Message) -> Vec<(String, String)> {
+    fn mirrored(&self, message: &Message) -> params::Headers {
         let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
         let id = frame.id.as_deref().map(conversation::key).unwrap_or_default();
         if let Some(sent) = self.sent.get(&id) {
@@ -337,7 +337,7 @@ impl Http {
     }
 
     /// Takes in what came of a message.
-    async fn taken(&self, message: &Message, sent: std::result::Result<Response, String>) {
+    async fn taken(&self, message: &Message, sent: std::result::Result<Response, Broken>) {
         let Ok(Parsed::One(frame)) = message.parse() else { return };
         let method = frame.method.as_deref().unwrap_or_default();
         let is_refused =
@@ -410,20 +410,20 @@ impl Http {
         Failure { text, data: Some(data) }
     }
 
-    async fn json(&self, mut response: Response, asked: Asked<'_>) -> std::result::Result<bool, String> {
+    async fn json(&self, mut response: Response, asked: Asked<'_>) -> std::result::Result<bool, Broken> {
         let mut body = Growing::new(self.spool.clone());
-        while let Some(bytes) = response.chunk().await.map_err(|error| said(&error))? {
-            body.push(&bytes).map_err(|error| error.to_string())?;
+        while let Some(bytes) = response.chunk().await? {
+            body.push(&bytes)?;
         }
         if body.is_empty() {
             return Ok(false);
         }
-        let message = body.finish().map_err(|error| error.to_string())?;
+        let message = body.finish()?;
         Ok(self.give(message, asked).await)
     }
 
     /// Reads a stream of events. One that breaks off before the answer goes on where it was, if its events have ids.
-    async fn events(&self, response: Response, asked: Asked<'_>) -> std::result::Result<bool, String> {
+    async fn events(&self, response: Response, asked: Asked<'_>) -> std::result::Result<bool, Broken> {
         let mut place = Place::default();
         let mut answered = self.events_from(response, &mut place, asked).await;
         let mut in_vain = 0;
@@ -437,8 +437,8 @@ impl Http {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
                     answered = self.events_from(response, &mut place, asked).await;
                 }
-                Ok(response) => return Err(format!("it cannot be gone on with: HTTP {}", response.status())),
-                Err(error) => answered = Err(said(&error)),
+                Ok(response) => return Err(Broken::NoMore(response.status())),
+                Err(error) => answered = Err(error.into()),
             }
             in_vain = if place.id == before { in_vain + 1 } else { 0 };
         }
@@ -451,13 +451,12 @@ impl Http {
         mut response: Response,
         place: &mut Place,
         asked: Asked<'_>,
-    ) -> std::result::Result<bool, String> {
+    ) -> std::result::Result<bool, Broken> {
         let mut events = Events::new(self.spool.clone());
         let mut answered = false;
         loop {
-            let bytes = response.chunk().await;
-            let Some(bytes) = bytes.map_err(|error| said(&error))? else { return Ok(answered) };
-            for event in events.push(&bytes).map_err(|error| error.to_string())? {
+            let Some(bytes) = response.chunk().await? else { return Ok(answered) };
+            for event in events.push(&bytes)? {
                 answered |= self.give(event.data, asked).await;
             }
             place.id = events.last_id().map(str::to_owned).or(place.id.take());
@@ -523,7 +522,7 @@ impl Http {
     async fn legacy(self: Arc<Self>, mut messages: mpsc::Receiver<Message>, first: Option<Message>) {
         let why = match self.legacy_until_end(&mut messages, first).await {
             Ok(()) => "it was let go".to_owned(),
-            Err(why) => why,
+            Err(broken) => broken.to_string(),
         };
         let _ = self.comes.send(Incoming::Closed(why)).await;
     }
@@ -532,28 +531,29 @@ impl Http {
         &self,
         messages: &mut mpsc::Receiver<Message>,
         first: Option<Message>,
-    ) -> std::result::Result<(), String> {
-        let mut response = self.get(&Place::default()).send().await.map_err(|error| said(&error))?;
+    ) -> std::result::Result<(), Broken> {
+        let mut response = self.get(&Place::default()).send().await?;
         if !response.status().is_success() || !is_events(&response) {
-            return Err(format!("it answered HTTP {} and no events", response.status()));
+            return Err(Broken::NoEvents(response.status()));
         }
         let mut events = Events::new(self.spool.clone());
         let mut post_to = None;
         let mut waiting: Vec<Message> = first.into_iter().collect();
         loop {
             let bytes = tokio::select! {
-                bytes = response.chunk() => bytes.map_err(|error| said(&error))?,
+                bytes = response.chunk() => bytes?,
                 message = messages.recv() => {
                     let Some(message) = message else { return Ok(()) };
                     waiting.push(message);
                     Some(Default::default())
                 }
             };
-            let Some(bytes) = bytes else { return Err("it closed its stream of events".to_owned()) };
-            for event in events.push(&bytes).map_err(|error| error.to_string())? {
+            let Some(bytes) = bytes else { return Err(Broken::Closed) };
+            for event in events.push(&bytes)? {
                 if event.name == "endpoint" {
                     let place = event.data.text(event.data.all()).unwrap_or_default();
-                    post_to = Some(self.address.join(place.trim()).map_err(|error| error.to_string())?);
+                    let place = place.trim();
+                    post_to = Some(self.address.join(place).map_err(|_| Broken::Place(place.to_owned()))?);
                 } else {
                     self.give(event.data, Asked::NOTHING).await;
                 }
@@ -639,13 +639,30 @@ fn is_of(response: &Response, kind: &str) -> bool {
     header.is_some_and(|value| value.trim_start().to_lowercase().starts_with(kind))
 }
 
-/// An error with what is behind it: the outermost says only that a request failed.
-fn said(error: &reqwest::Error) -> String {
+/// Why there is no answer, or no more of one.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("{}", innermost(.0))]
+    Request(#[from] reqwest::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("it cannot be gone on with: HTTP {0}")]
+    NoMore(StatusCode),
+    #[error("it answered HTTP {0} and no events")]
+    NoEvents(StatusCode),
+    #[error("it closed its stream of events")]
+    Closed,
+    #[error("it says that messages go to {0:?}, which is no address")]
+    Place(String),
+}
+
+/// What is behind an error: the outermost says only that a request failed.
+fn innermost(error: &reqwest::Error) -> &dyn std::error::Error {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    cause
 }
 
 #[cfg(test)]
