@@ -46,6 +46,12 @@ for line in sys.stdin.buffer:
 '''
 
 
+def cpu(pid):
+    """Seconds of CPU of a process so far, and of its children that have ended."""
+    with open(f'/proc/{pid}/stat') as file:
+        return sum(map(int, file.read().rsplit(')', 1)[1].split()[11:15])) / os.sysconf('SC_CLK_TCK')
+
+
 class End:
     """A client at the other end of two pipes."""
 
@@ -64,10 +70,13 @@ class End:
         self.child.stdin.flush()
 
     def ask(self, method, params):
+        """The answer, whatever else the server says before it."""
         self.send(method, params)
-        line = self.child.stdout.readline()
-        assert line, f'{self.child.args} ended'
-        return line
+        while True:
+            line = self.child.stdout.readline()
+            assert line, f'{self.child.args} ended'
+            if b'"result"' in line or b'"error"' in line:
+                return line
 
     def call(self, tool, arguments):
         """Seconds of one call."""
@@ -94,13 +103,20 @@ class End:
 
     def spent(self):
         """Seconds of CPU and context switches of the process so far: unlike rates, they do not hang on other work."""
-        with open(f'/proc/{self.child.pid}/stat') as file:
-            user, system = file.read().rsplit(')', 1)[1].split()[11:13]
         switches = 0
         for thread in os.listdir(f'/proc/{self.child.pid}/task'):
             with open(f'/proc/{self.child.pid}/task/{thread}/status') as file:
                 switches += sum(int(line.split()[1]) for line in file if 'ctxt_switches' in line)
-        return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK'), switches
+        return cpu(self.child.pid), switches
+
+    def behind(self):
+        """Seconds of CPU of all that the process has started."""
+        with open(f'/proc/{self.child.pid}/task/{self.child.pid}/children') as file:
+            started = file.read().split()
+        for thread in os.listdir(f'/proc/{self.child.pid}/task'):
+            with open(f'/proc/{self.child.pid}/task/{thread}/children') as file:
+                started += file.read().split()
+        return sum(cpu(pid) for pid in set(started))
 
     def end(self):
         self.child.stdin.close()
@@ -108,17 +124,95 @@ class End:
 
 
 def installed():
-    """Another gateway that replaces large results, from PyPI, and a real server, from npm; fetched by their names once."""
+    """Another gateway that replaces large results, from PyPI, and the commands of real servers, from npm and PyPI; fetched by
+    their names once."""
     target = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'target')
     venv, packages = f'{target}/bench-python', f'{target}/bench-node'
-    if not os.path.exists(f'{venv}/bin/jmunch-mcp'):
+    if not os.path.exists(f'{venv}/bin/mcp-server-git'):
         subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
-        subprocess.run([f'{venv}/bin/pip', 'install', '--quiet', '--disable-pip-version-check', 'jmunch-mcp'], check=True)
-    server = f'{packages}/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
-    if not os.path.exists(server):
+        pip = [f'{venv}/bin/pip', 'install', '--quiet', '--disable-pip-version-check']
+        subprocess.run([*pip, 'jmunch-mcp', 'mcp-server-git'], check=True)
+    names = ['everything', 'filesystem', 'memory']
+    servers = {name: f'{packages}/node_modules/@modelcontextprotocol/server-{name}/dist/index.js' for name in names}
+    if not all(map(os.path.exists, servers.values())):
         npm = ['npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', packages]
-        subprocess.run([*npm, '@modelcontextprotocol/server-everything'], check=True)
-    return f'{venv}/bin/jmunch-mcp', ['node', server, 'stdio']
+        subprocess.run([*npm, *(f'@modelcontextprotocol/server-{name}' for name in names)], check=True)
+    commands = {name: ['node', server] for name, server in servers.items()}
+    return f'{venv}/bin/jmunch-mcp', {**commands, 'git': [f'{venv}/bin/mcp-server-git']}
+
+
+def real(commands, folder):
+    """Tools of real servers, as they are used: the server's command, the tool, its arguments, what it is, and a call that
+    makes what it reads."""
+    repository, file = os.path.join(folder, 'repository'), os.path.join(folder, 'repository', 'file.py')
+    git = ['git', '-C', repository, '-c', 'user.name=bench', '-c', 'user.email=bench@example.org']
+    os.makedirs(repository)
+    subprocess.run([*git, 'init', '--quiet'], check=True)
+    for number in range(10):
+        with open(file, 'a') as out:
+            out.write(f'def step_{number}(value):\n    """Does what step {number} of the plan says, and returns what came of it."""\n    return value + {number}\n\n')
+        subprocess.run([*git, 'add', '.'], check=True)
+        subprocess.run([*git, 'commit', '--quiet', '-m', f'plan: step {number}'], check=True)
+    with open(file, 'a') as out:
+        out.write('# not yet committed\n')
+    entities = [{'name': f'part {n}', 'entityType': 'part', 'observations': [f'it has {n} screws', 'it is kept on the upper shelf']} for n in range(20)]
+    return [
+        (commands['everything'] + ['stdio'], 'echo', {'message': 'x' * 200}, 'everything: echo', None),
+        (commands['filesystem'] + [repository], 'read_text_file', {'path': file}, 'filesystem: read_text_file', None),
+        (commands['filesystem'] + [repository], 'directory_tree', {'path': repository}, 'filesystem: directory_tree', None),
+        (commands['memory'], 'read_graph', {}, 'memory: read_graph', ('create_entities', {'entities': entities})),
+        (commands['git'] + ['--repository', repository], 'git_log', {'repo_path': repository, 'max_count': 5}, 'git: git_log', None),
+        (commands['git'] + ['--repository', repository], 'git_status', {'repo_path': repository}, 'git: git_status', None),
+    ]
+
+
+def pairs(server, tool, arguments, before, forebay, env, seconds, at_once=32):
+    """Short runs in turns, with and without us: the ratios of their rates, and what a call through us takes of the CPU, by us
+    and by all three of client, gateway and server."""
+    ends = [End(server, env), End([forebay, 'mcp', '--', *server], env)]
+    for end in ends:
+        if before:
+            end.call(*before)
+    line = ends[0].ask('tools/call', {'name': tool, 'arguments': arguments})
+    assert b'"isError":true' not in line.replace(b' ', b''), line[:300]
+    # So many that a run takes about a tenth of a second: other work comes and goes more slowly than that.
+    count = max(at_once, int(min(end.rate(tool, arguments, 4 * at_once, at_once) for end in ends) / 10))
+    for end in ends:
+        end.rate(tool, arguments, count, at_once)
+    ratios, rates, ours, whole = [], [], 0, 0
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or len(ratios) < 10:
+        pair = {}
+        for number in ((0, 1) if len(ratios) % 2 else (1, 0)):
+            end = ends[number]
+            spent = lambda: (end.spent()[0], end.spent()[0] + end.behind() + time.process_time())
+            was = spent()
+            pair[number] = end.rate(tool, arguments, count, at_once)
+            now = spent()
+            if number:
+                ours, whole = ours + now[0] - was[0], whole + now[1] - was[1]
+        ratios.append(pair[1] / pair[0])
+        rates.append(pair[0])
+    for end in ends:
+        end.end()
+    calls = count * len(ratios)
+    return len(line), ratios, statistics.median(rates), ours / calls, ours / whole
+
+
+def throughput(forebay, seconds=20):
+    """Rows: whether less than 10 % of the calls a second are lost, with real servers and with one that does nothing."""
+    _, commands = installed()
+    with tempfile.TemporaryDirectory(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR')) as folder:
+        nothing = [sys.executable, os.path.join(folder, 'server.py')]
+        with open(nothing[1], 'w') as file:
+            file.write(SERVER)
+        env = dict(os.environ, FOREBAY_ROOT=os.path.join(folder, 'root'), HOME=folder, MEMORY_FILE_PATH=os.path.join(folder, 'memory.jsonl'))
+        print('| server: tool | result | calls a second, direct | of direct: median (quartiles) | pairs | our CPU a call | share of all |\n|---|---|---|---|---|---|---|')
+        rows = real(commands, folder) + [(nothing, 'small', {}, 'one that does nothing', None), (nothing, 'page', {}, 'one that does nothing', None)]
+        for server, tool, arguments, what, before in rows:
+            size, ratios, rate, ours, share = pairs(server, tool, arguments, before, forebay, env, seconds)
+            low, middle, high = statistics.quantiles(ratios, n=4)
+            print(f'| {what} | {size:,} B | {rate:,.0f} | {middle:.2f} × ({low:.2f} to {high:.2f}) | {len(ratios)} | {ours * 1e6:.0f} µs | {share:.1%} |', flush=True)
 
 
 def three(server, forebay, gateway, folder, env):
@@ -144,7 +238,8 @@ def spent(ends, tool, count):
 
 
 def rows(forebay, rounds=20, calls=200):
-    gateway, everything = installed()
+    gateway, commands = installed()
+    everything = commands['everything'] + ['stdio']
     with tempfile.TemporaryDirectory(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR')) as folder:
         server = [sys.executable, os.path.join(folder, 'server.py')]
         with open(server[1], 'w') as file:

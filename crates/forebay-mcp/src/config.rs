@@ -55,11 +55,7 @@ pub fn servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<
 
 fn server(name: &str, entry: Entry, variable: &dyn Fn(&str) -> Option<String>) -> Result<Server> {
     let filled = |text: &str| {
-        filled(text, variable).map_err(|missing| {
-            Error::Config(format!(
-                "the server {name:?} needs the environment variable {missing}, which is not set"
-            ))
-        })
+        filled(text, variable).map_err(|missing| Error::Config(format!("the server {name:?}: {missing}")))
     };
     let all = |map: &BTreeMap<String, String>| {
         map.iter().map(|(name, value)| Ok((name.clone(), filled(value)?))).collect::<Result<BTreeMap<_, _>>>()
@@ -88,8 +84,13 @@ fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
-/// A text with variables put in; the error is the name of one that is not there.
-pub fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> std::result::Result<String, String> {
+/// A variable of the environment that is needed and not set.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {0} is not set")]
+pub struct Missing(pub String);
+
+/// A text with variables put in.
+pub fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> std::result::Result<String, Missing> {
     let mut all = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -100,7 +101,9 @@ pub fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> std::res
         };
         let name = name.strip_prefix("env:").unwrap_or(name);
         all.push_str(before);
-        all.push_str(&variable(name).or(otherwise.map(str::to_owned)).ok_or(name)?);
+        all.push_str(
+            &variable(name).or(otherwise.map(str::to_owned)).ok_or_else(|| Missing(name.to_owned()))?,
+        );
         rest = after;
     }
     Ok(all + rest)
@@ -166,7 +169,7 @@ mod tests {
             (
                 r#"{"mcpServers": {"a": {"command": "${NONE}"}}}"#,
                 expect![[r#"
-                error: the server "a" needs the environment variable NONE, which is not set
+                error: the server "a": the environment variable NONE is not set
             "#]],
             ),
             (

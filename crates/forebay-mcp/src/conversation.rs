@@ -4,31 +4,36 @@
 //! capabilities, and calls of our own tools. With several, lists are put together, names of tools and prompts get
 //! the name of their server in front, and ids of the servers' own requests are told apart (see `many`).
 
+mod failures;
 mod many;
 mod own;
+mod results;
+mod subscriptions;
 mod waiting;
 
-use crate::error::Result;
-use crate::fold::{Called, Fold};
+use crate::fold::Called;
 use crate::gateway::{Gateway, Scope};
-use crate::listing::{self, Listing};
 use crate::message::{Frame, Message, Parsed, Spool};
-use crate::resources;
+use crate::params::{Param, Sent};
 use crate::server::{self, Authorization, Server, WAITING};
 use crate::talk::Talk;
 use forebay::store::disk::Held;
-use forebay::{Outputs, Session, Surface};
+use forebay::{Outputs, Session};
 use serde_json::{Value, json};
-use std::collections::HashSet;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+pub(crate) use subscriptions::SUBSCRIPTION;
+use subscriptions::{Heard, Subscription};
 use tokio::sync::{mpsc, oneshot, watch};
 use waiting::Waiting;
 pub(crate) use waiting::key;
 
 /// The first revision whose results may have links to resources.
 const LINKS_SINCE: &str = "2025-06-18";
+
+/// The first revision without sessions.
+pub(crate) const STATELESS_SINCE: &str = "2026-07-28";
 
 /// Where a request of revision 2026-07-28 or later tells its revision, below `_meta`.
 pub(crate) const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -40,11 +45,11 @@ pub(crate) const NO_METHOD: i64 = -32_601;
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
 pub(crate) const INTERNAL: i64 = -32_603;
 
+/// The error of revision 2026-07-28 for headers that do not say what the message says.
+pub(crate) const HEADERS_DIFFER: i64 = -32_020;
+
 /// Tells a client to ask for the list of tools again.
 const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-
-/// A result up to this size is weighed where it arrives; a larger one beside, so that others need not wait.
-const WEIGHED_AT_ONCE: u64 = 64 * 1024;
 
 /// One client and its servers.
 pub(crate) struct Conversation {
@@ -52,6 +57,8 @@ pub(crate) struct Conversation {
     scope: Scope,
     /// What goes to servers at an address as `Authorization`, where the client's own is passed on.
     authorization: Authorization,
+    /// What goes to them as `Mcp-Param-…`, where clients have sent such headers.
+    sent: Sent,
     spool: Spool,
     to_client: mpsc::Sender<Message>,
     queues: Vec<mpsc::Sender<Message>>,
@@ -76,9 +83,13 @@ struct State {
     prefix: Option<String>,
     /// The names of our tools.
     own: HashSet<String>,
+    /// The arguments of the servers' tools that stand in headers too, by the names as the client knows them.
+    params: HashMap<String, Vec<Param>>,
+    /// Subscriptions to several servers, by the one spelling of their ids.
+    subscriptions: HashMap<String, Subscription>,
     /// What is known of each server.
     servers: Vec<Known>,
-    /// How many requests we have made ourselves.
+    /// Tells the requests that we have made ourselves apart. It begins anywhere, so that no client has the same ids.
     asked: u64,
     /// The sessions in which something is kept, and the lock on the one that is the client's.
     kept: Vec<Session>,
@@ -95,6 +106,19 @@ struct Known {
     again: Vec<(String, Message)>,
     /// Addresses of its resources.
     addresses: HashSet<String>,
+}
+
+impl State {
+    /// An id for a request of our own: one that no request has which waits, whatever a client calls its own.
+    fn own_id(&mut self) -> String {
+        loop {
+            self.asked += 1;
+            let id = format!("\"forebay-{}\"", self.asked);
+            if self.pending.get(&id).is_none() {
+                return id;
+            }
+        }
+    }
 }
 
 struct Pending {
@@ -126,17 +150,12 @@ enum Kind {
     Subscription,
     /// It is our own request.
     Ours(oneshot::Sender<Answer>),
+    /// It is our own request to one of several servers for a part of a subscription.
+    Part(mpsc::UnboundedSender<Heard>),
 }
 
 /// An answer to a request of our own; `None` if there is none.
 pub(crate) type Answer = Option<(Message, Frame)>;
-
-/// What is said again to a server that was started anew.
-pub(crate) struct Greeting {
-    pub(crate) hello: Message,
-    pub(crate) id: String,
-    pub(crate) then: Vec<Message>,
-}
 
 impl Conversation {
     /// Begins: the servers are started, and what is meant for the client goes to `to_client`.
@@ -152,12 +171,15 @@ impl Conversation {
             spool: gateway.spool(),
             scope,
             authorization: Authorization::default(),
+            sent: Sent::default(),
             to_client,
             queues,
             stop,
             state: Mutex::new(State {
                 servers: known,
                 own: names(&gateway.own(&gateway.prefix)),
+                asked: crate::random()
+                    .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8),
                 ..State::default()
             }),
             gateway,
@@ -216,6 +238,15 @@ impl Conversation {
         &self.authorization
     }
 
+    pub(crate) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// The arguments of a tool that stand in headers too, under the name by which the client knows it.
+    pub(crate) fn params(&self, tool: &str) -> Option<Vec<Param>> {
+        self.state().params.get(tool).cloned()
+    }
+
     /// The outputs that may be read by whoever names this handle.
     fn outputs(&self, handle: Option<&str>) -> Outputs<'_> {
         let session = self.scope.to_read(handle);
@@ -270,8 +301,7 @@ impl Conversation {
 
     async fn request(self: Arc<Self>, message: Message, frame: &Frame, method: &str, id: String) {
         if self.state().pending.get(&id).is_some() {
-            let text = format!("the id {id} is that of a request which is not answered yet");
-            return self.error(&id, INVALID_REQUEST, &text).await;
+            return self.taken_already(&id).await;
         }
         self.note_client(&message, frame, method, &id);
         if self.is_for_us(&message, frame, method) {
@@ -279,7 +309,11 @@ impl Conversation {
             return;
         }
         if !self.has_one_server() {
-            tokio::spawn(self.request_to_many(message, id));
+            // What is for one of them goes there at once, so that it comes in its order, and before it is called off.
+            match Self::named_in(&message, frame, method) {
+                Some(path) => self.by_name(message, frame, method, id, path).await,
+                None => drop(tokio::spawn(self.request_to_many(message, id))),
+            }
             return;
         }
         let kind = match method {
@@ -295,14 +329,30 @@ impl Conversation {
         self.to_server(0, id, kind, message, frame).await;
     }
 
+    async fn taken_already(&self, id: &str) {
+        let text = format!("the id {id} is that of a request which is not answered yet");
+        self.error(id, INVALID_REQUEST, &text).await;
+    }
+
     /// Sends a request to a server and remembers what to do with its answer.
     async fn to_server(&self, server: usize, id: String, kind: Kind, message: Message, frame: &Frame) {
         let progress =
             frame.params.clone().and_then(|params| message.find(params, &["_meta", "progressToken"]));
         let progress = progress.and_then(|range| message.text(range).ok());
         let pending = Pending { server, kind, since: Instant::now(), progress, called_off: false };
-        self.state().pending.insert(id, pending);
-        let _ = self.queues[server].send(message).await;
+        let is_new = {
+            let mut state = self.state();
+            let is_new = state.pending.get(&id).is_none();
+            if is_new {
+                state.pending.insert(id.clone(), pending);
+            }
+            is_new
+        };
+        match is_new {
+            true if self.has_one_server() => drop(self.queues[server].send(message).await),
+            true => self.to_one_of_many(server, message),
+            false => self.taken_already(&id).await,
+        }
     }
 
     /// Learns who the client is and what it speaks.
@@ -447,6 +497,9 @@ impl Conversation {
             Some(Pending { kind: Kind::Ours(asked), .. }) => {
                 let _ = asked.send(Some((message, frame)));
             }
+            Some(Pending { kind: Kind::Part(tells), .. }) => {
+                let _ = tells.send(Heard::Ended(server, Some(message)));
+            }
             Some(Pending { kind: Kind::Call(called), .. }) => self.give_result(message, frame, called).await,
             Some(Pending { kind, .. }) => {
                 let changed = self.changed(server, &message, &frame, &kind);
@@ -455,315 +508,11 @@ impl Conversation {
         }
     }
 
-    /// The result of a call, folded where it does not fit.
-    async fn give_result(self: Arc<Self>, message: Message, frame: Frame, called: Called) {
-        let Some(at) = frame.result else { return self.tell_client(message).await };
-        if message.len() <= WEIGHED_AT_ONCE
-            && self.fold(&called).and_then(|fold| fold.fits(&message, at.clone(), &called)).unwrap_or(false)
-        {
-            return self.tell_client(message).await;
-        }
-        tokio::spawn(async move {
-            let folding = self.clone();
-            let folded = tokio::task::spawn_blocking(move || {
-                let folded = folding.folded(&message, at, &called);
-                (folded, message, called)
-            });
-            match folded.await {
-                Ok((Ok(Some(folded)), ..)) => self.tell_client(folded).await,
-                Ok((Ok(None), message, _)) => self.tell_client(message).await,
-                Ok((Err(error), message, called)) => {
-                    // A result is worth more than its view.
-                    self.talk().say(&format!("the result of {} passes as it is: {error}", called.tool));
-                    self.tell_client(message).await;
-                }
-                Err(_) => {
-                    let id = frame.id.unwrap_or_else(|| "null".to_owned());
-                    self.error(&id, INTERNAL, "the result could not be read").await;
-                }
-            }
-        });
-    }
-
-    /// What folding the result of a call needs to know.
-    fn fold(&self, called: &Called) -> Result<Fold<'_>> {
-        Ok(Fold {
-            store: &*self.gateway.store,
-            session: self.scope.to_keep_in()?,
-            settings: &self.gateway.settings,
-            limits: self.gateway.limits(called),
-            surface: Surface::Tools { prefix: self.prefix() },
-            spool: &self.spool,
-            links: called.links,
-            now: self.gateway.now,
-        })
-    }
-
-    fn folded(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<Option<Message>> {
-        let fold = self.fold(called)?;
-        if fold.fits(message, at.clone(), called)? {
-            return Ok(None);
-        }
-        let folded = fold.folded(message, at, called)?;
-        if folded.is_some() {
-            self.note_kept(fold.session);
-        }
-        Ok(folded)
-    }
-
-    /// Something is kept in a session: from now on a sweep must leave it alone.
-    fn note_kept(&self, session: Session) {
-        let mut state = self.state();
-        if state.kept.contains(&session) {
-            return;
-        }
-        // A secret session has no end that we could see: it lasts as long as the rules say.
-        if self.scope != Scope::Secret {
-            state.held = self.gateway.store.hold_open(&session).ok();
-        }
-        let first = state.kept.is_empty();
-        // What is to be removed at the end must be known then.
-        if first || self.gateway.settings.retention.mode == forebay::settings::Keep::Session {
-            state.kept.push(session);
-        }
-        if first && self.gateway.tools_when_kept && state.hello.is_some() {
-            // Nobody waits for it: a client that reads nothing would hold the result up.
-            let _ = self.to_client.try_send(TOOLS_CHANGED.to_owned().into());
-        }
-    }
-
-    /// A message of the only server with what we add to it; `None` if it stays as it is.
-    fn changed(&self, server: usize, message: &Message, frame: &Frame, kind: &Kind) -> Option<Message> {
-        let compose = |parts: &[_]| message.composed(parts, &self.spool).ok();
-        let Some(at) = frame.result.clone() else {
-            // A server without resources has none but ours.
-            let code = message.find(frame.error.clone()?, &["code"])?;
-            let unknown = message.text(code).ok()? == NO_METHOD.to_string();
-            let id = frame.id.as_deref()?;
-            let result = match kind {
-                Kind::Tools => own::complete(json!({ "tools": self.own_tools() })),
-                Kind::Resources => {
-                    own::complete(json!({ "resources": resources::list(&self.outputs(None)) }))
-                }
-                Kind::Templates => own::complete(json!({ "resourceTemplates": resources::templates() })),
-                _ => return None,
-            };
-            return unknown
-                .then(|| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into());
-        };
-        let (key, ours) = match kind {
-            Kind::Hello => {
-                self.note_server(server, message, at.clone());
-                let changes = self.gateway.tools_when_kept;
-                return compose(&listing::with_capabilities(message, at, changes).ok()?);
-            }
-            Kind::Tools => return self.changed_tools(server, message, at),
-            Kind::Resources => ("resources", resources::list(&self.outputs(None))),
-            Kind::Templates => ("resourceTemplates", resources::templates()),
-            _ => return None,
-        };
-        let listing = Listing::of(message, at.clone(), key).ok()?;
-        if listing.next.is_some() || ours.is_empty() {
-            return None;
-        }
-        let theirs = listing.entries.iter().map(|range| message.text(range.clone()).unwrap_or_default());
-        let entries: Vec<String> = theirs.chain(ours.iter().map(Value::to_string)).collect();
-        compose(&listing.with(message, at, key, &entries))
-    }
-
-    /// A page of a server's tools; the last one has ours at its end.
-    fn changed_tools(&self, server: usize, message: &Message, at: Range<u64>) -> Option<Message> {
-        let listing = Listing::of(message, at.clone(), "tools").ok()?;
-        let name = self.state().servers[server].name.clone();
-        let name = name.unwrap_or_else(|| self.server(server).name.clone());
-        let whole = |tool: &str| self.gateway.bypasses(&name, tool);
-        let tools = listing::tools(message, &listing, |_| None, whole).ok()?;
-        self.state().taken.extend(tools.iter().map(|tool| tool.name.clone()));
-        let mut entries: Vec<String> = tools.into_iter().map(|tool| tool.text).collect();
-        if listing.next.is_none() {
-            entries.extend(self.own_tools().iter().map(Value::to_string));
-        }
-        message.composed(&listing.with(message, at, "tools", &entries), &self.spool).ok()
-    }
-
-    /// Learns what a server calls itself and what it can do.
-    fn note_server(&self, server: usize, message: &Message, result: Range<u64>) {
-        let text = |path: &[&str]| message.find(result.clone(), path).and_then(|range| message.string(range));
-        let capabilities =
-            message.find(result.clone(), &["capabilities"]).and_then(|range| message.value(range).ok());
-        let revision = text(&["protocolVersion"]);
-        let mut state = self.state();
-        let known = &mut state.servers[server];
-        known.name = text(&["serverInfo", "name"])
-            .or_else(|| text(&["_meta", "io.modelcontextprotocol/serverInfo", "name"]));
-        known.capabilities = capabilities;
-        if let Some(revision) = revision {
-            state.revision = revision;
-        }
-    }
-
-    /// Whether a message answers the request with this id.
-    pub(crate) fn is_answer_to(&self, message: &Message, id: &str) -> bool {
-        match message.parse() {
-            Ok(Parsed::One(frame)) => frame.method.is_none() && frame.id.as_deref() == Some(id),
-            _ => false,
-        }
-    }
-
-    /// What the client said to begin with, for a server that is started anew.
-    pub(crate) fn greeting(&self, server: usize) -> Option<Greeting> {
-        let mut state = self.state();
-        let (hello, _) = state.hello.clone()?;
-        // A client whose first request was never answered asks again by itself; of one of many it does not know.
-        if state.servers[server].capabilities.is_none() && self.has_one_server() {
-            return None;
-        }
-        state.asked += 1;
-        let id = format!("\"forebay-{}\"", state.asked);
-        let Ok(Parsed::One(frame)) = hello.parse() else { return None };
-        let hello = hello.with(frame.id_at?, &id, &self.spool).ok()?;
-        let mut then: Vec<Message> = state.initialized.clone().into_iter().collect();
-        let again: Vec<Message> =
-            state.servers[server].again.iter().map(|(_, message)| message.clone()).collect();
-        for message in again {
-            state.asked += 1;
-            let Ok(Parsed::One(frame)) = message.parse() else { continue };
-            let Some(at) = frame.id_at else { continue };
-            let id = format!("\"forebay-{}\"", state.asked);
-            // Nobody waits for the answer, and it is dropped when it comes.
-            let (asked, _) = oneshot::channel();
-            state.pending.insert(id.clone(), Pending::ours(server, asked));
-            then.extend(message.with(at, &id, &self.spool));
-        }
-        Some(Greeting { hello, id, then })
-    }
-
-    /// A server that was gone is back, and this is how it answered.
-    pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
-        self.talk().say(&format!("{} is back", self.server(server).name));
-        let late = self.state().servers[server].capabilities.is_none();
-        if late && let Ok(Parsed::One(Frame { result: Some(result), .. })) = answer.parse() {
-            let revision = self.state().revision.clone();
-            self.note_server(server, answer, result);
-            self.state().revision = revision;
-            // Its tools were in no list so far.
-            self.tell_client(TOOLS_CHANGED.to_owned().into()).await;
-        }
-    }
-
-    /// A server is gone: whoever waits for it is told.
-    pub(crate) async fn lost(&self, server: usize, why: &str, wait: Duration) {
-        let name = &self.server(server).name;
-        self.talk().say(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
-        let text =
-            format!("the server {name} failed: {why}. It is being started again; ask again in a moment.");
-        for id in self.forget(|pending| pending.server == server) {
-            self.error(&id, INTERNAL, &text).await;
-        }
-    }
-
-    /// A request came for a server that cannot be reached at present.
-    pub(crate) async fn refuse(&self, server: usize, message: &Message, wait: Duration) {
-        let Ok(Parsed::One(Frame { id: Some(id), .. })) = message.parse() else { return };
-        if self.state().pending.get(&id).is_none_or(|pending| pending.server != server) {
-            return;
-        }
-        let seconds = wait.as_secs() + 1;
-        let text = format!(
-            "the server {} is down. It is started again in {seconds} s; ask again then.",
-            self.server(server).name
-        );
-        if let Some(id) = self.forget_one(&id) {
-            self.error(&id, INTERNAL, &text).await;
-        }
-    }
-
-    /// A line of a server that is no message. If it is a broken answer, whoever waits for it is told.
-    async fn garbled(&self, server: usize, message: &Message, error: &std::io::Error) {
-        let name = &self.server(server).name;
-        let start = message.text(0..message.len().min(200)).unwrap_or_default();
-        self.talk()
-            .say(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
-        if !start.trim_start().starts_with('{') {
-            return;
-        }
-        let waiting = self.state().pending.ids(|pending| pending.server == server);
-        let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
-        let names = |id: &&String| [&start, &end].iter().any(|text| has_id(text, id));
-        let meant = match &waiting[..] {
-            [only] => Some(only),
-            many => many.iter().find(names),
-        };
-        let text = format!("the server {name} answered with something that is not JSON: {error}");
-        if let Some(id) = meant.and_then(|id| self.forget_one(id)) {
-            self.error(&id, INTERNAL, &text).await;
-        }
-    }
-
-    /// Takes requests off the list of those that wait; returns the ids of those that are the client's.
-    fn forget(&self, which: impl Fn(&Pending) -> bool) -> Vec<String> {
-        let ids = self.state().pending.ids(which);
-        ids.iter().flat_map(|id| self.forget_one(id)).collect()
-    }
-
-    fn forget_one(&self, id: &str) -> Option<String> {
-        match self.state().pending.remove(id)? {
-            (_, Pending { kind: Kind::Ours(asked), .. }) => {
-                let _ = asked.send(None);
-                None
-            }
-            (id, _) => Some(id),
-        }
-    }
-
     /// The client no longer wants an answer.
     fn note_called_off(&self, message: &Message, frame: &Frame) {
         let id = frame.params.clone().and_then(|params| message.find(params, &["requestId"]));
         if let Some(id) = id.and_then(|range| message.text(range).ok()) {
             self.state().pending.get_mut(&id).into_iter().for_each(|pending| pending.called_off = true);
-        }
-    }
-
-    /// Progress of a request is a sign of life.
-    fn note_progress(&self, message: &Message, frame: &Frame) {
-        let token = frame.params.clone().and_then(|params| message.find(params, &["progressToken"]));
-        let token = token.and_then(|range| message.text(range).ok());
-        let mut state = self.state();
-        for pending in state.pending.all_mut().filter(|pending| pending.progress == token) {
-            pending.since = Instant::now();
-        }
-    }
-
-    /// Answers requests that no server answers, and tells the server to stop.
-    async fn watch_the_clock(self: Arc<Self>, timeout: Duration, mut stopped: watch::Receiver<bool>) {
-        let look = (timeout / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(look) => {}
-                _ = stopped.wait_for(|&stopped| stopped) => return,
-            }
-            let late = self.state().pending.ids(|pending| {
-                pending.since.elapsed() > timeout && !matches!(pending.kind, Kind::Subscription)
-            });
-            for id in late {
-                let known = self.state().pending.get(&id).map(|pending| (pending.server, pending.called_off));
-                let Some((server, called_off)) = known else { continue };
-                if called_off {
-                    self.forget_one(&id);
-                    continue;
-                }
-                let name = &self.server(server).name;
-                let text = format!("the server {name} did not answer within {} s", timeout.as_secs_f64());
-                if let Some(id) = self.forget_one(&id) {
-                    self.error(&id, INTERNAL, &text).await;
-                }
-                let cancelled = json!({ "reason": text }).to_string();
-                let cancelled = cancelled.replacen('{', &format!("{{\"requestId\":{id},"), 1);
-                let cancelled =
-                    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{cancelled}}}"#);
-                // A server that does not even read is not waited for.
-                let _ = self.queues[server].try_send(cancelled.into());
-            }
         }
     }
 }
@@ -793,12 +542,4 @@ pub(crate) fn error_with(id: &str, code: i64, message: &str, data: Option<Value>
         error.insert("data".to_owned(), data);
     }
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into()
-}
-
-/// Whether a text that may be broken names an id.
-fn has_id(text: &str, id: &str) -> bool {
-    text.match_indices("\"id\"").any(|(at, found)| {
-        let rest = text[at + found.len()..].trim_start().strip_prefix(':').unwrap_or_default().trim_start();
-        rest.strip_prefix(id).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
-    })
 }

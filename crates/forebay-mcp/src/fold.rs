@@ -22,6 +22,14 @@ const WEIGHED: u64 = 8 * 1024 * 1024;
 /// A block is large if it alone takes more than this share of what fits.
 const LARGE_SHARE: u64 = 4;
 
+/// How the tokens of a text are counted; beyond the limit only that it is passed.
+#[derive(Clone, Copy)]
+enum Counted {
+    /// Never too low, for a part of the price.
+    AtMost,
+    Exactly,
+}
+
 /// What folding needs to know.
 pub(crate) struct Fold<'a> {
     pub(crate) store: &'a dyn Store,
@@ -79,10 +87,17 @@ impl Fold<'_> {
             // It is a step of a conversation between the two, and no output.
             return Ok(true);
         }
-        let sizes = self.weighed(message, &result)?;
-        let structured = result.structured.map(|range| self.weigh_text(message, range)).transpose()?;
-        let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
-        Ok(fits(&total(&sizes)) && structured.as_ref().is_none_or(fits))
+        // To count tokens costs more than all the rest, and nearly always a bound says as much.
+        for counted in [Counted::AtMost, Counted::Exactly] {
+            let sizes = self.weighed(message, &result, counted)?;
+            let structured = result.structured.clone();
+            let structured = structured.map(|range| self.weigh_text(message, range, counted)).transpose()?;
+            let fits = |size: &Size| decide(size, &self.limits, Room::Unknown).is_none();
+            if fits(&total(&sizes)) && structured.as_ref().is_none_or(fits) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The message in place of one whose result does not fit; `None` if nothing is gained and it passes as it is.
@@ -93,12 +108,12 @@ impl Fold<'_> {
         called: &Called,
     ) -> Result<Option<Message>> {
         let result = CallResult::of(message, at.clone())?;
-        let sizes = self.weighed(message, &result)?;
+        let sizes = self.weighed(message, &result, Counted::Exactly)?;
         self.answer(message, at, &result, &sizes, &self.call(called)?)
     }
 
-    fn weighed(&self, message: &Message, result: &CallResult) -> Result<Vec<Size>> {
-        result.blocks.iter().map(|block| self.weigh(message, block)).collect()
+    fn weighed(&self, message: &Message, result: &CallResult, counted: Counted) -> Result<Vec<Size>> {
+        result.blocks.iter().map(|block| self.weigh(message, block, counted)).collect()
     }
 
     /// Whether so few bytes cannot be more than any limit, whatever they are.
@@ -115,10 +130,10 @@ impl Fold<'_> {
     }
 
     /// What the model would have to read of a block.
-    fn weigh(&self, message: &Message, block: &Block) -> Result<Size> {
+    fn weigh(&self, message: &Message, block: &Block, counted: Counted) -> Result<Size> {
         match &block.kind {
             BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
-                self.weigh_text(message, inside(text))
+                self.weigh_text(message, inside(text), counted)
             }
             // A host that does not know what to do with bytes gives the model their base64.
             BlockKind::ResourceBlob { blob, .. } => Ok(all(blob.end - blob.start)),
@@ -128,20 +143,24 @@ impl Fold<'_> {
         }
     }
 
-    fn weigh_text(&self, message: &Message, range: Range<u64>) -> Result<Size> {
+    fn weigh_text(&self, message: &Message, range: Range<u64>, counted: Counted) -> Result<Size> {
         if range.end - range.start > WEIGHED {
             return Ok(all(range.end - range.start));
         }
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
         Unescaped::new(message.reader(range)).read_to_end(&mut text)?;
         // Many a server writes in another encoding than it should, and its client takes it.
         let text = String::from_utf8_lossy(&text);
         let limit = self.limits.tokens.unwrap_or(0);
+        let tokens = match counted {
+            Counted::AtMost => tokens::most(&text, limit),
+            Counted::Exactly => tokens::count_up_to(&text, limit),
+        };
         Ok(Size {
             bytes: text.len() as u64,
             characters: text.chars().count() as u64,
             lines: text.lines().count() as u64,
-            tokens: tokens::count_up_to(&text, limit).unwrap_or(limit + 1),
+            tokens: tokens.unwrap_or(limit + 1),
             ..Size::default()
         })
     }
@@ -384,7 +403,7 @@ impl Content<'_> {
                 _ => vec![Part::Old(field.value.clone())],
             };
             let comma = if parts.len() > 2 { "," } else { "" };
-            parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
+            parts.extend([Part::text(comma), Part::Old(field.label())]);
             parts.extend(value);
         }
         if let Some(content) = content {
@@ -492,6 +511,69 @@ fn share(limits: &Limits, parts: u64) -> Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay::{MemoryStore, Timestamp};
+    use serde_json::Value;
+
+    /// What a result becomes, whose message is in a file; and the outputs that were kept, by their bytes.
+    fn folded(result: &str) -> (Option<Value>, Vec<u64>) {
+        let (store, settings) = (MemoryStore::default(), Settings::default());
+        let spool = Spool::new(std::env::temp_dir(), u64::MAX);
+        let session = Session::safe("s");
+        let fold = Fold {
+            store: &store,
+            session: session.clone(),
+            settings: &settings,
+            limits: settings.limits("tool"),
+            surface: Surface::Tools { prefix: "output_".to_owned() },
+            spool: &spool,
+            links: true,
+            now: || Timestamp::UNIX_EPOCH,
+        };
+        let message = Message::from(result.to_owned());
+        let message = message.composed(&[Part::Old(message.all())], &spool).unwrap();
+        let called = Called { tool: "tool".to_owned(), ..Called::default() };
+        let fits = fold.fits(&message, message.all(), &called).unwrap();
+        let folded = (!fits).then(|| fold.folded(&message, message.all(), &called).unwrap().unwrap());
+        let kept = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).list().unwrap();
+        let mut kept: Vec<u64> = kept.iter().map(|record| record.size.bytes).collect();
+        kept.sort_unstable();
+        (folded.map(|folded| folded.value(folded.all()).unwrap()), kept)
+    }
+
+    #[test]
+    fn a_result_of_very_many_blocks_is_folded_as_one() {
+        let blocks = [r#"{"type":"text","text":"x"}"#; 200_000].join(",");
+        let (view, kept) = folded(&format!(r#"{{"content":[{blocks}],"isError":true}}"#));
+        let view = view.unwrap();
+        assert_eq!((view["content"].as_array().unwrap().len(), &view["isError"]), (2, &json!(true)));
+        assert_eq!(
+            kept,
+            [400_000, blocks.len() as u64 + 2],
+            "the texts, a line each, and the content itself"
+        );
+    }
+
+    #[test]
+    fn fields_with_names_of_any_length_and_spelling_stay_and_what_is_large_is_folded() {
+        let (long, text) = ("n".repeat(1_000), "word ".repeat(10_000));
+        let result = format!(r#"{{"{long}":1.50,"c\u006fntent":[{{"type":"text","t\u0065xt":"{text}"}}]}}"#);
+        let (view, kept) = folded(&result);
+        let view = view.unwrap();
+        assert_eq!((view[&long].to_string(), kept), ("1.5".to_owned(), vec![text.len() as u64]));
+        assert!(view["content"][0]["text"].as_str().unwrap().len() < 12_000, "{view}");
+    }
+
+    #[test]
+    fn whether_a_result_fits_is_told_exactly_where_a_bound_does_not_tell() {
+        // No word of it is a token, so that a bound is far from what they are.
+        let text = |words: usize| "qzxjv ".repeat(words);
+        let tokens = |words: usize| tokens::count(&text(words));
+        let most = (1..3_000).rev().find(|&words| tokens(words) <= 3_000).unwrap();
+        assert!(tokens::most(&text(most), 3_000).unwrap() > 3_000);
+        let result = |words: usize| format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, text(words));
+        assert_eq!(folded(&result(most)), (None, Vec::new()), "it fits");
+        assert_eq!(folded(&result(most + 1)).1.len(), 1);
+    }
 
     #[test]
     fn structured_content_repeats_a_text_only_if_it_says_the_same() {

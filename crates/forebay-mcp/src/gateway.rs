@@ -32,6 +32,8 @@ pub struct Gateway {
     pub tools_when_kept: bool,
     /// A request that no server answers in this time is answered with an error.
     pub timeout: Option<Duration>,
+    /// No message of a client or a server has more bytes: one that never ends would fill the disk.
+    pub max_message: u64,
     /// The way to standard error.
     pub talk: Talk,
     /// The clock.
@@ -110,7 +112,7 @@ impl Gateway {
     }
 
     pub(crate) fn spool(&self) -> Spool {
-        Spool::new(self.store.root())
+        Spool::new(self.store.root(), self.max_message)
     }
 
     /// Our own tools under a prefix.

@@ -14,6 +14,7 @@ mod gateway;
 mod hosts;
 mod listing;
 mod message;
+mod params;
 mod resources;
 mod result;
 mod scan;

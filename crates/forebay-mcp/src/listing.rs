@@ -20,6 +20,7 @@ impl Listing {
     pub(crate) fn of(message: &Message, range: Range<u64>, key: &str) -> io::Result<Listing> {
         let mut listing = Listing::default();
         Scanner::new(message.reader(range.clone()), range.start).fields(|scanner, name| {
+            let start = scanner.named_at();
             let value = match name == key {
                 true => scanner.items(|scanner| {
                     listing.entries.push(scanner.value()?);
@@ -30,7 +31,7 @@ impl Listing {
             if name == "nextCursor" {
                 listing.next = message.string(value.clone());
             }
-            listing.fields.push(Field { name: name.to_owned(), value });
+            listing.fields.push(Field { name: name.to_owned(), start, value });
             Ok(())
         })?;
         Ok(listing)
@@ -42,7 +43,7 @@ impl Listing {
         let mut parts = vec![Part::Old(0..at.start), Part::text("{")];
         for (number, field) in self.fields.iter().enumerate() {
             let comma = if number > 0 { "," } else { "" };
-            parts.push(Part::text(format!("{comma}\"{}\":", field.name)));
+            parts.extend([Part::text(comma), Part::Old(field.label())]);
             parts.push(match field.name == key {
                 true => Part::text(list.as_str()),
                 false => Part::Old(field.value.clone()),
@@ -87,7 +88,7 @@ pub(crate) fn tools(
                 (Some(other), "name") => Value::from(other.as_str()).to_string(),
                 _ => message.text(field.value.clone())?,
             };
-            written.push(format!("\"{}\":{value}", field.name));
+            written.push(message.text(field.label())? + &value);
         }
         Ok(Entry { name, text: format!("{{{}}}", written.join(",")) })
     };
@@ -136,7 +137,7 @@ mod tests {
     use crate::message::Spool;
 
     fn spool() -> Spool {
-        Spool::new(std::env::temp_dir())
+        Spool::new(std::env::temp_dir(), u64::MAX)
     }
 
     fn composed(message: &Message, parts: &[Part]) -> String {

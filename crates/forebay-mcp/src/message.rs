@@ -3,7 +3,7 @@
 //! Messages are forwarded byte for byte. What must be changed in one is put between ranges of the original, so that
 //! everything else stays as it was, numbers and unknown fields included.
 
-use crate::scan::{Scanner, fields_of};
+use crate::scan::{Scanner, field_of};
 use bytes::{Bytes, BytesMut};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -26,11 +26,24 @@ const LONGEST_ID: u64 = 1_024;
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     folder: PathBuf,
+    /// No message has more bytes.
+    most: u64,
 }
 
 impl Spool {
-    pub(crate) fn new(folder: impl Into<PathBuf>) -> Spool {
-        Spool { folder: folder.into() }
+    pub(crate) fn new(folder: impl Into<PathBuf>, most: u64) -> Spool {
+        Spool { folder: folder.into(), most }
+    }
+
+    /// Whether a message may have come to so many bytes: one that never ends would fill the disk.
+    fn check(&self, length: u64) -> io::Result<()> {
+        match length > self.most {
+            false => Ok(()),
+            true => Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("a message has more than {} bytes, which is the most (--max-message)", self.most),
+            )),
+        }
     }
 
     fn file(&self) -> io::Result<File> {
@@ -85,10 +98,8 @@ impl Message {
                 Box::new(bytes.get(range.start as usize..range.end as usize).unwrap_or_default())
             }
             Message::File { file, .. } => {
-                // Of a small part no more is read than it has: there may be many.
-                let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(AT_ONCE);
                 let part = Ranged { file: file.clone(), at: range.start, end: range.end };
-                Box::new(BufReader::with_capacity(length.clamp(1, AT_ONCE), part))
+                Box::new(BufReader::with_capacity(at_once(&range), part))
             }
         }
     }
@@ -128,12 +139,11 @@ impl Message {
     /// The value of a field below an object in `range`: `["params", "name"]`.
     pub(crate) fn find(&self, range: Range<u64>, path: &[&str]) -> Option<Range<u64>> {
         path.iter().try_fold(range, |range, name| {
-            let fields = match self.slice(&range) {
-                Some(bytes) => fields_of(bytes, range.start),
-                None => fields_of(self.reader(range.clone()), range.start),
+            let field = match self.slice(&range) {
+                Some(bytes) => field_of(bytes, range.start, name),
+                None => field_of(self.reader(range.clone()), range.start, name),
             };
-            let fields = fields.ok()?;
-            fields.into_iter().rev().find(|field| field.name == *name).map(|field| field.value)
+            field.ok()?
         })
     }
 
@@ -248,6 +258,13 @@ pub(crate) fn blocks(message: Message) -> impl futures_util::Stream<Item = io::R
         let block = tokio::task::block_in_place(|| message.read(at..end));
         Some((block.map(Bytes::from), (message, end)))
     })
+}
+
+/// How much of a part of a file is read at a time. A result may have hundreds of thousands of small parts, and the place to
+/// read one into must be no larger than the part.
+fn at_once(part: &Range<u64>) -> usize {
+    let length = usize::try_from(part.end.saturating_sub(part.start)).unwrap_or(AT_ONCE);
+    length.clamp(1, AT_ONCE)
 }
 
 /// A part of a file, read without moving the file's own position.
@@ -411,7 +428,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     async fn fill(&mut self) -> io::Result<usize> {
-        self.ready.reserve(AT_ONCE);
+        // Messages that are on their way hold what they were read into, so every new place costs. One serves many reads.
+        if self.ready.capacity() - self.ready.len() < AT_ONCE / 8 {
+            self.ready.reserve(AT_ONCE);
+        }
         self.input.read_buf(&mut self.ready).await
     }
 
@@ -422,8 +442,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         loop {
             let end = memchr::memchr(b'\n', &self.ready[self.searched..]).map(|at| self.searched + at);
             let part = &self.ready[..end.unwrap_or(self.ready.len())];
-            tokio::task::block_in_place(|| file.write_all(part))?;
             length += part.len() as u64;
+            self.spool.check(length)?;
+            tokio::task::block_in_place(|| file.write_all(part))?;
             let taken = end.map_or(self.ready.len(), |end| end + 1);
             drop(self.ready.split_to(taken));
             self.searched = 0;
@@ -459,8 +480,9 @@ impl Growing {
                 Some(file) => file,
                 none => none.insert((self.spool.file()?, 0)),
             };
-            tokio::task::block_in_place(|| file.write_all(&self.memory))?;
             *length += self.memory.len() as u64;
+            self.spool.check(*length)?;
+            tokio::task::block_in_place(|| file.write_all(&self.memory))?;
             self.memory.clear();
         }
         Ok(())
@@ -486,7 +508,7 @@ mod tests {
     use super::*;
 
     async fn lines(input: &[u8]) -> Vec<(String, bool)> {
-        let mut lines = Lines::new(input, Spool::new(std::env::temp_dir()));
+        let mut lines = Lines::new(input, Spool::new(std::env::temp_dir(), u64::MAX));
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(match line {
@@ -507,12 +529,38 @@ mod tests {
         assert_eq!(lines(b"{\"half\":").await, [("{\"half\":".to_owned(), true)]);
     }
 
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_message_that_does_not_end_is_given_up() {
+        let most = 2 * IN_MEMORY as u64;
+        let spool = Spool::new(std::env::temp_dir(), most);
+        let endless = tokio::io::AsyncReadExt::chain(&b"{}\n{"[..], tokio::io::repeat(b' '));
+        let mut lines = Lines::new(endless, spool.clone());
+        assert!(matches!(lines.next().await, Ok(Some(Line::Message(_)))));
+        let error = lines.next().await.unwrap_err();
+        assert!(error.to_string().contains("more than 2097152 bytes"), "{error}");
+        let mut body = Growing::new(spool);
+        let given_up = (0..100).find_map(|_| body.push(&[b' '; 100_000]).err()).unwrap();
+        assert_eq!(given_up.kind(), io::ErrorKind::FileTooLarge);
+        // What has just the most is taken.
+        let spool = Spool::new(std::env::temp_dir(), most);
+        let line = [vec![b'x'; most as usize], vec![b'\n']].concat();
+        assert!(matches!(Lines::new(&line[..], spool).next().await, Ok(Some(Line::Message(_)))));
+    }
+
+    #[test]
+    fn a_small_part_of_a_file_is_read_into_a_small_place() {
+        let table = [(7..7, 1), (7..8, 1), (100..130, 30), (0..u64::MAX, AT_ONCE)];
+        for (part, place) in table {
+            assert_eq!(at_once(&part), place, "{part:?}");
+        }
+    }
+
     #[test]
     fn only_what_is_meant_is_changed() {
         let text = r#"{"id":1.50,"params":{"_meta":{"progressToken":7},"x":1e400}}"#;
         let message = Message::from(text.to_owned());
         let token = message.find(message.all(), &["params", "_meta", "progressToken"]).unwrap();
-        let spool = Spool::new(std::env::temp_dir());
+        let spool = Spool::new(std::env::temp_dir(), u64::MAX);
         let changed = message.with(token, "\"a\"", &spool).unwrap();
         assert_eq!(changed.text(changed.all()).unwrap(), text.replace('7', "\"a\""));
         assert_eq!(message.find(message.all(), &["params", "none", "x"]), None);

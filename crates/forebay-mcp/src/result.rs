@@ -52,6 +52,7 @@ impl CallResult {
         let mut result = CallResult::default();
         let mut scanner = Scanner::new(message.reader(range.clone()), range.start);
         scanner.fields(|scanner, name| {
+            let start = scanner.named_at();
             let value = match name {
                 "content" => scanner.items(|scanner| {
                     let block = block(message, scanner)?;
@@ -63,7 +64,7 @@ impl CallResult {
             if name == "structuredContent" {
                 result.structured = Some(value.clone());
             }
-            result.fields.push(Field { name: name.to_owned(), value });
+            result.fields.push(Field { name: name.to_owned(), start, value });
             Ok(())
         })?;
         Ok(result)

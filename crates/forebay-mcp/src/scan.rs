@@ -4,10 +4,11 @@
 //! scanner trusts the inside of scalars: what it finds is forwarded as it is, and its reader may be less strict.
 
 use memchr::memchr2;
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 use std::ops::Range;
 
-/// No name of a field is longer than this, escapes included; what is longer is none that we look for.
+/// A name of a field that is longer than this, escapes included, is none that we look for.
 const LONGEST_NAME: usize = 256;
 
 /// No message nests deeper in what is walked by hand.
@@ -17,19 +18,33 @@ const DEEPEST: usize = 10_000;
 pub(crate) struct Scanner<R> {
     input: R,
     at: u64,
+    /// The name that was read last, as it is written: there are many, and one place for them is enough.
+    name: Vec<u8>,
+    /// Where it stands.
+    named_at: u64,
 }
 
-/// A field of an object: its name as it is written, quotes included, and its value.
+/// A field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
+    /// Its name with its escapes undone; empty if it is longer than any that we look for.
     pub(crate) name: String,
+    /// Where its name begins, quotes included.
+    pub(crate) start: u64,
     pub(crate) value: Range<u64>,
+}
+
+impl Field {
+    /// What stands before the value, as it is written: the name, the colon, and white space.
+    pub(crate) fn label(&self) -> Range<u64> {
+        self.start..self.value.start
+    }
 }
 
 impl<R: BufRead> Scanner<R> {
     /// A scanner of a text that begins at `at` of something larger: ranges are told from there.
     pub(crate) fn new(input: R, at: u64) -> Scanner<R> {
-        Scanner { input, at }
+        Scanner { input, at, name: Vec::new(), named_at: at }
     }
 
     /// Skips one value of any kind and says where it stands.
@@ -61,12 +76,15 @@ impl<R: BufRead> Scanner<R> {
                     self.take()?;
                 }
                 b'"' => {
-                    let name = self.name()?;
+                    let mut name = std::mem::take(&mut self.name);
+                    self.named_at = self.at;
+                    self.read_name(&mut name)?;
                     if self.first()? != b':' {
                         return Err(malformed(self.at, "a colon is missing"));
                     }
                     self.take()?;
-                    each(self, &name)?;
+                    each(self, &plain(&name))?;
+                    self.name = name;
                 }
                 _ => return Err(malformed(self.at, "a field has no name")),
             }
@@ -135,20 +153,42 @@ impl<R: BufRead> Scanner<R> {
         self.at += count as u64;
     }
 
-    /// The name of a field; one that has escapes is not one that we look for, and comes as it is written.
-    fn name(&mut self) -> io::Result<String> {
-        self.take()?;
-        let mut name = Vec::new();
+    /// Where the name begins of the field whose value is next.
+    pub(crate) fn named_at(&self) -> u64 {
+        self.named_at
+    }
+
+    /// Reads the name of a field, quotes included, as it is written; nothing of one that is too long.
+    fn read_name(&mut self, name: &mut Vec<u8>) -> io::Result<()> {
+        name.clear();
+        name.push(self.take()?);
+        let mut too_long = false;
         loop {
-            match self.take()? {
-                b'"' => return Ok(String::from_utf8_lossy(&name).into_owned()),
-                b'\\' => name.extend([b'\\', self.take()?]),
-                byte => name.push(byte),
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                return Err(malformed(self.at, "a name does not end"));
             }
-            if name.len() > LONGEST_NAME {
-                return Err(malformed(self.at, "a field's name is too long"));
+            let stop = memchr2(b'"', b'\\', buffer);
+            let length = stop.map_or(buffer.len(), |at| at + 1);
+            too_long |= name.len() + length > LONGEST_NAME;
+            if !too_long {
+                name.extend_from_slice(&buffer[..length]);
+            }
+            let ends = stop.is_some_and(|at| buffer[at] == b'"');
+            self.skip(length);
+            if ends {
+                break;
+            }
+            if stop.is_some() {
+                // What is escaped does not end it.
+                let escaped = self.take()?;
+                name.extend((!too_long).then_some(escaped));
             }
         }
+        if too_long {
+            name.clear();
+        }
+        Ok(())
     }
 
     fn skip_string(&mut self) -> io::Result<()> {
@@ -229,14 +269,39 @@ impl<R: BufRead> Scanner<R> {
     }
 }
 
+/// What a name says that is written so. Whoever reads it undoes its escapes, and so must we.
+fn plain(name: &[u8]) -> Cow<'_, str> {
+    let inside = name.get(1..name.len().saturating_sub(1)).unwrap_or_default();
+    if memchr::memchr(b'\\', inside).is_some()
+        && let Ok(said) = serde_json::from_slice(name)
+    {
+        return Cow::Owned(said);
+    }
+    String::from_utf8_lossy(inside)
+}
+
 /// The fields of an object, in their order.
 pub(crate) fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> {
     let mut fields = Vec::new();
     Scanner::new(input, at).fields(|scanner, name| {
-        fields.push(Field { name: name.to_owned(), value: scanner.value()? });
+        let start = scanner.named_at();
+        fields.push(Field { name: name.to_owned(), start, value: scanner.value()? });
         Ok(())
     })?;
     Ok(fields)
+}
+
+/// The value of a field of an object; of two with the same name the last, as everybody reads them.
+pub(crate) fn field_of(input: impl BufRead, at: u64, name: &str) -> io::Result<Option<Range<u64>>> {
+    let mut found = None;
+    Scanner::new(input, at).fields(|scanner, this| {
+        let value = scanner.value()?;
+        if this == name {
+            found = Some(value);
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn malformed(at: u64, what: &str) -> io::Error {
@@ -253,7 +318,7 @@ mod tests {
         let fields = fields_of(text.as_bytes(), 0).unwrap();
         fields
             .into_iter()
-            .map(|Field { name, value }| (name, &text[value.start as usize..value.end as usize]))
+            .map(|Field { name, value, .. }| (name, &text[value.start as usize..value.end as usize]))
             .collect()
     }
 
@@ -270,6 +335,22 @@ mod tests {
                 ("d".into(), "null")
             ]
         );
+    }
+
+    #[test]
+    fn a_name_is_known_however_it_is_written_and_may_have_any_length() {
+        let long = "x".repeat(100_000);
+        let text = format!(r#"{{"{long}" : 1,"cont\u0065nt":2,"a\"b":3,"\q":4,"{long}\"":5,"":6}}"#);
+        let expected = [("", "1"), ("content", "2"), ("a\"b", "3"), ("\\q", "4"), ("", "5"), ("", "6")];
+        assert_eq!(fields(&text), expected.map(|(name, value)| (name.to_owned(), value)));
+        for small in [1, 7, 4_096] {
+            let input = std::io::BufReader::with_capacity(small, text.as_bytes());
+            let all = fields_of(input, 0).unwrap();
+            let labels: Vec<u64> = all.iter().map(|field| field.label().end - field.label().start).collect();
+            assert_eq!(labels, [100_005, 15, 7, 5, 100_005, 3], "{small}");
+            assert_eq!(field_of(text.as_bytes(), 0, "content").unwrap(), Some(all[1].value.clone()));
+        }
+        assert_eq!(field_of(&br#"{"a":1,"a":2}"#[..], 0, "a").unwrap(), Some(11..12), "the last counts");
     }
 
     #[test]

@@ -5,8 +5,7 @@ mod http;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::message::{Message, Spool};
-use crate::talk::Talk;
+use crate::message::Message;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -94,14 +93,23 @@ pub(crate) enum Incoming {
 }
 
 impl Server {
-    async fn connect(&self, talk: &Talk, spool: &Spool, authorization: &Authorization) -> Result<Link> {
+    /// Whether it is at an address, and so sees headers.
+    pub(crate) fn is_at_an_address(&self) -> bool {
+        matches!(self.reached, Reached::Address { .. })
+    }
+
+    async fn connect(&self, conversation: &Conversation) -> Result<Link> {
+        let spool = conversation.spool();
         match &self.reached {
             Reached::Program { command, environment, folder } => {
-                child::start(&self.name, command, environment, folder.as_deref(), talk, spool)
+                child::start(&self.name, command, environment, folder.as_deref(), conversation.talk(), spool)
             }
             Reached::Address { url, headers, legacy } => {
-                let carried =
-                    http::Carried { headers: headers.clone(), authorization: authorization.clone() };
+                let carried = http::Carried {
+                    headers: headers.clone(),
+                    authorization: conversation.authorization().clone(),
+                    sent: conversation.sent().clone(),
+                };
                 http::connect(&self.name, url, carried, *legacy, spool).await
             }
         }
@@ -122,8 +130,7 @@ pub(crate) async fn tend(
         let began = Instant::now();
         let server = conversation.server(number);
         starts += 1;
-        let connected =
-            server.connect(conversation.talk(), conversation.spool(), conversation.authorization()).await;
+        let connected = server.connect(&conversation).await;
         let why = match connected {
             Err(error) => error.to_string(),
             Ok(link) => {
@@ -134,7 +141,12 @@ pub(crate) async fn tend(
                 };
                 let why = match greeted {
                     Err(why) => why,
-                    Ok(()) => pump(&conversation, number, &mut queue, &to, &mut from, &mut stopped).await,
+                    Ok(()) => {
+                        // Those who waited when the last one went were told that it is gone.
+                        let doubtful = if starts > 1 { 2 * WAITING } else { 0 };
+                        let to = (&to, doubtful);
+                        pump(&conversation, number, &mut queue, to, &mut from, &mut stopped).await
+                    }
                 };
                 drop((to, from));
                 let _ = gone.await;
@@ -155,17 +167,24 @@ pub(crate) async fn tend(
     }
 }
 
-/// Passes messages both ways until the server is gone; says why.
+/// Passes messages both ways until the server is gone; says why. Of so many messages to it, it is asked whether they are
+/// still wanted.
 async fn pump(
     conversation: &Arc<Conversation>,
     number: usize,
     queue: &mut mpsc::Receiver<Message>,
-    to: &mpsc::Sender<Message>,
+    (to, mut doubtful): (&mpsc::Sender<Message>, usize),
     from: &mut mpsc::Receiver<Incoming>,
     stopped: &mut watch::Receiver<bool>,
 ) -> String {
     let sending = async {
         while let Some(message) = queue.recv().await {
+            if doubtful > 0 {
+                doubtful -= 1;
+                if !conversation.is_wanted(number, &message) {
+                    continue;
+                }
+            }
             if to.send(message).await.is_err() {
                 break;
             }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn events(text: &str, at_once: usize) -> Vec<(String, String)> {
-        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        let mut events = Events::new(Spool::new(std::env::temp_dir(), u64::MAX));
         let parts = text.as_bytes().chunks(at_once);
         let all = parts.flat_map(|part| events.push(part).unwrap());
         all.map(|event| (event.name, event.data.text(event.data.all()).unwrap())).collect()
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_stream_tells_where_it_has_come_to() {
-        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        let mut events = Events::new(Spool::new(std::env::temp_dir(), u64::MAX));
         let mut told = |text: &str| {
             let count = events.push(text.as_bytes()).unwrap().len();
             (count, events.last_id().map(str::to_owned), events.retry())
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_takes_no_memory_without_end() {
-        let mut events = Events::new(Spool::new(std::env::temp_dir()));
+        let mut events = Events::new(Spool::new(std::env::temp_dir(), u64::MAX));
         for _ in 0..1_000 {
             assert!(events.push(&[b':'; 4_000]).unwrap().is_empty());
         }

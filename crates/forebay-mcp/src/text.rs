@@ -33,18 +33,13 @@ impl<R: BufRead> Unescaped<R> {
 
     /// Decodes the escape whose backslash has just been read.
     fn escape(&mut self) -> io::Result<()> {
-        let byte = match self.byte()? {
-            b'n' => b'\n',
-            b't' => b'\t',
-            b'r' => b'\r',
-            b'b' => 8,
-            b'f' => 12,
-            b'u' => return self.unicode(),
-            byte @ (b'"' | b'\\' | b'/') => byte,
-            _ => return Err(wrong("there is no such escape")),
-        };
-        self.left.push(byte);
-        Ok(())
+        match self.byte()? {
+            b'u' => self.unicode(),
+            byte => {
+                self.left.push(short(byte).ok_or_else(|| wrong("there is no such escape"))?);
+                Ok(())
+            }
+        }
     }
 
     fn unicode(&mut self) -> io::Result<()> {
@@ -116,11 +111,32 @@ impl<R: BufRead> Read for Unescaped<R> {
             filled += plain;
             if plain < most {
                 self.input.consume(1);
-                self.escape()?;
+                // Nearly all escapes stand for one byte, which has room here.
+                match self.input.fill_buf()?.first().copied().and_then(short) {
+                    Some(byte) => {
+                        self.input.consume(1);
+                        buffer[filled] = byte;
+                        filled += 1;
+                    }
+                    None => self.escape()?,
+                }
             }
         }
         Ok(filled)
     }
+}
+
+/// What an escape of one character stands for.
+fn short(escaped: u8) -> Option<u8> {
+    Some(match escaped {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'f' => 12,
+        b'"' | b'\\' | b'/' => escaped,
+        _ => return None,
+    })
 }
 
 fn unit(digits: [u8; 4]) -> io::Result<u32> {

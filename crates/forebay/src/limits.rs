@@ -61,7 +61,7 @@ impl Budget {
     pub fn holds(&self, text: &[u8]) -> bool {
         text.len() as u64 <= self.bytes
             && self.lines.is_none_or(|limit| lines_of(text) <= limit)
-            && crate::tokens::count_up_to(&String::from_utf8_lossy(text), self.tokens).is_some()
+            && crate::tokens::fit(&String::from_utf8_lossy(text), self.tokens)
     }
 }
 

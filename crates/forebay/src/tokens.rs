@@ -22,6 +22,44 @@ pub fn count_up_to(text: &str, limit: u64) -> Option<u64> {
     tally(text, limit).map(|(count, _)| count)
 }
 
+/// Whether `text` has at most `limit` tokens.
+pub fn fit(text: &str, limit: u64) -> bool {
+    match most(text, limit) {
+        None => false,
+        Some(most) => most <= limit || count_up_to(text, limit).is_some(),
+    }
+}
+
+/// The most tokens that `text` can have, for a part of what it costs to count them; `None` as soon as it is known to have
+/// more than `limit`.
+///
+/// A piece that is no token by itself has at least two, and at most as many as it has bytes. Such pieces are few, so where
+/// a limit is not close, they need not be merged to know on which side of it a text is.
+///
+/// ```
+/// let text = "forebays hold all the water that comes";
+/// assert!(forebay::tokens::most(text, 20).is_some_and(|most| most >= forebay::tokens::count(text)));
+/// assert_eq!(forebay::tokens::most(text, 5), None);
+/// ```
+pub fn most(text: &str, limit: u64) -> Option<u64> {
+    let (mut least, mut most, mut left) = (0, 0, text.len() as u64);
+    for piece in split::pieces(text) {
+        // Of what is not looked at yet, each byte is a token at the worst.
+        if most + left <= limit {
+            break;
+        }
+        let bytes = piece.len() as u64;
+        let (at_least, at_most) = if merge::is_token(piece.as_bytes()) { (1, 1) } else { (2, bytes) };
+        least += at_least;
+        most += at_most;
+        left -= bytes;
+        if least > limit {
+            return None;
+        }
+    }
+    Some(most + left)
+}
+
 /// A piece of more bytes than this (a quarter of a million letters or signs with nothing between them) is counted in
 /// parts, so that memory stays flat. Its count may then be a few tokens off.
 const PART: usize = 256 * 1024;
@@ -100,6 +138,40 @@ mod tests {
         }
     }
 
+    /// Texts of every kind that tools print: logs, code, diffs, JSON, pages, tables.
+    fn real_texts() -> Vec<String> {
+        let folder =
+            |path: &str| std::fs::read_dir(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let files =
+            ["../../testdata", "../../testdata/gallery", "src", "src/tokens"].into_iter().flat_map(folder);
+        let files = files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        files.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect()
+    }
+
+    #[test]
+    fn whether_a_real_text_fits_is_told_as_if_it_were_counted() {
+        let texts = real_texts();
+        assert!(texts.len() > 30);
+        for text in texts {
+            let end = (0..=20_000.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap();
+            let (text, counted) = (&text[..end], count(&text[..end]));
+            assert_eq!(counted, reference(text));
+            for limit in [0, counted / 2, counted.saturating_sub(1), counted, counted + 1, counted * 2] {
+                assert_eq!(fit(text, limit), counted <= limit, "{limit} of {counted}: {text}");
+                assert!(most(text, limit).is_none_or(|most| most >= counted), "{limit}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn most_real_texts_are_known_to_fit_without_counting() {
+        let known = real_texts().into_iter().filter(|text| {
+            let end = (0..=8_000.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap();
+            most(&text[..end], 3_000).is_none_or(|most| most <= 3_000)
+        });
+        assert!(known.count() * 4 > real_texts().len() * 3);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -111,6 +183,17 @@ mod tests {
         #[test]
         fn counts_equal_the_reference_on_what_tools_print(text in "([ \\t\\r\\n]{0,4}|[a-zA-Z']{1,9}|[0-9]{1,7}|[-_=./:;(){}\\[\\]\"<>|]{1,5}|[é漢ßΣʰ\u{301}\u{a0}🎉ſ]{1,3}){0,40}") {
             prop_assert_eq!(count(&text), reference(&text));
+        }
+
+        #[test]
+        fn whether_it_fits_is_told_as_if_it_were_counted(
+            text in prop_oneof!["\\PC*", "([ \\t\\r\\n]{0,4}|[a-zA-Z']{1,9}|[0-9²]{1,7}|[-_=./:;(){}\"<>|]{1,5}|[é漢ßΣʰ\u{301}\u{a0}🎉ſ]{1,3}){0,40}"],
+            limit in 0u64..60,
+        ) {
+            let counted = count(&text);
+            prop_assert_eq!(fit(&text, limit), counted <= limit);
+            prop_assert!(most(&text, limit).is_none_or(|most| most >= counted));
+            prop_assert!(most(&text, limit).is_some() || counted > limit);
         }
 
         #[test]

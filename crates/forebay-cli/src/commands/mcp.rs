@@ -89,6 +89,9 @@ struct Serve {
     /// A request that the server does not answer in this time gets an error; 0 waits for ever
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     timeout: Duration,
+    /// A message of more bytes is given up, and whoever waits for it gets an error; 0 sets no bound
+    #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = units::size)]
+    max_message: u64,
     /// The server's command and its arguments
     #[arg(last = true, value_name = "SERVER")]
     server: Vec<OsString>,
@@ -119,6 +122,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
         prefix: args.prefix,
         tools_when_kept: args.tools_when_kept,
         timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
+        max_message: Some(args.max_message).filter(|&most| most > 0).unwrap_or(u64::MAX),
         talk: Talk::to(std::io::stderr()),
         now: Timestamp::now,
         answer: answer(context),
@@ -190,9 +194,8 @@ fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
             let Some((name, value)) = header.split_once(':') else {
                 return Err(CliError::usage(format!("--header {header:?} is not `Name: value`")));
             };
-            let value = config::filled(value.trim(), &variable).map_err(|missing| {
-                CliError::usage(format!("--header {header:?}: the variable {missing} is not set"))
-            })?;
+            let value = config::filled(value.trim(), &variable)
+                .map_err(|missing| CliError::usage(format!("--header {header:?}: {missing}")))?;
             headers.insert(name.trim().to_owned(), value);
         }
         let reached = Reached::Address { url: url.clone(), headers, legacy: false };

@@ -1,5 +1,7 @@
 //! The MCP gateway in front of a server that does all that can go wrong.
 
+mod hostile;
+
 use crate::forebay::{Forebay, eventually, tokens};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -40,9 +42,9 @@ impl Client {
             let (said, hears) = channel();
             std::thread::spawn(move || {
                 let mut output = BufReader::new(output);
-                let mut line = String::new();
-                while output.read_line(&mut line).unwrap_or(0) > 0 {
-                    let _ = said.send(std::mem::take(&mut line));
+                let mut line = Vec::new();
+                while output.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+                    let _ = said.send(String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned());
                 }
             });
             hears
@@ -587,6 +589,19 @@ fn a_huge_result_does_not_fill_the_memory() {
 }
 
 #[test]
+fn a_message_that_never_ends_is_given_up() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &["--max-message", "3MiB"]).greeted();
+    let given_up = client.call(1, "endless", json!({}));
+    let why = given_up["error"]["message"].as_str().unwrap();
+    assert!(why.contains("more than 3145728 bytes") && why.contains("ask again"), "{why}");
+    assert_eq!(client.text(2, "echo", json!({})), "é ", "it was started again");
+    let large = client.call(3, "huge", json!({"megabytes": 2}));
+    assert_eq!(large["result"]["content"][1]["type"], "resource_link", "what ends in time is kept");
+    drop(client);
+}
+
+#[test]
 fn a_server_that_cannot_be_run_is_told_at_once() {
     let forebay = Forebay::new();
     let error = forebay.run(["mcp", "--", "no-such-program-here"]).fails(127);
@@ -677,6 +692,63 @@ fn many_servers_are_one() {
     let _ = client.end();
 }
 
+/// Tells what a subscription says: its method, its id, and the server that it comes from.
+fn told(message: &Value) -> (&str, &Value, &Value) {
+    let params = &message["params"];
+    let id = &params["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    (message["method"].as_str().unwrap_or_default(), id, &params["from"])
+}
+
+#[test]
+fn a_subscription_is_to_all_servers() {
+    let forebay = Forebay::new();
+    let mut client = two(&forebay);
+    let (_, mut listen) = stateless(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true, "otherChanged": true, "resourceSubscriptions": ["x:y"]}}),
+    );
+    listen["id"] = json!("mine");
+    client.send(&listen.to_string());
+    let agreed = client.message();
+    assert_eq!(told(&agreed), ("notifications/subscriptions/acknowledged", &json!("mine"), &Value::Null));
+    assert_eq!(
+        agreed["params"]["notifications"], listen["params"]["notifications"],
+        "what one of them tells"
+    );
+    for server in ["one", "other"] {
+        client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": format!("{server}__news")}}).to_string());
+        assert_eq!(
+            told(&client.message()),
+            ("notifications/tools/list_changed", &json!("mine"), &json!(server))
+        );
+        assert_eq!(client.message()["id"], 1);
+    }
+    // One that was away is listened to again, and what it has may have changed.
+    assert!(client.call(2, "one__die", json!({}))["error"].is_object());
+    assert_eq!(told(&client.message()), ("notifications/tools/list_changed", &json!("mine"), &Value::Null));
+    client.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__news"}}"#);
+    assert_eq!(told(&client.message()), ("notifications/tools/list_changed", &json!("mine"), &json!("one")));
+    assert_eq!(client.message()["id"], 3);
+    // One that serves it no more leaves it to the others; the last one ends it.
+    assert_eq!(client.text(4, "one__over", json!({})), "over");
+    client.send(r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"other__over"}}"#);
+    let mut last = [client.message(), client.message()];
+    last.sort_by_key(|message| message["id"].is_string());
+    assert_eq!((&last[0]["id"], &last[1]["id"]), (&json!(5), &json!("mine")));
+    let id = &last[1]["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!((id, &last[1]["result"]["resultType"]), (&json!("mine"), &json!("complete")));
+    // Who no longer listens says so to all.
+    client.send(&listen.to_string());
+    assert_eq!(told(&client.message()).0, "notifications/subscriptions/acknowledged");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mine"}}"#);
+    assert_eq!(client.text(6, "other__echo", json!({})), "é ");
+    let said = client.end();
+    for server in ["one", "other"] {
+        let heard = said.lines().find(|line| line.starts_with(&format!("{server} heard"))).unwrap();
+        assert!(heard.contains("notifications/cancelled") && heard.contains("forebay-"), "{heard}");
+    }
+}
+
 #[test]
 fn one_of_many_that_dies_leaves_the_others_alone() {
     let forebay = Forebay::new();
@@ -713,8 +785,15 @@ fn listening(forebay: &Forebay, flags: &[&str]) -> (Client, String) {
 }
 
 fn listening_on(forebay: &Forebay, place: &str, flags: &[&str]) -> (Client, String) {
-    let mut command =
-        forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat());
+    heard_at(forebay.command([&["mcp", "--listen", place], flags, &["--", "python3", SERVER]].concat()))
+}
+
+/// A gateway for clients by HTTP before another server.
+fn listening_before(forebay: &Forebay, server: &[&str]) -> (Client, String) {
+    heard_at(forebay.command([&["mcp", "--listen", "127.0.0.1:0"], server].concat()))
+}
+
+fn heard_at(mut command: Command) -> (Client, String) {
     command.env_remove("FOREBAY_SESSION");
     let gateway = Client::of(command);
     let said = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -1010,6 +1089,83 @@ fn what_a_request_without_a_session_must_say_is_checked() {
 }
 
 #[test]
+fn what_a_server_logs_goes_to_the_only_request_that_it_can_be_about() {
+    let forebay = Forebay::new();
+    let (gateway, address) = listening(&forebay, &[]);
+    let logs = |level: Value| {
+        let meta = json!({"io.modelcontextprotocol/logLevel": level});
+        let meta = if level.is_null() { json!({}) } else { meta };
+        asked_once(&address, "", "tools/call", json!({"name": "logs", "_meta": meta})).1
+    };
+    let told = logs(json!("info"));
+    assert_eq!((told.len(), &told[0]["params"]["data"]), (2, &json!("at work")), "{told:?}");
+    assert_eq!(logs(Value::Null).len(), 1, "it has not asked for it");
+    // Another request is being answered: whose it is cannot be told.
+    let (headers, body) = stateless("tools/call", json!({"name": "never"}));
+    let place = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut stream = std::net::TcpStream::connect(place).unwrap();
+    let length = body.to_string().len();
+    let request =
+        format!("POST /mcp HTTP/1.1\r\nHost: {place}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    eventually("the other request is there", || logs(json!("info")).len() == 1);
+    drop(gateway);
+}
+
+#[test]
+fn arguments_that_must_stand_in_headers_do() {
+    let forebay = Forebay::new();
+    let remote = Remote::new(&["marks"]);
+    let mut client = Client::of(forebay.command(["mcp", "--url", &remote.1]));
+    let mut ask = |id: u64, method: &str, params: Value| {
+        let (_, mut message) = stateless(method, params);
+        message["id"] = json!(id);
+        client.send(&message.to_string());
+        let answer = client.message();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].clone()
+    };
+    // The list was never asked for: the server refuses, and we ask for it ourselves.
+    for (id, region, header) in [(1, "us-west1", "us-west1"), (2, "é", "=?base64?w6k=?=")] {
+        let called = ask(id, "tools/call", json!({"name": "query", "arguments": {"region": region}}));
+        assert_eq!(
+            called["content"][0]["text"],
+            json!({"mcp-param-region": header}).to_string().replace(':', ": ")
+        );
+    }
+    assert_eq!(ask(3, "tools/call", json!({"name": "query", "arguments": {}}))["content"][0]["text"], "{}");
+    let listed = ask(4, "tools/list", json!({}));
+    let names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"query") && !names.contains(&"wrong"), "{names:?}");
+    assert!(client.end().contains("the tool wrong of remote is left out"));
+
+    // What a client sends itself goes on as it came.
+    let (gateway, address) = listening_before(&forebay, &["--url", &remote.1]);
+    let call = |headers: &str, arguments: Value| {
+        let (status, messages) =
+            asked_once(&address, headers, "tools/call", json!({"name": "query", "arguments": arguments}));
+        let said = &messages[0];
+        let text = said["result"]["content"][0]["text"].as_str().map(str::to_owned);
+        (status, text.unwrap_or_else(|| said["error"]["code"].to_string()))
+    };
+    let right = "Mcp-Param-Region: here\r\nMcp-Param-New: x\r\n";
+    let told = |status: &str, text: &str| (status.to_owned(), text.to_owned());
+    let both = told("200", r#"{"mcp-param-new": "x", "mcp-param-region": "here"}"#);
+    assert_eq!(call(right, json!({"region": "here"})), both);
+    assert_eq!(call(right, json!({"region": "there"})), told("400", "-32020"), "the server says so");
+    assert_eq!(
+        call("", json!({"region": "here"})),
+        told("400", "-32020"),
+        "and it is not mended for a client"
+    );
+    assert_eq!(asked_once(&address, "", "tools/list", json!({})).0, "200");
+    assert_eq!(call("", json!({"region": "here"})), told("400", "-32020"), "now we say so");
+    assert_eq!(call(right, json!({"region": "here"})), both);
+    drop(gateway);
+}
+
+#[test]
 fn who_hangs_up_no_longer_wants_the_answer() {
     let forebay = Forebay::new();
     let (gateway, address) = listening(&forebay, &[]);
@@ -1028,7 +1184,7 @@ fn who_hangs_up_no_longer_wants_the_answer() {
     });
     drop(stream);
     let heard = gateway.errors.recv_timeout(Duration::from_secs(30)).unwrap();
-    assert!(heard.contains("notifications/cancelled") && heard.contains(r#""requestId":1"#), "{heard}");
+    assert!(heard.contains("notifications/cancelled") && heard.contains("the client has gone"), "{heard}");
     drop(gateway);
 }
 
@@ -1124,7 +1280,7 @@ fn a_server_that_wants_to_know_who_asks_is_told_or_the_client_is() {
     let mut client = Client::of(command).greeted();
     assert_eq!(client.text(1, "x", json!({})), "Bearer sesame");
     let missing = forebay.run(["mcp", "--url", "http://x", "--header", "A: ${NOT_THERE}"]).fails(2);
-    assert!(missing.contains("the variable NOT_THERE is not set"), "{missing}");
+    assert!(missing.contains("the environment variable NOT_THERE is not set"), "{missing}");
 
     // Clients that sign in themselves do so through us.
     let mut command =

@@ -8,7 +8,7 @@ mod door;
 mod stateless;
 mod streams;
 
-use crate::conversation::{Conversation, INVALID_REQUEST, error};
+use crate::conversation::{Conversation, INVALID_REQUEST, STATELESS_SINCE, error};
 use crate::error::Result;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Growing, Message, Parsed, blocks};
@@ -36,9 +36,6 @@ pub(crate) const PATH: &str = "/mcp";
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
-
-/// The first revision without sessions.
-const STATELESS_SINCE: &str = "2026-07-28";
 
 /// The first revision whose clients take an event without data, which tells them where to come back to.
 const PRIMED_SINCE: &str = "2025-11-25";
@@ -215,10 +212,7 @@ impl Clients {
         conversation.authorization().set(self.authorization(&parts.headers));
         let hears = match client.streams.answer(&frames, takes_places(&parts.headers)) {
             Ok(hears) => hears,
-            Err(id) => {
-                let why = format!("the id {id} is that of a request which is not answered yet");
-                return failed(StatusCode::BAD_REQUEST, &why);
-            }
+            Err(answering) => return failed(StatusCode::BAD_REQUEST, &answering.to_string()),
         };
         let Some(mut hears) = hears else {
             conversation.from_client(message).await;

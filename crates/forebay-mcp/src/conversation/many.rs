@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 /// Between the name of a server and that of a tool.
@@ -47,10 +48,6 @@ impl Conversation {
                 let result = self.all_resources(&message, &frame, &method).await;
                 self.result_text(&id, &result).await;
             }
-            "tools/call" | "prompts/get" => self.by_name(message, &frame, &method, id, &["name"]).await,
-            "completion/complete" if Self::param(&message, &frame, &["ref", "name"]).is_some() => {
-                self.by_name(message, &frame, &method, id, &["ref", "name"]).await;
-            }
             "logging/setLevel" => {
                 for server in self.able(&["logging"]) {
                     self.remember(server, &message, &frame, &method);
@@ -61,11 +58,7 @@ impl Conversation {
                 .await;
                 self.result(&id, &json!({})).await;
             }
-            "subscriptions/listen" => {
-                let text =
-                    "subscriptions to several servers at once are not offered: ask for the lists again";
-                self.error(&id, NO_METHOD, text).await;
-            }
+            "subscriptions/listen" => self.listen_to_all(message, frame, id).await,
             _ => self.try_each(&message, &frame, &method, &id).await,
         }
     }
@@ -75,7 +68,7 @@ impl Conversation {
     }
 
     /// The servers that can do something, as far as it is known.
-    fn able(&self, capability: &[&str]) -> Vec<usize> {
+    pub(super) fn able(&self, capability: &[&str]) -> Vec<usize> {
         let state = self.state();
         let able = |server: &usize| {
             let known = &state.servers[*server].capabilities;
@@ -93,8 +86,7 @@ impl Conversation {
         let (asked, answer) = oneshot::channel();
         let id = {
             let mut state = self.state();
-            state.asked += 1;
-            let id = format!("\"forebay-{}\"", state.asked);
+            let id = state.own_id();
             state.pending.insert(id.clone(), Pending::ours(server, asked));
             id
         };
@@ -232,7 +224,8 @@ impl Conversation {
             for (page, listing) in pages {
                 let rename = |name: &str| Some(self.called_here(server, name));
                 let whole = |tool: &str| self.gateway.bypasses(&self.server(server).name, tool);
-                let tools = listing::tools(&page, &listing, rename, whole).unwrap_or_default();
+                let mut tools = listing::tools(&page, &listing, rename, whole).unwrap_or_default();
+                tools.retain(|tool| self.can_be_called(server, &self.called_here(server, &tool.name), tool));
                 self.state().taken.extend(tools.iter().map(|tool| self.called_here(server, &tool.name)));
                 entries.extend(tools.into_iter().map(|tool| tool.text));
             }
@@ -272,8 +265,39 @@ impl Conversation {
         listed(key, &entries)
     }
 
+    /// Where a request names the tool or prompt that it is about, if it does.
+    pub(super) fn named_in(
+        message: &Message,
+        frame: &Frame,
+        method: &str,
+    ) -> Option<&'static [&'static str]> {
+        match method {
+            "tools/call" | "prompts/get" => Some(&["name"]),
+            "completion/complete" => {
+                let path: &[&str] = &["ref", "name"];
+                Self::param(message, frame, path).is_some().then_some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends a message to a server. One that does not read must not keep the others waiting.
+    pub(super) fn to_one_of_many(&self, server: usize, message: Message) {
+        if let Err(TrySendError::Full(message)) = self.queues[server].try_send(message) {
+            let queue = self.queues[server].clone();
+            tokio::spawn(async move { queue.send(message).await });
+        }
+    }
+
     /// Takes a request to the server whose tool or prompt it names, under the name that it has there.
-    async fn by_name(&self, message: Message, frame: &Frame, method: &str, id: String, path: &[&str]) {
+    pub(super) async fn by_name(
+        &self,
+        message: Message,
+        frame: &Frame,
+        method: &str,
+        id: String,
+        path: &[&str],
+    ) {
         let at = frame.params.clone().and_then(|params| message.find(params, path));
         let name = at.clone().and_then(|at| message.string(at)).unwrap_or_default();
         // Of servers whose names begin alike, the longest that fits is meant.
@@ -339,6 +363,7 @@ impl Conversation {
         };
         let (to, message) = match method {
             "notifications/cancelled" => match about("requestId") {
+                Some((id, _)) if self.no_longer_listens(&id) => return,
                 Some((id, _)) => {
                     let server = self.state().pending.get(&id).map(|pending| pending.server);
                     (server.into_iter().collect(), message)
@@ -377,6 +402,9 @@ impl Conversation {
 
     /// Takes a request or a notification of a server to the client.
     pub(super) async fn one_of_many_says(&self, server: usize, message: Message, frame: &Frame) {
+        if frame.id.is_none() && self.says_to_a_subscription(&message, frame).await {
+            return;
+        }
         let param = |path: &[&str]| frame.params.clone().and_then(|params| message.find(params, path));
         let mut ours: Vec<Range<u64>> = Vec::new();
         match (frame.method.as_deref(), &frame.id) {

@@ -92,6 +92,7 @@ async fn receive(
     let mut cut = None;
     let failure = loop {
         let line = tokio::select! {
+            biased;
             line = lines.next() => line,
             () = comes.closed() => break None,
         };

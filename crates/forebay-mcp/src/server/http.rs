@@ -5,17 +5,19 @@
 
 use super::Authorization;
 use super::{Incoming, Link, WAITING};
-use crate::conversation::{self, INTERNAL, error_with};
+use crate::conversation::{self, HEADERS_DIFFER, INTERNAL, error_with};
 use crate::error::{Error, Result};
+use crate::listing::Listing;
 use crate::message::{Frame, Growing, Message, Parsed, Spool};
+use crate::params::{self, Param, Sent, encoded};
 use crate::sse::Events;
-use base64::{Engine, engine::general_purpose::STANDARD};
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -39,6 +41,9 @@ const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// What is said of an answer that was refused.
 const REFUSAL: usize = 300;
 
+/// No list of tools has more pages.
+const PAGES: usize = 1_000;
+
 /// One connection.
 struct Http {
     name: String,
@@ -46,6 +51,10 @@ struct Http {
     client: Client,
     headers: HeaderMap,
     authorization: Authorization,
+    /// What clients have sent as `Mcp-Param-…`.
+    sent: Sent,
+    /// The arguments of the server's tools that stand in headers too, as far as they are known.
+    params: Mutex<HashMap<String, Vec<Param>>>,
     /// Requests of revision 2026-07-28 that are being answered: to call one off is to hang up.
     posts: Mutex<HashMap<String, AbortHandle>>,
     spool: Spool,
@@ -59,6 +68,8 @@ pub(super) struct Carried {
     pub(super) headers: BTreeMap<String, String>,
     /// In place of the header of that name, if there is one.
     pub(super) authorization: Authorization,
+    /// What clients have sent as `Mcp-Param-…`.
+    pub(super) sent: Sent,
 }
 
 /// Where a stream of events has come to.
@@ -97,6 +108,8 @@ pub(super) async fn connect(
         client,
         headers: all,
         authorization: carried.authorization,
+        sent: carried.sent,
+        params: Mutex::default(),
         posts: Mutex::default(),
         spool: spool.clone(),
         comes,
@@ -214,41 +227,147 @@ impl Http {
         self.taken(message, sent).await;
     }
 
-    async fn send(&self, message: &Message) -> std::result::Result<Response, String> {
+    async fn send(&self, message: &Message) -> std::result::Result<Response, Broken> {
         self.send_to(self.address.clone(), message).await
     }
 
-    async fn send_to(&self, address: Url, message: &Message) -> std::result::Result<Response, String> {
+    async fn send_to(&self, address: Url, message: &Message) -> std::result::Result<Response, Broken> {
         let mut request = self
             .with_headers(self.client.post(address))
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream");
-        for (name, value) in modern(message) {
+        let modern = modern(message);
+        if !modern.is_empty() {
+            for (name, value) in self.mirrored(message) {
+                request = request.header(name, value);
+            }
+        }
+        for (name, value) in modern {
             request = request.header(name, value);
         }
-        request.body(body(message)).send().await.map_err(|error| said(&error))
+        Ok(request.body(body(message)).send().await?)
+    }
+
+    fn params(&self) -> MutexGuard<'_, HashMap<String, Vec<Param>>> {
+        self.params.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arguments of a call that stand in headers too: as the client has sent them, and otherwise as they must be sent.
+    fn mirrored(&self, message: &Message) -> params::Headers {
+        let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
+        let id = frame.id.as_deref().map(conversation::key).unwrap_or_default();
+        if let Some(sent) = self.sent.get(&id) {
+            return sent;
+        }
+        let param = |name: &str| message.find(frame.params.clone()?, &[name]);
+        let Some(name) = param("name").and_then(|range| message.string(range)) else { return Vec::new() };
+        let params = match self.params().get(&name) {
+            Some(params) if frame.method.as_deref() == Some("tools/call") => params.clone(),
+            _ => return Vec::new(),
+        };
+        let arguments = param("arguments").and_then(|range| message.value(range).ok()).unwrap_or_default();
+        params::headers(&params, &arguments)
+    }
+
+    /// Learns which arguments of the tools in a list stand in headers too.
+    fn learn(&self, message: &Message, result: Range<u64>) -> Option<String> {
+        let listing = Listing::of(message, result, "tools").ok()?;
+        for entry in listing.entries {
+            let marked = |text: &String| text.contains(params::MARK);
+            let schema = message.find(entry.clone(), &["inputSchema"]);
+            let schema = schema.and_then(|range| message.text(range).ok()).filter(marked);
+            let name = message.find(entry, &["name"]).and_then(|range| message.string(range));
+            let Some(name) = name else { continue };
+            let declared = schema.and_then(|text| params::declared(&serde_json::from_str(&text).ok()?).ok());
+            match declared {
+                Some(params) => self.params().insert(name, params),
+                None => self.params().remove(&name),
+            };
+        }
+        listing.next
+    }
+
+    /// Asks for the tools anew on behalf of a call that was refused for its headers; says whether they are known now.
+    async fn learn_anew(&self, call: &Message) -> bool {
+        let before = self.mirrored(call);
+        let meta = call.find(call.all(), &["params", "_meta"]).and_then(|range| call.value(range).ok());
+        let mut meta = meta.unwrap_or_default();
+        meta.as_object_mut().map(|meta| meta.remove("progressToken"));
+        let mut params = json!({ "_meta": meta });
+        for _ in 0..PAGES {
+            let asked = json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params });
+            let Ok(response) = self.send(&asked.to_string().into()).await else { break };
+            let Some((answer, Some(result))) = self.answer_in(response).await else { break };
+            match self.learn(&answer, result) {
+                Some(next) => params["cursor"] = next.into(),
+                None => break,
+            }
+        }
+        self.mirrored(call) != before
+    }
+
+    /// Whether a call that was refused can be sent again with other headers.
+    async fn can_mend(&self, call: &Message, frame: &Frame, refusal: &Message) -> bool {
+        let code = refusal.find(refusal.all(), &["error", "code"]).and_then(|at| refusal.text(at).ok());
+        // What a client has sent itself is its own to mend.
+        let is_its_own =
+            frame.id.as_deref().is_some_and(|id| self.sent.get(&conversation::key(id)).is_some());
+        code == Some(HEADERS_DIFFER.to_string()) && !is_its_own && self.learn_anew(call).await
+    }
+
+    /// The only answer in a response, and its result.
+    async fn answer_in(&self, mut response: Response) -> Option<(Message, Option<Range<u64>>)> {
+        let (mut body, mut events) = (Growing::new(self.spool.clone()), Events::new(self.spool.clone()));
+        let is_events = is_events(&response);
+        let answer = |message: Message| match message.parse() {
+            Ok(Parsed::One(Frame { method: None, result, .. })) => Some((message, result)),
+            _ => None,
+        };
+        while let Some(bytes) = response.chunk().await.ok()? {
+            if !is_events {
+                body.push(&bytes).ok()?;
+                continue;
+            }
+            let found = events.push(&bytes).ok()?.into_iter().find_map(|event| answer(event.data));
+            if found.is_some() {
+                return found;
+            }
+        }
+        answer(body.finish().ok()?)
     }
 
     /// Takes in what came of a message.
-    async fn taken(&self, message: &Message, sent: std::result::Result<Response, String>) {
+    async fn taken(&self, message: &Message, sent: std::result::Result<Response, Broken>) {
         let Ok(Parsed::One(frame)) = message.parse() else { return };
-        let id = frame.id.filter(|_| frame.method.is_some());
+        let method = frame.method.as_deref().unwrap_or_default();
+        let is_refused =
+            |response: &Response| response.status() == StatusCode::BAD_REQUEST && is_json(response);
+        let sent = match sent {
+            Ok(response) if method == "tools/call" && is_refused(&response) => {
+                let Some((answer, _)) = self.answer_in(response).await else { return };
+                if !self.can_mend(message, &frame, &answer).await {
+                    let _ = self.comes.send(Incoming::Message(answer)).await;
+                    return;
+                }
+                self.send(message).await
+            }
+            sent => sent,
+        };
+        let id = frame.id.as_deref().filter(|_| frame.method.is_some());
         let failed = match sent {
             Err(error) => Some(format!("the server {} cannot be reached: {error}", self.name).into()),
-            Ok(response) => {
-                self.read(response, id.as_deref(), frame.method.as_deref() == Some("initialize")).await
-            }
+            Ok(response) => self.read(response, Asked { id, method }).await,
         };
         if let (Some(id), Some(failed)) = (id, failed) {
-            let error = error_with(&id, INTERNAL, &failed.text, failed.data);
+            let error = error_with(id, INTERNAL, &failed.text, failed.data);
             let _ = self.comes.send(Incoming::Message(error)).await;
         }
     }
 
     /// Reads an answer; says what is wrong if the request got none.
-    async fn read(&self, response: Response, id: Option<&str>, hello: bool) -> Option<Failure> {
+    async fn read(&self, response: Response, asked: Asked<'_>) -> Option<Failure> {
         let status = response.status();
-        if let Some(session) = response.headers().get(SESSION).filter(|_| hello) {
+        if let Some(session) = response.headers().get(SESSION).filter(|_| asked.method == "initialize") {
             self.remember(SESSION, session.clone());
         }
         if status == StatusCode::NOT_FOUND && self.session().contains_key(SESSION) {
@@ -265,8 +384,8 @@ impl Http {
             return Some(format!("the server {} answered HTTP {status}: {body}", self.name).into());
         }
         let answered = match is_events(&response) {
-            true => self.events(response, id, hello).await,
-            false => self.json(response, id, hello).await,
+            true => self.events(response, asked).await,
+            false => self.json(response, asked).await,
         };
         match answered {
             Ok(true) => None,
@@ -291,35 +410,24 @@ impl Http {
         Failure { text, data: Some(data) }
     }
 
-    async fn json(
-        &self,
-        mut response: Response,
-        id: Option<&str>,
-        hello: bool,
-    ) -> std::result::Result<bool, String> {
+    async fn json(&self, mut response: Response, asked: Asked<'_>) -> std::result::Result<bool, Broken> {
         let mut body = Growing::new(self.spool.clone());
-        while let Some(bytes) = response.chunk().await.map_err(|error| said(&error))? {
-            body.push(&bytes).map_err(|error| error.to_string())?;
+        while let Some(bytes) = response.chunk().await? {
+            body.push(&bytes)?;
         }
         if body.is_empty() {
             return Ok(false);
         }
-        let message = body.finish().map_err(|error| error.to_string())?;
-        Ok(self.give(message, id, hello).await)
+        let message = body.finish()?;
+        Ok(self.give(message, asked).await)
     }
 
-    /// Reads a stream of events. One that breaks off before the answer to `id` goes on where it was, if its events have
-    /// ids.
-    async fn events(
-        &self,
-        response: Response,
-        id: Option<&str>,
-        hello: bool,
-    ) -> std::result::Result<bool, String> {
+    /// Reads a stream of events. One that breaks off before the answer goes on where it was, if its events have ids.
+    async fn events(&self, response: Response, asked: Asked<'_>) -> std::result::Result<bool, Broken> {
         let mut place = Place::default();
-        let mut answered = self.events_from(response, &mut place, id, hello).await;
+        let mut answered = self.events_from(response, &mut place, asked).await;
         let mut in_vain = 0;
-        while id.is_some() && place.id.is_some() && !matches!(answered, Ok(true)) && in_vain < TRIES {
+        while asked.id.is_some() && place.id.is_some() && !matches!(answered, Ok(true)) && in_vain < TRIES {
             let before = place.id.clone();
             tokio::select! {
                 () = tokio::time::sleep(place.retry.unwrap_or(AGAIN)) => {}
@@ -327,10 +435,10 @@ impl Http {
             }
             match self.get(&place).send().await {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
-                    answered = self.events_from(response, &mut place, id, hello).await;
+                    answered = self.events_from(response, &mut place, asked).await;
                 }
-                Ok(response) => return Err(format!("it cannot be gone on with: HTTP {}", response.status())),
-                Err(error) => answered = Err(said(&error)),
+                Ok(response) => return Err(Broken::NoMore(response.status())),
+                Err(error) => answered = Err(error.into()),
             }
             in_vain = if place.id == before { in_vain + 1 } else { 0 };
         }
@@ -342,16 +450,14 @@ impl Http {
         &self,
         mut response: Response,
         place: &mut Place,
-        id: Option<&str>,
-        hello: bool,
-    ) -> std::result::Result<bool, String> {
+        asked: Asked<'_>,
+    ) -> std::result::Result<bool, Broken> {
         let mut events = Events::new(self.spool.clone());
         let mut answered = false;
         loop {
-            let bytes = response.chunk().await;
-            let Some(bytes) = bytes.map_err(|error| said(&error))? else { return Ok(answered) };
-            for event in events.push(&bytes).map_err(|error| error.to_string())? {
-                answered |= self.give(event.data, id, hello).await;
+            let Some(bytes) = response.chunk().await? else { return Ok(answered) };
+            for event in events.push(&bytes)? {
+                answered |= self.give(event.data, asked).await;
             }
             place.id = events.last_id().map(str::to_owned).or(place.id.take());
             place.retry = events.retry().or(place.retry);
@@ -368,17 +474,20 @@ impl Http {
         }
     }
 
-    /// Gives a message on; says whether it is the answer to `id`.
-    async fn give(&self, message: Message, id: Option<&str>, hello: bool) -> bool {
+    /// Gives a message on; says whether it is the answer to what was asked.
+    async fn give(&self, message: Message, asked: Asked<'_>) -> bool {
         let is_answer = match message.parse() {
             Ok(Parsed::One(frame)) => {
-                if let Some(result) = frame.result.filter(|_| hello)
-                    && let Some(revision) = message.find(result, &["protocolVersion"])
-                    && let Some(revision) = message.string(revision).and_then(|text| text.parse().ok())
-                {
-                    self.remember(REVISION, revision);
+                match (frame.result, asked.method) {
+                    (Some(result), "initialize") => {
+                        let revision = message.find(result, &["protocolVersion"]);
+                        let revision = revision.and_then(|range| message.string(range)?.parse().ok());
+                        revision.into_iter().for_each(|revision| self.remember(REVISION, revision));
+                    }
+                    (Some(result), "tools/list") => drop(self.learn(&message, result)),
+                    _ => {}
                 }
-                frame.method.is_none() && frame.id.is_some() && id.is_some()
+                frame.method.is_none() && frame.id.is_some() && asked.id.is_some()
             }
             Ok(Parsed::Many(_)) => true,
             Err(_) => false,
@@ -398,7 +507,7 @@ impl Http {
             match response {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
                     tokio::select! {
-                        _ = self.events_from(response, &mut place, None, false) => {}
+                        _ = self.events_from(response, &mut place, Asked::NOTHING) => {}
                         () = self.comes.closed() => return,
                     }
                 }
@@ -413,7 +522,7 @@ impl Http {
     async fn legacy(self: Arc<Self>, mut messages: mpsc::Receiver<Message>, first: Option<Message>) {
         let why = match self.legacy_until_end(&mut messages, first).await {
             Ok(()) => "it was let go".to_owned(),
-            Err(why) => why,
+            Err(broken) => broken.to_string(),
         };
         let _ = self.comes.send(Incoming::Closed(why)).await;
     }
@@ -422,30 +531,31 @@ impl Http {
         &self,
         messages: &mut mpsc::Receiver<Message>,
         first: Option<Message>,
-    ) -> std::result::Result<(), String> {
-        let mut response = self.get(&Place::default()).send().await.map_err(|error| said(&error))?;
+    ) -> std::result::Result<(), Broken> {
+        let mut response = self.get(&Place::default()).send().await?;
         if !response.status().is_success() || !is_events(&response) {
-            return Err(format!("it answered HTTP {} and no events", response.status()));
+            return Err(Broken::NoEvents(response.status()));
         }
         let mut events = Events::new(self.spool.clone());
         let mut post_to = None;
         let mut waiting: Vec<Message> = first.into_iter().collect();
         loop {
             let bytes = tokio::select! {
-                bytes = response.chunk() => bytes.map_err(|error| said(&error))?,
+                bytes = response.chunk() => bytes?,
                 message = messages.recv() => {
                     let Some(message) = message else { return Ok(()) };
                     waiting.push(message);
                     Some(Default::default())
                 }
             };
-            let Some(bytes) = bytes else { return Err("it closed its stream of events".to_owned()) };
-            for event in events.push(&bytes).map_err(|error| error.to_string())? {
+            let Some(bytes) = bytes else { return Err(Broken::Closed) };
+            for event in events.push(&bytes)? {
                 if event.name == "endpoint" {
                     let place = event.data.text(event.data.all()).unwrap_or_default();
-                    post_to = Some(self.address.join(place.trim()).map_err(|error| error.to_string())?);
+                    let place = place.trim();
+                    post_to = Some(self.address.join(place).map_err(|_| Broken::Place(place.to_owned()))?);
                 } else {
-                    self.give(event.data, None, false).await;
+                    self.give(event.data, Asked::NOTHING).await;
                 }
             }
             if let Some(address) = &post_to {
@@ -459,6 +569,18 @@ impl Http {
             }
         }
     }
+}
+
+/// The request that something answers.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    id: Option<&'a str>,
+    method: &'a str,
+}
+
+impl Asked<'_> {
+    /// What comes by itself.
+    const NOTHING: Asked<'static> = Asked { id: None, method: "" };
 }
 
 /// Why a request got no answer, and what a program can make of it.
@@ -497,17 +619,6 @@ fn modern(message: &Message) -> Vec<(&'static str, String)> {
     headers
 }
 
-/// A text as a header can carry it: as it is, or in base64.
-fn encoded(text: &str) -> String {
-    let plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        && text.trim() == text
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    match plain {
-        true => text.to_owned(),
-        false => format!("=?base64?{}?=", STANDARD.encode(text)),
-    }
-}
-
 fn body(message: &Message) -> reqwest::Body {
     match message {
         Message::Memory(bytes) => bytes.clone().into(),
@@ -528,13 +639,30 @@ fn is_of(response: &Response, kind: &str) -> bool {
     header.is_some_and(|value| value.trim_start().to_lowercase().starts_with(kind))
 }
 
-/// An error with what is behind it: the outermost says only that a request failed.
-fn said(error: &reqwest::Error) -> String {
+/// Why there is no answer, or no more of one.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("{}", innermost(.0))]
+    Request(#[from] reqwest::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("it cannot be gone on with: HTTP {0}")]
+    NoMore(StatusCode),
+    #[error("it answered HTTP {0} and no events")]
+    NoEvents(StatusCode),
+    #[error("it closed its stream of events")]
+    Closed,
+    #[error("it says that messages go to {0:?}, which is no address")]
+    Place(String),
+}
+
+/// What is behind an error: the outermost says only that a request failed.
+fn innermost(error: &reqwest::Error) -> &dyn std::error::Error {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    cause
 }
 
 #[cfg(test)]

@@ -71,10 +71,83 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];
-        let length = first_piece(rest)?;
+        let length = ascii_piece(rest.as_bytes()).or_else(|| first_piece(rest))?;
         at += length;
         Some(&rest[..length])
     })
+}
+
+/// The class of each byte that is a character by itself; `None` for those that are part of a longer one.
+static ASCII: [Option<Class>; 256] = {
+    let mut classes = [None; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte] = Some(match byte as u8 {
+            b'a'..=b'z' => Lower,
+            b'A'..=b'Z' => Upper,
+            b'0'..=b'9' => Number,
+            b'\r' | b'\n' => Break,
+            b'\t' | 0x0b | 0x0c | b' ' => Space,
+            _ => Other,
+        });
+        byte += 1;
+    }
+    classes
+};
+
+/// Where the run of bytes of these classes ends; `None` if what ends it is not ASCII, and may belong to it.
+#[inline(always)]
+fn ascii_run(text: &[u8], from: usize, wanted: impl Fn(Class) -> bool) -> Option<usize> {
+    let mut at = from;
+    while let Some(&byte) = text.get(at) {
+        if !wanted(ASCII[byte as usize]?) {
+            break;
+        }
+        at += 1;
+    }
+    Some(at)
+}
+
+/// The same as [`first_piece`] for a piece that is ASCII and is ended by ASCII; `None` for any other. Nearly all that
+/// tools print is, and bytes are told apart much faster than characters.
+#[inline]
+fn ascii_piece(text: &[u8]) -> Option<usize> {
+    let &first = text.first()?;
+    let kind = ASCII[first as usize]?;
+    if kind == Number {
+        let end = ascii_run(&text[..text.len().min(3)], 1, |class| class == Number)?;
+        return Some(end);
+    }
+    if kind != Break {
+        let start = usize::from(matches!(kind, Space | Other));
+        let middle = ascii_run(text, start, |class| class == Upper)?;
+        let end = ascii_run(text, middle, |class| class == Lower)?;
+        if end > start {
+            return ascii_contraction(text, end);
+        }
+        let from = usize::from(first == b' ');
+        let marks = ascii_run(text, from, |class| class == Other)?;
+        if marks > from {
+            let ends = text[marks..].iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b'/'));
+            return Some(ends.map_or(text.len(), |length| marks + length));
+        }
+    }
+    let end = ascii_run(text, 0, |class| matches!(class, Space | Break))?;
+    if let Some(last_break) = text[..end].iter().rposition(|byte| matches!(byte, b'\r' | b'\n')) {
+        return Some(last_break + 1);
+    }
+    Some(if end == text.len() || end == 1 { end } else { end - 1 })
+}
+
+fn ascii_contraction(text: &[u8], end: usize) -> Option<usize> {
+    let Some([b'\'', rest @ ..]) = text.get(end..) else { return Some(end) };
+    let letter = |at: usize| rest.get(at).map(u8::to_ascii_lowercase);
+    match (letter(0), letter(1)) {
+        (Some(128..), _) => None,
+        (Some(b's' | b't' | b'm' | b'd'), _) => Some(end + 2),
+        (Some(b'r' | b'v'), Some(b'e')) | (Some(b'l'), Some(b'l')) => Some(end + 3),
+        _ => Some(end),
+    }
 }
 
 /// The first character that starts at `at`, its class, and where the next one starts.
@@ -171,6 +244,7 @@ fn contraction(text: &str, end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn pieces_are_cut_where_the_pattern_cuts() {
@@ -183,9 +257,22 @@ mod tests {
             ("x;\n\ny", &["x", ";\n\n", "y"]),
             ("  \n  x", &["  \n", " ", " x"]),
             ("end  ", &["end", "  "]),
+            ("1²345é", &["1²3", "45", "é"]),
+            (" x\u{301}y -é /\r\n/é", &[" x\u{301}y", " -", "é", " /\r\n/", "é"]),
+            ("it'ſ we'LL  \u{a0}é", &["it'ſ", " we'LL", "  ", "\u{a0}é"]),
         ];
         for (text, expected) in table {
             assert_eq!(&pieces(text).collect::<Vec<_>>(), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_cut_where_characters_are(text in "([ \\t\\x0b\\x0c\\x1c\\r\\n]{0,3}|[a-zA-Z'sStTlL]{1,4}|[0-9²]{1,5}|[-/.'!]{1,3}|[éÉſ漢\u{301}\u{a0}🎉]{0,1}){0,20}") {
+            for (at, _) in text.char_indices() {
+                let rest = &text[at..];
+                prop_assert!(ascii_piece(rest.as_bytes()).is_none_or(|end| Some(end) == first_piece(rest)), "{:?}", rest);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
-"""A server at an address: plain, one that wants to know who asks, or one whose streams break."""
+"""A server at an address: plain, one that wants to know who asks, one whose streams break, or one that reads headers."""
 
+import base64
 import http.server
 import json
 import ssl
@@ -37,12 +38,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.respond(401, b'{"error":"invalid_token"}', WWW_Authenticate='Bearer resource_metadata="http://there"')
         if "id" not in request:
             return self.respond(202)
+        if KIND == "marks":
+            return self.marked(request)
         said = {"content": [{"type": "text", "text": self.headers["Authorization"] or ""}]}
         result = HELLO if request["method"] == "initialize" else said
         if KIND == "breaks" and request["method"] == "tools/call":
             # It ends before the answer.
             return self.respond(200, self.event("place-1", self.progress(1)), "text/event-stream")
         self.respond(200, json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode())
+
+    def marked(self, request):
+        """Its tools have an argument that must stand in a header too, and it says what headers came."""
+        marked = {"type": "string", "x-mcp-header": "Region"}
+        tools = [{"name": "query", "inputSchema": {"type": "object", "properties": {"region": marked}}},
+                 {"name": "wrong", "inputSchema": {"type": "object", "properties": {"regions": {"type": "array", "items": marked}}}}]
+        plain = lambda value: base64.b64decode(value[9:-2]).decode() if value and value.startswith("=?base64?") else value
+        came = {name.lower(): value for name, value in self.headers.items() if name.lower().startswith("mcp-param-")}
+        answer = {"jsonrpc": "2.0", "id": request["id"]}
+        if request["method"] == "tools/list":
+            answer["result"] = {"tools": tools, "resultType": "complete"}
+        elif request["params"]["arguments"].get("region") != plain(came.get("mcp-param-region")):
+            answer["error"] = {"code": -32020, "message": "Header mismatch"}
+            return self.respond(400, json.dumps(answer).encode())
+        else:
+            answer["result"] = {"content": [{"type": "text", "text": json.dumps(came, sort_keys=True)}], "resultType": "complete"}
+        self.respond(200, json.dumps(answer).encode())
 
     def do_GET(self):
         place = self.headers["Last-Event-ID"]

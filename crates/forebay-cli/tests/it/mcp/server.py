@@ -69,6 +69,10 @@ def call(request):
             out.write(block)
         out.write(b'"}]},"id":%d}\n' % request["id"])
         out.flush()
+    elif name == "endless":
+        out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % request["id"])
+        while True:
+            out.write(b"and so on " * 10_000)
     elif name == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     elif name == "half":
@@ -77,6 +81,16 @@ def call(request):
     elif name == "garbage":
         raw("this is no message\n")
         raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[}\n' % request["id"])
+    elif name == "says":
+        out.write(bytes(args["bytes"]) + b"\n")
+        text(request, "done")
+    elif name == "deaf":
+        time.sleep(args["seconds"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "touch":
+        with open(args["file"], "a") as file:
+            file.write(".")
+        text(request, "done")
     elif name == "twice":
         text(request, "first")
         text(request, "second")
@@ -108,6 +122,18 @@ def call(request):
             send({"jsonrpc": "2.0", "method": "notifications/progress",
                   "params": {"progressToken": token, "progress": number}})
         text(request, "done")
+    elif name == "logs":
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "at work"}})
+        text(request, "done")
+    elif name == "news":
+        for id in LISTENING:
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": {SUBSCRIPTION: id}, "from": SERVER}})
+        text(request, "told")
+    elif name == "over":
+        for id in LISTENING:
+            send({"jsonrpc": "2.0", "id": id, "result": {"_meta": {SUBSCRIPTION: id}, "resultType": "complete"}})
+        LISTENING.clear()
+        text(request, "over")
     elif name == "pid":
         text(request, str(os.getpid()))
     else:
@@ -117,6 +143,8 @@ def call(request):
 TOOLS = ["echo", "lines", "blocks", "structured", "media", "huge", "die", "half", "garbage", "twice", "flood", "never",
          "ask", "progress", "pid"]
 SERVER = sys.argv[1] if len(sys.argv) > 1 else "odd"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+LISTENING = []
 EXTRA = sys.argv[2:]
 
 
@@ -148,6 +176,12 @@ for line in sys.stdin:
         result(request, prompts=[{"name": "greet"}])
     elif method == "prompts/get":
         result(request, messages=[], name=request["params"]["name"])
+    elif method == "subscriptions/listen":
+        # Each server agrees to all that is wanted but for its own.
+        LISTENING.append(request["id"])
+        agreed = {name: wanted for name, wanted in request["params"]["notifications"].items() if not name.startswith(SERVER)}
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+              "params": {"_meta": {SUBSCRIPTION: request["id"]}, "notifications": agreed}})
     elif method == "tools/call":
         call(request)
     elif method == "custom/method":

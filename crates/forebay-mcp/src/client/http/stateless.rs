@@ -6,13 +6,14 @@
 
 use super::{Clients, FULL, MOST, REVISION, Refusal, SIGN, SIGN_OF_LIFE, quietest, refused, status};
 use super::{event_stream, failed, header, json_body, lock, one, takes_events, written_message};
-use crate::conversation::{self, Conversation, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, PARSE_ERROR, key};
+use crate::conversation::{self, Conversation, HEADERS_DIFFER, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD};
+use crate::conversation::{PARSE_ERROR, SUBSCRIPTION, key};
 use crate::gateway::Scope;
 use crate::message::{Frame, Message, Parsed};
+use crate::params::{self, decoded};
 use crate::server::WAITING;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,12 +22,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// The errors of this revision that have a code of their own.
-const HEADERS_DIFFER: i64 = -32_020;
 const LACKS_CAPABILITY: i64 = -32_021;
 const UNKNOWN_REVISION: i64 = -32_022;
 
-/// Where a message on the stream of a subscription names it, below `_meta`.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+/// Where a request says below `_meta` that it wants to be told what the server logs of it.
+const LOGS: &str = "io.modelcontextprotocol/logLevel";
 
 /// A conversation of clients without sessions.
 pub(super) struct Common {
@@ -48,6 +48,8 @@ struct Open {
     id: String,
     token: Option<String>,
     to: mpsc::Sender<Message>,
+    /// Whether it wants to be told what the server logs of it; `None` if it is a subscription, of which nothing is logged.
+    logs: Option<bool>,
 }
 
 /// Whether a message says by itself that it is of this revision.
@@ -68,12 +70,18 @@ impl Clients {
                 None => failed(StatusCode::BAD_REQUEST, "since revision 2026-07-28 clients answer nothing"),
             };
         };
-        if let Err(why) = agrees(headers, &message, &frame) {
-            let error = conversation::error(id, HEADERS_DIFFER, &why);
-            return json_body(StatusCode::BAD_REQUEST, error);
+        let differs = |differs: Differs| {
+            let error = conversation::error(id, HEADERS_DIFFER, &differs.to_string());
+            json_body(StatusCode::BAD_REQUEST, error)
+        };
+        if let Err(error) = agrees(headers, &message, &frame) {
+            return differs(error);
         }
         match self.common(headers) {
-            Ok(common) => common.answer(&message, &frame, takes_events(headers)).await,
+            Ok(common) => match common.arguments_agree(headers, &message, &frame) {
+                Ok(()) => common.answer(headers, &message, &frame).await,
+                Err(error) => differs(error.into()),
+            },
             Err(Refusal(status, why)) => failed(status, why),
         }
     }
@@ -104,8 +112,19 @@ impl Clients {
     }
 }
 
+/// How the headers of a request do not say what it says.
+#[derive(Debug, thiserror::Error)]
+enum Differs {
+    #[error("the header {0} comes more than once")]
+    Twice(&'static str),
+    #[error("the header {0} does not say what the message says")]
+    Other(&'static str),
+    #[error(transparent)]
+    Argument(#[from] params::Differs),
+}
+
 /// Whether the headers say what the message says: whoever looks only at them must not be misled.
-fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), String> {
+fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), Differs> {
     let param = |path: &[&str]| message.string(message.find(frame.params.clone()?, path)?);
     let method = frame.method.as_deref().unwrap_or_default();
     let name = match method {
@@ -121,21 +140,13 @@ fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), S
     for (header_name, said) in table {
         let Some(said) = said else { continue };
         if headers.get_all(header_name).iter().count() > 1 {
-            return Err(format!("the header {header_name} comes more than once"));
+            return Err(Differs::Twice(header_name));
         }
         if said.is_none() || header(headers, header_name).and_then(decoded) != said {
-            return Err(format!("the header {header_name} does not say what the message says"));
+            return Err(Differs::Other(header_name));
         }
     }
     Ok(())
-}
-
-/// What a header says: as it is, or in base64 if it could not be sent as it is.
-fn decoded(value: &str) -> Option<String> {
-    match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
-        Some(base64) => String::from_utf8(STANDARD.decode(base64).ok()?).ok(),
-        None => Some(value.to_owned()),
-    }
 }
 
 /// The HTTP status for an answer.
@@ -158,12 +169,33 @@ impl Common {
         asked.open.is_empty().then(|| asked.heard.elapsed())
     }
 
+    /// Whether the headers of a call say what its arguments say, as far as the schema of the tool is known.
+    fn arguments_agree(
+        &self,
+        headers: &HeaderMap,
+        message: &Message,
+        frame: &Frame,
+    ) -> Result<(), params::Differs> {
+        let param = |name: &str| message.find(frame.params.clone()?, &[name]);
+        let Some(name) = param("name").and_then(|range| message.string(range)) else { return Ok(()) };
+        let Some(params) = self.conversation.params(&name) else { return Ok(()) };
+        let arguments = param("arguments").and_then(|range| message.value(range).ok()).unwrap_or_default();
+        params::check(&params, &arguments, |name| {
+            headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?")).collect()
+        })
+    }
+
     /// Has a request answered: as JSON if nothing is said before the answer, and otherwise as events.
-    async fn answer(self: Arc<Self>, message: &Message, frame: &Frame, takes_events: bool) -> Response {
+    async fn answer(self: Arc<Self>, headers: &HeaderMap, message: &Message, frame: &Frame) -> Response {
         let (says, mut hears) = mpsc::channel(WAITING);
+        let takes_events = takes_events(headers);
         let (Some(asking), request) = self.ask(message, frame, says) else {
             return failed(StatusCode::BAD_REQUEST, "the request cannot be read");
         };
+        let mirrored = headers.iter().filter(|(name, _)| name.as_str().starts_with(params::HEADER));
+        let mirrored =
+            mirrored.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+        self.conversation.sent().put(&request.number, mirrored.collect());
         tokio::spawn(self.conversation.clone().from_client(asking));
         let first = loop {
             match tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await {
@@ -207,7 +239,9 @@ impl Common {
         let changes = changes.map(|range| (range, number.clone())).collect();
         let asking = message.with_all(changes, self.conversation.spool()).ok();
         let token = token.and_then(|range| message.text(range).ok());
-        let open = Open { id: frame.id.clone().unwrap_or_default(), token, to };
+        let logs = frame.params.clone().and_then(|params| message.find(params, &["_meta", LOGS])).is_some();
+        let logs = (frame.method.as_deref() != Some("subscriptions/listen")).then_some(logs);
+        let open = Open { id: frame.id.clone().unwrap_or_default(), token, to, logs };
         asked.open.insert(number.clone(), open);
         (asking, Request { common: self.clone(), number })
     }
@@ -229,7 +263,7 @@ impl Common {
     }
 
     /// A message as its client knows it, and where it goes. What is about no request is for nobody: it could be about
-    /// somebody else's.
+    /// somebody else's. What a server logs names no request, and is about the only one that it answers, if there is only one.
     fn for_client(&self, message: &Message, frame: &Frame) -> Option<(Message, mpsc::Sender<Message>)> {
         let inside = |path: &[&str]| message.find(frame.params.clone().or(frame.result.clone())?, path);
         let (token, subscription) = (inside(&["progressToken"]), inside(&["_meta", SUBSCRIPTION]));
@@ -241,10 +275,17 @@ impl Common {
                 let changes = [(frame.id_at.clone(), open.id.clone()), (subscription, open.id.clone())];
                 (open, changes)
             }
+            Some(method) if method == "notifications/message" => {
+                let mut answered = asked.open.values().filter(|open| open.logs.is_some());
+                return match (answered.next(), answered.next()) {
+                    (Some(Open { logs: Some(true), to, .. }), None) => Some((message.clone(), to.clone())),
+                    _ => None,
+                };
+            }
             Some(_) => {
                 let about = number(&subscription).or_else(|| number(&token))?;
-                let Open { id, token: own, to } = asked.open.get(&about)?;
-                let open = Open { id: id.clone(), token: own.clone(), to: to.clone() };
+                let Open { id, token: own, to, logs } = asked.open.get(&about)?;
+                let open = Open { id: id.clone(), token: own.clone(), to: to.clone(), logs: *logs };
                 let changes = [(subscription, open.id.clone()), (token, own.clone().unwrap_or(about))];
                 (open, changes)
             }
@@ -263,6 +304,7 @@ struct Request {
 impl Drop for Request {
     fn drop(&mut self) {
         let number = &self.number;
+        self.common.conversation.sent().forget(number);
         if lock(&self.common.asked).open.remove(number).is_none() {
             return;
         }
@@ -291,7 +333,7 @@ mod tests {
                 let name: axum::http::HeaderName = name.parse().unwrap();
                 headers.append(name, value.parse().unwrap());
             }
-            agrees(&headers, &message, &frame).err().unwrap_or_default()
+            agrees(&headers, &message, &frame).err().map(|differs| differs.to_string()).unwrap_or_default()
         };
         let revision = (REVISION, "2026-07-28");
         let (method, name) = (("mcp-method", "tools/call"), ("mcp-name", "=?base64?w6k=?="));

@@ -41,6 +41,11 @@ struct State {
     heard: Instant,
 }
 
+/// A request has the id of one that is being answered.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the id {0} is that of a request which is not answered yet")]
+pub(super) struct Answering(String);
+
 /// A request that is being answered.
 struct Asked {
     /// The token of its progress.
@@ -80,13 +85,12 @@ impl Streams {
         (!busy).then(|| state.heard.elapsed())
     }
 
-    /// Opens the stream for the answers to some requests; `None` if there is no request among them. The error is the id
-    /// of one that is being answered already. `primed` has it begin with a place to come back to.
+    /// Opens the stream for the answers to some requests; `None` if there is no request among them. `primed` has it begin with a place to come back to.
     pub(super) fn answer(
         &self,
         frames: &[(Frame, Option<String>)],
         primed: bool,
-    ) -> Result<Option<mpsc::Receiver<Event>>, String> {
+    ) -> Result<Option<mpsc::Receiver<Event>>, Answering> {
         let mut state = self.state();
         state.heard = Instant::now();
         let requests = frames.iter().filter(|(frame, _)| frame.method.is_some());
@@ -96,7 +100,7 @@ impl Streams {
             return Ok(None);
         }
         if let Some((id, _)) = requests.iter().find(|(id, _)| state.answering.contains_key(id)) {
-            return Err(id.clone());
+            return Err(Answering(id.clone()));
         }
         let (stream, hears) = state.opened();
         for (id, token) in requests {
@@ -286,7 +290,7 @@ mod tests {
     async fn what_nobody_got_goes_to_who_listens_next() {
         let streams = Streams::new();
         drop(streams.answer(&frames(REQUEST), false).unwrap());
-        assert_eq!(streams.answer(&frames(REQUEST), false).unwrap_err(), "7", "it is being answered");
+        assert_eq!(streams.answer(&frames(REQUEST), false).unwrap_err(), Answering("7".to_owned()));
         streams.give(NEWS.to_owned().into()).await;
         streams.give(ANSWER.to_owned().into()).await;
         let mut listens = streams.listen(Some("9-0"), false);

@@ -1,0 +1,201 @@
+//! What goes wrong with servers: whoever waits for one that is gone, silent or garbled is told, and one that is back hears
+//! again what the client said.
+
+use super::{Conversation, Heard, INTERNAL, Kind, Pending, TOOLS_CHANGED};
+use crate::message::{Frame, Message, Parsed};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// What is said again to a server that was started anew.
+pub(crate) struct Greeting {
+    pub(crate) hello: Message,
+    pub(crate) id: String,
+    pub(crate) then: Vec<Message>,
+}
+
+impl Conversation {
+    /// Whether a message answers the request with this id.
+    pub(crate) fn is_answer_to(&self, message: &Message, id: &str) -> bool {
+        match message.parse() {
+            Ok(Parsed::One(frame)) => frame.method.is_none() && frame.id.as_deref() == Some(id),
+            _ => false,
+        }
+    }
+
+    /// What the client said to begin with, for a server that is started anew.
+    pub(crate) fn greeting(&self, server: usize) -> Option<Greeting> {
+        let mut state = self.state();
+        let (hello, _) = state.hello.clone()?;
+        // A client whose first request was never answered asks again by itself; of one of many it does not know.
+        if state.servers[server].capabilities.is_none() && self.has_one_server() {
+            return None;
+        }
+        let id = state.own_id();
+        let Ok(Parsed::One(frame)) = hello.parse() else { return None };
+        let hello = hello.with(frame.id_at?, &id, &self.spool).ok()?;
+        let mut then: Vec<Message> = state.initialized.clone().into_iter().collect();
+        let again: Vec<Message> =
+            state.servers[server].again.iter().map(|(_, message)| message.clone()).collect();
+        for message in again {
+            let Ok(Parsed::One(frame)) = message.parse() else { continue };
+            let Some(at) = frame.id_at else { continue };
+            let id = state.own_id();
+            // Nobody waits for the answer, and it is dropped when it comes.
+            let (asked, _) = oneshot::channel();
+            state.pending.insert(id.clone(), Pending::ours(server, asked));
+            then.extend(message.with(at, &id, &self.spool));
+        }
+        Some(Greeting { hello, id, then })
+    }
+
+    /// A server that was gone is back, and this is how it answered.
+    pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
+        self.talk().say(&format!("{} is back", self.server(server).name));
+        let late = self.state().servers[server].capabilities.is_none();
+        if late && let Ok(Parsed::One(Frame { result: Some(result), .. })) = answer.parse() {
+            let revision = self.state().revision.clone();
+            self.note_server(server, answer, result);
+            self.state().revision = revision;
+            // Its tools were in no list so far.
+            self.tell_client(TOOLS_CHANGED.to_owned().into()).await;
+        }
+    }
+
+    /// A server is gone: whoever waits for it is told.
+    pub(crate) async fn lost(&self, server: usize, why: &str, wait: Duration) {
+        let name = &self.server(server).name;
+        self.talk().say(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
+        let text =
+            format!("the server {name} failed: {why}. It is being started again; ask again in a moment.");
+        for id in self.forget(|pending| pending.server == server) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// A request came for a server that cannot be reached at present.
+    pub(crate) async fn refuse(&self, server: usize, message: &Message, wait: Duration) {
+        let Ok(Parsed::One(Frame { id: Some(id), .. })) = message.parse() else { return };
+        if self.state().pending.get(&id).is_none_or(|pending| pending.server != server) {
+            return;
+        }
+        let seconds = wait.as_secs() + 1;
+        let text = format!(
+            "the server {} is down. It is started again in {seconds} s; ask again then.",
+            self.server(server).name
+        );
+        if let Some(id) = self.forget_one(&id) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// Whether a message for a server is still wanted. Whoever asked a server that is gone was told so, and may have asked
+    /// again: what still waited for it then must not be done by the next.
+    pub(crate) fn is_wanted(&self, server: usize, message: &Message) -> bool {
+        match message.parse() {
+            Ok(Parsed::One(Frame { method: Some(_), id: Some(id), .. })) => {
+                self.state().pending.get(&id).is_some_and(|pending| pending.server == server)
+            }
+            _ => true,
+        }
+    }
+
+    /// A line of a server that is no message. If it is a broken answer, whoever waits for it is told.
+    pub(super) async fn garbled(&self, server: usize, message: &Message, error: &std::io::Error) {
+        let name = &self.server(server).name;
+        let start = message.text(0..message.len().min(200)).unwrap_or_default();
+        self.talk()
+            .say(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
+        if !start.trim_start().starts_with('{') {
+            return;
+        }
+        let waiting = self.state().pending.ids(|pending| pending.server == server);
+        let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
+        let names = |id: &&String| [&start, &end].iter().any(|text| has_id(text, id));
+        let meant = match &waiting[..] {
+            [only] => Some(only),
+            many => many.iter().find(names),
+        };
+        let text = format!("the server {name} answered with something that is not JSON: {error}");
+        if let Some(id) = meant.and_then(|id| self.forget_one(id)) {
+            self.error(&id, INTERNAL, &text).await;
+        }
+    }
+
+    /// Takes requests off the list of those that wait; returns the ids of those that are the client's.
+    fn forget(&self, which: impl Fn(&Pending) -> bool) -> Vec<String> {
+        let ids = self.state().pending.ids(which);
+        ids.iter().flat_map(|id| self.forget_one(id)).collect()
+    }
+
+    pub(super) fn forget_one(&self, id: &str) -> Option<String> {
+        match self.state().pending.remove(id)? {
+            (_, Pending { kind: Kind::Ours(asked), .. }) => {
+                let _ = asked.send(None);
+                None
+            }
+            (_, Pending { kind: Kind::Part(tells), server, .. }) => {
+                let _ = tells.send(Heard::Lost(server));
+                None
+            }
+            (id, _) => Some(id),
+        }
+    }
+
+    /// Progress of a request is a sign of life.
+    pub(super) fn note_progress(&self, message: &Message, frame: &Frame) {
+        let token = frame.params.clone().and_then(|params| message.find(params, &["progressToken"]));
+        let token = token.and_then(|range| message.text(range).ok());
+        let mut state = self.state();
+        for pending in state.pending.all_mut().filter(|pending| pending.progress == token) {
+            pending.since = Instant::now();
+        }
+    }
+
+    /// Answers requests that no server answers, and tells the server to stop.
+    pub(super) async fn watch_the_clock(
+        self: Arc<Self>,
+        timeout: Duration,
+        mut stopped: watch::Receiver<bool>,
+    ) {
+        let look = (timeout / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(look) => {}
+                _ = stopped.wait_for(|&stopped| stopped) => return,
+            }
+            let late = self.state().pending.ids(|pending| {
+                pending.since.elapsed() > timeout
+                    && !matches!(pending.kind, Kind::Subscription | Kind::Part(_))
+            });
+            for id in late {
+                let known = self.state().pending.get(&id).map(|pending| (pending.server, pending.called_off));
+                let Some((server, called_off)) = known else { continue };
+                if called_off {
+                    self.forget_one(&id);
+                    continue;
+                }
+                let name = &self.server(server).name;
+                let text = format!("the server {name} did not answer within {} s", timeout.as_secs_f64());
+                if let Some(id) = self.forget_one(&id) {
+                    self.error(&id, INTERNAL, &text).await;
+                }
+                let cancelled = json!({ "reason": text }).to_string();
+                let cancelled = cancelled.replacen('{', &format!("{{\"requestId\":{id},"), 1);
+                let cancelled =
+                    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{cancelled}}}"#);
+                // A server that does not even read is not waited for.
+                let _ = self.queues[server].try_send(cancelled.into());
+            }
+        }
+    }
+}
+
+/// Whether a text that may be broken names an id.
+fn has_id(text: &str, id: &str) -> bool {
+    text.match_indices("\"id\"").any(|(at, found)| {
+        let rest = text[at + found.len()..].trim_start().strip_prefix(':').unwrap_or_default().trim_start();
+        rest.strip_prefix(id).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+    })
+}
