@@ -142,7 +142,7 @@ pub(super) fn shape(output: &Output) -> Result<Shape> {
     }
     let mut paths = Vec::new();
     if !tree.nodes.is_empty() {
-        tree.describe(0, tree.nodes[0].count, ".".to_owned(), false, &mut paths);
+        tree.describe(0, tree.nodes[0].count, ".".to_owned(), Also::Nothing, &mut paths);
     }
     paths.sort_by_key(|path| path.first);
     Ok(Shape { paths, documents: walk.documents, whole: broken.is_none(), broken, more: tree.more })
@@ -473,8 +473,8 @@ impl Tree {
         }
     }
 
-    /// Describes a node and all below it. Where it may be `missing`, its path gives null.
-    fn describe(&self, node: usize, of: u64, path: String, missing: bool, paths: &mut Vec<JsonPath>) {
+    /// Describes a node and all below it.
+    fn describe(&self, node: usize, of: u64, path: String, also: Also, paths: &mut Vec<JsonPath>) {
         let this = &self.nodes[node];
         let scalars = this.types[..ARRAY].iter().sum::<u64>();
         let types = TYPES.into_iter().zip(this.types).filter(|(_, count)| *count > 0).collect();
@@ -513,11 +513,14 @@ impl Tree {
         // Where something else than what has members is found too, the path passes over it.
         let optional = |fit: &[usize]| if others(fit) { "?" } else { "" };
         if let Some(each) = this.each {
-            let optional = if missing { "?" } else { optional(&[ARRAY, OBJECT]) };
-            self.describe(each, self.nodes[each].count, format!("{path}[]{optional}"), false, paths);
+            let optional = if also == Also::Nothing { optional(&[ARRAY, OBJECT]) } else { "?" };
+            // Items of arrays and members of objects are told apart, and `[]` gives both.
+            let both = this.types[OBJECT] > 0 && !this.is_map;
+            let below = if both || also == Also::Others { Also::Others } else { Also::Nothing };
+            self.describe(each, self.nodes[each].count, format!("{path}[]{optional}"), below, paths);
         }
         for (key, child) in &this.keys {
-            let optional = optional(&[OBJECT, NULL]);
+            let optional = if also == Also::Others { "?" } else { optional(&[OBJECT, NULL]) };
             let key = readable(key);
             let path = match is_identifier(&key) {
                 true if path == "." => format!(".{key}{optional}"),
@@ -528,9 +531,20 @@ impl Tree {
                 }
             };
             let here = self.nodes[*child].count == this.types[OBJECT] && this.types[NULL] == 0;
-            self.describe(*child, this.types[OBJECT], path, missing || !here, paths);
+            let below = if here || also == Also::Others { also } else { Also::Null };
+            self.describe(*child, this.types[OBJECT], path, below, paths);
         }
     }
+}
+
+/// What a path gives beside the values of its node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Also {
+    Nothing,
+    /// Nulls, where there is none.
+    Null,
+    /// Values of other nodes.
+    Others,
 }
 
 /// The first of two places, of which one may not have been seen.

@@ -574,6 +574,19 @@ proptest! {
 }
 
 #[test]
+fn a_path_below_arrays_and_objects_passes_over_what_is_not_there() {
+    for document in
+        [r#"[{"\"": null}, [[null]]]"#, r#"[{"a": 1}, [{"b": 2}]]"#, r#"[{"a": [1]}, [[{"b": 2}]]]"#]
+    {
+        let output = output_of(document.as_bytes());
+        for path in shape(&output).unwrap().paths {
+            let values = filter(&output, &path.path, 0, 10, 1_000).unwrap();
+            assert_eq!(values.ended, Ended::AllRead, "{document}: {}", path.path);
+        }
+    }
+}
+
+#[test]
 fn hostile_documents_are_answered() {
     let deep = "[".repeat(1_000_000);
     assert!(results(deep.as_bytes(), ".[]").unwrap().values.is_empty());
