@@ -476,7 +476,7 @@ mod tests {
         let text = noise(0, 200)
             + "No tests were found, and that is invalid here\n"
             + &noise(200, 240)
-            + &('a'..'z').map(said).collect::<String>();
+            + &('a'..='y').map(said).collect::<String>();
         let budget = Budget { tokens: 400, bytes: 4_000, ..SMALL };
         let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
         assert!(shown.contains("No tests were found"), "{shown}");

@@ -123,7 +123,9 @@ impl<'a> Chosen<'a> {
             // A gap that costs little more than its marker is filled.
             let fills = [previous..unit.index, unit.index + 1..next].map(|gap| self.filled(gap));
             let joins = fills.iter().flatten().count();
-            if unit.worth < least * if joins == 0 { 1.0 } else { BELONGS } {
+            // A line without a word says nothing alone.
+            let wordless = joins == 0 && !unit.text.contains(char::is_alphanumeric);
+            if wordless || unit.worth < least * if joins == 0 { 1.0 } else { BELONGS } {
                 continue;
             }
             let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
