@@ -502,19 +502,33 @@ fn without_paths(line: &[u8]) -> u64 {
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What lines have in common that differ only in their numbers.
+/// What lines have in common that differ only in their numbers, and in the ids that are written with the digits of 16.
 pub(crate) fn template(line: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut number = false;
-    for &byte in line {
-        let digit = byte.is_ascii_digit();
-        if !(digit && number) {
-            hash = (hash ^ u64::from(if digit { b'0' } else { byte })).wrapping_mul(0x0100_0000_01b3);
+    let mut take = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        let word = line[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let digits = line[at..at + word].iter().filter(|byte| byte.is_ascii_digit()).count();
+        match digits {
+            0 => line[at..at + word.max(1)].iter().for_each(|&byte| take(byte)),
+            _ if word >= ID && line[at..at + word].iter().all(u8::is_ascii_hexdigit) => take(b'0'),
+            _ => {
+                take(if byte.is_ascii_digit() { b'0' } else { byte });
+                line[at..at + word].windows(2).for_each(|pair| match pair[1].is_ascii_digit() {
+                    false => take(pair[1]),
+                    true if pair[0].is_ascii_digit() => {}
+                    true => take(b'0'),
+                });
+            }
         }
-        number = digit;
+        at += word.max(1);
     }
     hash
 }
+
+/// A word of so many digits of 16 is an id.
+const ID: usize = 4;
 
 /// A line as a number.
 fn hash(line: &[u8]) -> u64 {

@@ -163,6 +163,20 @@ mod tests {
     }
 
     #[test]
+    fn ids_are_numbers_and_words_are_not() {
+        let same = ["request id=91b7584a2265b1f5 of a1", "request id=1e2feb89 of a22", "request id=7 of a3"];
+        assert!(same.iter().all(|line| template(line.as_bytes()) == template(same[0].as_bytes())));
+        for other in [
+            "request id=decade of a1",
+            "request id=91b7584z of a1",
+            "request id=7 of b1",
+            "request id= of a1",
+        ] {
+            assert_ne!(template(other.as_bytes()), template(same[0].as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
     fn very_many_templates_are_only_counted() {
         let letters = |mut n: u64| {
             let mut word = String::new();
