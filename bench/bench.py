@@ -5,7 +5,7 @@
   bench/bench.py --large    with 10 GiB (needs 25 GB of disk)
   bench/bench.py --only load    many processes at once (two minutes)
   bench/bench.py --only extract models that read, played by a server that waits half a second (one minute)
-  bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (five minutes)
+  bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (ten minutes)
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
   bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
 
