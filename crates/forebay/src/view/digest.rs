@@ -7,6 +7,7 @@ mod again;
 mod binary;
 mod choose;
 mod folders;
+mod paths;
 mod structure;
 mod templates;
 

@@ -57,8 +57,8 @@ impl Choice {
     ) -> Result<Vec<Range<u64>>> {
         if !self.reads_on {
             // The calls of a stack trace are shown together, however long they are.
-            let is_call = |unit: &Unit| query::ask::is_frame(unit.text.as_bytes());
-            for unit in self.units.iter_mut().filter(|unit| !is_call(unit)) {
+            let is_frame = |unit: &Unit| query::ask::is_frame(unit.text.as_bytes());
+            for unit in self.units.iter_mut().filter(|unit| !is_frame(unit)) {
                 unit.worth *= (SHORT / (unit.text.len() as f32).max(SHORT)).powf(COST);
             }
         }
