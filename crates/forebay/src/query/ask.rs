@@ -6,6 +6,7 @@
 //! nothing but trouble ("why did it fail?") looks for what speaks of trouble instead. Pages are read as the text that a
 //! browser would show, JSON as its members with their paths.
 
+mod choose;
 mod json;
 mod layout;
 mod members;
@@ -15,6 +16,7 @@ mod rank;
 mod scan;
 mod trouble;
 
+pub(crate) use choose::{Choice, ranges};
 pub(crate) use rank::template;
 
 use super::{Excerpt, Found};
@@ -22,10 +24,7 @@ use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use question::{Aim, Question};
 use serde::Serialize;
-use std::{
-    collections::{BTreeMap, HashSet},
-    ops::Range,
-};
+use std::ops::Range;
 
 /// A part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,8 +45,8 @@ pub struct Passage {
 /// A page or a document up to this size is read as what it says; a larger one as its lines.
 pub(crate) const READ_WHOLE: u64 = 32 * 1024 * 1024;
 
-/// So many units may be too large for what is left of the budget before it counts as used.
-const MISFITS: usize = 100;
+/// What it costs to say where a passage stands, about.
+const LABEL: u64 = 6;
 
 /// A unit that may be shown.
 #[derive(Clone, Debug)]
@@ -87,11 +86,6 @@ pub(crate) fn is_listed(line: &[u8]) -> bool {
     layout::is_lone(line.trim_ascii())
 }
 
-/// Whether a line is a call in a stack trace.
-pub(crate) fn is_frame(line: &[u8]) -> bool {
-    layout::is_frame(line)
-}
-
 /// Whether an output reads like prose.
 pub(crate) fn is_prose(output: &Output) -> Result<bool> {
     Ok(layout::Layout::of(output)? == layout::Layout::Prose)
@@ -114,80 +108,57 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         let page = rendering::page::text(&output.read(0..output.len())?);
         let mut units = page::units(&page, &page.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
-        return choose(output, &units, budget, |_| None);
+        return choose(output, units, budget, true, |_| None);
     }
     if small && question.aim != Aim::Gist && matches!(output.record().kind, Kind::Json | Kind::JsonLines) {
         let members = json::members(&output.read(0..output.len())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = members.text.origin(&unit.range));
-        return choose(output, &units, budget, |index| Some(members.container((index >> 20) as usize)));
+        return choose(output, units, budget, true, |index| Some(members.container((index >> 20) as usize)));
     }
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
         (_, Aim::Gist) => rank::opening(output)?,
         _ => rank::ranked(output, &question)?,
     };
-    choose(output, &units, budget, |_| None)
+    let reads_on = question.aim == Aim::Words && is_prose(output)?;
+    choose(output, units, budget, reads_on, |_| None)
 }
 
 /// Takes units by their worth until the budget is used. `path` tells where a unit stands, if that is how it is found.
 fn choose(
     output: &Output,
-    units: &[Unit],
+    units: Vec<Unit>,
     budget: Budget,
+    reads_on: bool,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
-    let mut chosen: BTreeMap<u64, &Unit> = BTreeMap::new();
-    let mut order: Vec<u64> = Vec::new();
-    let mut excerpt = print(output, &chosen, &path)?;
-    // What labels cost is known only when they are printed: what is then left over is used for more.
-    for _ in 0..4 {
-        let chosen_before: HashSet<u64> = order.iter().copied().collect();
-        let mut left = budget.tokens.saturating_sub(tokens::count_bytes(&excerpt.text));
-        let before = excerpt.text.len();
-        let mut misfits = 0;
-        for unit in units.iter().filter(|unit| !chosen_before.contains(&unit.index)) {
-            if left < 8 || misfits > MISFITS {
-                break;
-            }
-            let joins =
-                chosen.contains_key(&(unit.index + 1)) || chosen.contains_key(&unit.index.wrapping_sub(1));
-            let cost = tokens::count(&unit.text) + if joins { 0 } else { 6 };
-            match cost <= left {
-                true => {
-                    left -= cost;
-                    chosen.insert(unit.index, unit);
-                    order.push(unit.index);
-                }
-                false => misfits += 1,
-            }
-        }
-        excerpt = print(output, &chosen, &path)?;
-        while !budget.holds(&excerpt.text) {
-            let Some(last) = order.pop() else {
-                let too_small = format!("a budget of {} tokens has no room for a passage", budget.tokens);
-                return Err(Error::BadQuery(too_small + ": ask with a larger one"));
-            };
-            chosen.remove(&last);
-            excerpt = print(output, &chosen, &path)?;
-        }
-        if excerpt.text.len() <= before {
-            break;
+    let choice = Choice { units, last: None, marker: LABEL, reads_on };
+    let chosen = choice.choose(budget, |units| {
+        let text = print(output, units, &path)?.text;
+        Ok((tokens::count_bytes(&text), budget.holds(&text)))
+    })?;
+    let excerpt = print(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
+    match budget.holds(&excerpt.text) {
+        true => Ok(excerpt),
+        false => {
+            let too_small = format!("a budget of {} tokens has no room for a passage", budget.tokens);
+            Err(Error::BadQuery(too_small + ": ask with a larger one"))
         }
     }
-    Ok(excerpt)
 }
 
 /// Prints passages in the order of the output, each with where it stands.
 fn print(
     output: &Output,
-    chosen: &BTreeMap<u64, &Unit>,
+    chosen: &[&Unit],
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
     let total_lines = output.lines()?;
     let mut passages: Vec<Passage> = Vec::new();
     let mut last: Option<(u64, Option<usize>)> = None;
-    for (&index, unit) in chosen {
+    for unit in chosen {
+        let index = unit.index;
         let (container, path) = path(index).unzip();
         let adjacent = last.is_some_and(|(last, _)| last + 1 == index);
         let goes_on = |_: &&mut Passage| match container {
@@ -309,11 +280,8 @@ mod tests {
             &text,
             "Why does test_beta (suite.Case) fail?",
             expect![[r#"
-                [3 passages · 195 lines · s/id1234]
-                [61–62]
-                FAIL: test_alpha (suite.Case)
-                Traceback (most recent call last):
-                [126–132]
+                [1 passage · 195 lines · s/id1234]
+                [126–136]
                 FAIL: test_beta (suite.Case)
                 Traceback (most recent call last):
                   File "t.py", line 3
@@ -321,9 +289,10 @@ mod tests {
 
                 compiling unit number 0 of the project
                 compiling unit number 1 of the project
-                [191–192]
-                FAIL: test_gamma (suite.Case)
-                Traceback (most recent call last):
+                compiling unit number 2 of the project
+                compiling unit number 3 of the project
+                compiling unit number 4 of the project
+                compiling unit number 5 of the project
             "#]],
         );
     }
@@ -469,6 +438,30 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
+        let about = "java.lang.VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
+        let calls: String =
+            (0..30).map(|n| format!("    at org.build.Module{n}.load (Module.java:{n})\n")).collect();
+        let text =
+            noise(0, 200) + "[WARNING] Error injecting it\n" + &about + "\n" + &calls + "BUILD FAILURE\n";
+        let budget = Budget { tokens: 400, bytes: 8_000, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains(&about) && shown.contains("Module0.load"), "{shown}");
+    }
+
+    #[test]
+    fn calls_in_colour_are_calls_too() {
+        let call = |n: u64| format!("    \u{1b}[1mat\u{1b}[m Module{n}.load (module.js:{n})\n");
+        let text = noise(0, 200)
+            + "it is not a thing that one calls\n"
+            + &(0..40).map(call).collect::<String>()
+            + "The command \"cake\" exited with 1.\n";
+        let budget = Budget { tokens: 200, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
+        assert!(shown.contains("not a thing that one calls"), "{shown}");
+    }
+
+    #[test]
     fn what_is_said_of_many_files_is_shown_of_a_few() {
         let said = |name: char| {
             format!("src/{name}/index.test.ts failed due to an error of code 1\n{}", noise(0, 3))
@@ -518,24 +511,6 @@ mod tests {
     }
 
     #[test]
-    fn which_troubles_there_are_is_answered_by_lines_from_all_over() {
-        let lesser =
-            ["mismatch", "refused", "conflict", "invalid", "violation", "rejected", "corrupt", "overflow"];
-        let lesser: String =
-            lesser.iter().map(|what| format!("the part of the work that was done here: {what}\n")).collect();
-        let text = noise(0, 9)
-            + "error: the first is here\n"
-            + &noise(9, 500)
-            + "INFO - TEST-UNEXPECTED-FAIL | the second is here\n"
-            + &noise(500, 900)
-            + &lesser;
-        let shown =
-            String::from_utf8(answer(text.as_bytes(), "Which errors does the log report?", SMALL).text)
-                .unwrap();
-        assert!(shown.contains("first is here\n") && shown.contains("second is here\n"), "{shown}");
-    }
-
-    #[test]
     fn in_a_program_what_stands_near_each_other_counts_together() {
         let function = |name: &str, first: &str, second: &str| {
             let rest = "    value += 1\n".repeat(4);
@@ -556,7 +531,8 @@ mod tests {
         );
         let shown =
             String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
-        assert!(shown.contains("[364–") && shown.contains("[369–"), "{shown}");
+        let meant = shown.split("[364–").nth(1).unwrap_or_default();
+        assert!(meant.contains("    folding = value"), "{shown}");
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 mod again;
 mod binary;
-mod choose;
 mod folders;
 mod paths;
 mod structure;
@@ -13,18 +12,22 @@ mod templates;
 
 use super::units;
 use super::{Canvas, Piece, View, Wording, errors, print, rendering};
-use crate::query::{Form, ask::Unit};
+use crate::query::{
+    Form,
+    ask::{Choice, Unit, ranges},
+};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
-use choose::Choice;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Below this many tokens a view says only what no marker says, and does not name the file.
 const ROOMY: u64 = 1_500;
 
-/// Below this many tokens the number of lines is all there is room for.
-const TIGHT: u64 = 400;
+/// Below this many tokens the number of lines is all there is room for, unless lines have more bytes than this on average:
+/// then their number says little.
+const TIGHT: u64 = 600;
+const LONG_LINES: u64 = 400;
 
 /// From this weight of its words on, an output tells that something went wrong.
 const TROUBLE: f32 = 1.2;
@@ -163,7 +166,7 @@ fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
     let last = output.lines()?.saturating_sub(1);
     let areas = rendering::cursor::areas(output)?;
     let units = painted_once(output, units, &areas)?;
-    chosen(output, budget, Choice { units, last, marker: 0, reads_on: false }, |shown| {
+    chosen(output, budget, Choice { units, last: Some(last), marker: 0, reads_on: false }, |shown| {
         let shown = rendering::cursor::widened(shown, &areas);
         View::showing(output, &shown, wording(budget))?.on_screen(output)
     })
@@ -199,7 +202,7 @@ fn page(output: &Output, budget: Budget, wanted: Option<&str>) -> Result<View> {
         None => query::ask::unasked_page(&page),
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
-    let choice = Choice { units, last, marker: 0, reads_on: wanted.is_none() };
+    let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.is_none() };
     chosen(output, budget, choice, |shown| Ok(View::showing(output, shown, wording(budget))?.on_page()))
 }
 
@@ -210,7 +213,7 @@ fn chosen(
     choice: Choice,
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
-    let frame = |shown: &[Range<u64>]| -> Result<View> { Ok(frame_of(showing(shown)?, output, budget)) };
+    let frame = |shown: &[&Unit]| -> Result<View> { Ok(frame_of(showing(&ranges(shown))?, output, budget)) };
     let choice = Choice { marker: marker(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = frame(shown)?.print(output)?;
@@ -218,7 +221,7 @@ fn chosen(
     })?;
     match shown.is_empty() {
         true => top_and_bottom(output, budget),
-        false => frame(&shown),
+        false => frame(&shown.iter().collect::<Vec<_>>()),
     }
 }
 
@@ -356,8 +359,8 @@ fn opening(output: &Output, budget: Budget, canvas: Option<Canvas>, named: bool)
     let size = match budget.tokens < TIGHT && record.lost.is_none() {
         // What is not text has no lines to speak of.
         _ if record.kind == Kind::Binary => bytes,
-        true => lines,
-        false => format!("{lines}, {bytes}"),
+        true if size.bytes <= size.lines * LONG_LINES => lines,
+        _ => format!("{lines}, {bytes}"),
     };
     let shown = canvas.map_or(String::new(), |canvas| format!(" as {canvas} shows them"));
     format!("[{name} of {size}{shown}{exit}{state}]\n")
@@ -457,7 +460,7 @@ mod tests {
             format!("start\n{bar}all done\n").as_bytes(),
             200,
             expect![[r#"
-                [view of 2 lines as a screen shows them; kept whole as s/id1234]
+                [view of 2 lines, 24,905 bytes as a screen shows them; kept whole as s/id1234]
                 start
                 all done
             "#]],

@@ -7,6 +7,7 @@ pub(crate) mod derived;
 pub(crate) mod page;
 
 use memchr::{memchr, memrchr};
+use std::borrow::Cow;
 
 /// What a terminal would show of lines: no escape codes, of what carriage returns or a cursor that went up wrote over
 /// only the last, and without the time stamps that runners put in front of every line.
@@ -86,6 +87,16 @@ pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
         Some(end) => &line[end..],
         None => line,
     }
+}
+
+/// A line as it reads: without what a runner put in front of it, and without codes.
+pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'\x1b', line).is_none() {
+        return Cow::Borrowed(unstamped(line));
+    }
+    let mut shown = Vec::with_capacity(line.len());
+    plain(unstamped(line), &mut shown);
+    Cow::Owned(shown)
 }
 
 /// How long the time stamp is that a line begins with.

@@ -45,8 +45,6 @@ pub(super) struct Question {
     pub(super) trouble: bool,
     /// The words in which it does.
     troubled: Vec<Term>,
-    /// Whether it asks which there are, and not for the cause of one.
-    pub(super) which: bool,
 }
 
 impl Question {
@@ -59,7 +57,6 @@ impl Question {
             when: false,
             trouble: false,
             troubled: Vec::new(),
-            which: false,
         };
         let mut seen = HashSet::new();
         let mut troubled_by = Vec::new();
@@ -124,7 +121,6 @@ impl Question {
             question.terms.clear();
         }
         question.when = has(&["when", "date", "time"]);
-        question.which = has(&["which", "list", "all"]);
         question.trouble = asks_why || question.aim == Aim::Trouble;
         question
     }

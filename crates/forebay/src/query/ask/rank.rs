@@ -10,7 +10,7 @@ use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
 use super::trouble::{has_passed, informs};
 use super::{Unit, visible};
-use crate::view::rendering::unstamped;
+use crate::view::rendering::readable;
 use crate::{Error, Output, Result};
 use memchr::memmem;
 use std::{cmp::Ordering, collections::HashMap, ops::Range};
@@ -83,8 +83,6 @@ const TOO_FAR: f32 = 0.6;
 impl Fading {
     fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
         match question.aim {
-            // A list of troubles is one of lines.
-            Aim::Trouble if question.which => Fading { back: 0.2, on: 0.5, blank: 0.5, deeper: 0.9 },
             // The cause stands before what tells of the end.
             Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
             Aim::Trouble => Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 },
@@ -175,7 +173,7 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         inside.for_each(|seen| seen.trouble *= IN_PASSES);
     }
     let trouble = scanned.seen.iter().map(|seen| seen.trouble).fold(0.0, f32::max);
-    if question.aim == Aim::Trouble && !question.which && !output.is_empty() {
+    if question.aim == Aim::Trouble && !output.is_empty() {
         // How it ended stands at the end.
         let start = output.line_start_near(output.len() - 1, LONG as u64)?;
         scanned.seen.retain(|seen| seen.start != start);
@@ -274,8 +272,8 @@ fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -
         let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
-            // What ended badly did so wherever it stands, a verdict is given where its test is, and a list has all.
-            let anywhere = unit.ends || unit.verdict || question.aim == Aim::Trouble && question.which;
+            // What ended badly did so wherever it stands, and a verdict is given where its test is.
+            let anywhere = unit.ends || unit.verdict;
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
             let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);
@@ -390,14 +388,14 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         if seen.start == last && seen.ends && ended_before {
             fading.back = fading.back.min(CLEANED_UP);
         }
-        let deep = depth(unstamped(line));
-        let trouble = question.aim == Aim::Trouble && !question.which;
+        let deep = depth(&readable(line));
+        let trouble = question.aim == Aim::Trouble;
         let mut show = |at: usize, worth: f32| {
             let unit = &all[at];
             let index = seen.index.saturating_add_signed(at as i64 - own as i64);
             let mut worth = worth;
             if trouble && at != own && unit.len() > SHORT {
-                let line = unstamped(&bytes[unit.clone()]);
+                let line = &*readable(&bytes[unit.clone()]);
                 let far = first.entry(hash(line)).or_insert(index).abs_diff(index) > FAR;
                 worth *= if far { SAID_BEFORE } else { 1.0 } * if informs(line) { INFORMS } else { 1.0 };
             }
@@ -416,7 +414,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         let mut repeats = 0;
         for at in own + 1..all.len() {
             let line = &bytes[all[at].clone()];
-            let plain = unstamped(line);
+            let plain = &*readable(line);
             if trouble && is_noise(plain) {
                 show(at, left * NOISE);
                 continue;
@@ -433,7 +431,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             left *= match () {
                 () if blank => fading.blank,
                 () if !deeper => fading.on,
-                () if question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
+                () if question.trouble && at - own > CALLS && is_call(plain) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
                 () => fading.deeper,
             };
@@ -461,7 +459,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
         });
         let command = command.flatten().unwrap_or(own);
         for at in (0..own).rev() {
-            let line = unstamped(&bytes[all[at].clone()]);
+            let line = &*readable(&bytes[all[at].clone()]);
             if trouble && (at >= command || is_noise(line)) {
                 show(at, left * NOISE);
                 continue;

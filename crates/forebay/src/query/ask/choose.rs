@@ -1,8 +1,8 @@
 //! Which units are shown: the best that fit, with few gaps, because every gap costs a marker.
 
-use crate::query::ask::Unit;
-use crate::{Budget, Result, query, tokens};
-use std::collections::{BTreeMap, HashMap};
+use super::{Unit, layout};
+use crate::{Budget, Result, tokens};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// So many of the best units are looked at.
@@ -29,36 +29,40 @@ const ALONE_AT_MOST: f32 = 0.65;
 const BELONGS: f32 = 0.3;
 
 /// What markers cost is known when they are printed: so often what is left is used for more. In the second half of the
-/// rounds anything may stand alone, since nothing belongs to the best any more.
+/// rounds nothing belongs to the best any more, and less is worth standing alone: so much of what was, where both its
+/// sides are marked, and anything elsewhere.
 const ROUNDS: usize = 4;
+const LATE: f32 = 0.5;
 
 /// A unit of more bytes must be worth more: so many bytes cost nothing extra, and further ones by this power.
 const SHORT: f32 = 90.0;
 const COST: f32 = 0.2;
 
 /// What is chosen from.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     /// The units, in any order.
-    pub(super) units: Vec<Unit>,
-    /// The index of the last unit of the output.
-    pub(super) last: u64,
+    pub(crate) units: Vec<Unit>,
+    /// The index of the last unit of the output, where what is left out before and behind all that is shown is marked too.
+    pub(crate) last: Option<u64>,
     /// What a marker costs.
-    pub(super) marker: u64,
+    pub(crate) marker: u64,
     /// Whether the units come in the order of a text, so that what follows is as good as what stands alone.
-    pub(super) reads_on: bool,
+    pub(crate) reads_on: bool,
 }
 
 impl Choice {
-    /// The ranges to show: units by their worth, as long as `cost` says that what is printed of them fits.
-    pub(super) fn choose(
+    /// The units to show in their order: those of most worth, as long as `cost` says that what is printed of them fits.
+    pub(crate) fn choose(
         mut self,
         budget: Budget,
-        cost: impl Fn(&[Range<u64>]) -> Result<(u64, bool)>,
-    ) -> Result<Vec<Range<u64>>> {
+        cost: impl Fn(&[&Unit]) -> Result<(u64, bool)>,
+    ) -> Result<Vec<Unit>> {
         if !self.reads_on {
-            // The calls of a stack trace are shown together, however long they are.
-            let is_frame = |unit: &Unit| query::ask::is_frame(unit.text.as_bytes());
-            for unit in self.units.iter_mut().filter(|unit| !is_frame(unit)) {
+            // The calls of a stack trace are shown together and with what is above them, however long that is.
+            let is_frame = |unit: &&Unit| layout::is_frame(unit.text.as_bytes());
+            let frames: HashSet<u64> = self.units.iter().filter(is_frame).map(|unit| unit.index).collect();
+            let in_trace = |unit: &Unit| frames.contains(&unit.index) || frames.contains(&(unit.index + 1));
+            for unit in self.units.iter_mut().filter(|unit| !in_trace(unit)) {
                 unit.worth *= (SHORT / (unit.text.len() as f32).max(SHORT)).powf(COST);
             }
         }
@@ -71,22 +75,24 @@ impl Choice {
             }
             _ => 0.0,
         };
+        let late = if self.last.is_some() { LATE } else { 0.0 };
         let mut chosen = Chosen::new(&self);
         let (mut used, _) = cost(&[])?;
         for round in 0..ROUNDS {
             let before = chosen.order.len();
-            let least = if round < ROUNDS / 2 { least } else { 0.0 };
-            chosen.take(budget.tokens.saturating_sub(used), least);
-            let (mut now, mut fits) = cost(&chosen.ranges())?;
+            let (alone, joining) =
+                if round < ROUNDS / 2 { (least, least * BELONGS) } else { (least * late, 0.0) };
+            chosen.take(budget.tokens.saturating_sub(used), alone, joining);
+            let (mut now, mut fits) = cost(&chosen.units())?;
             while !fits && chosen.drop_last() {
-                (now, fits) = cost(&chosen.ranges())?;
+                (now, fits) = cost(&chosen.units())?;
             }
             used = now;
             if round >= ROUNDS / 2 && chosen.order.len() <= before {
                 break;
             }
         }
-        Ok(chosen.ranges())
+        Ok(chosen.units().into_iter().cloned().collect())
     }
 }
 
@@ -106,9 +112,9 @@ impl<'a> Chosen<'a> {
         Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
     }
 
-    /// Takes units while `left` tokens last. One that stands alone is taken only if it is worth `least`, and one that joins
-    /// others if it is worth a share of that.
-    fn take(&mut self, mut left: u64, least: f32) {
+    /// Takes units while `left` tokens last: one that stands alone if it is worth `alone`, and one that joins others if it
+    /// is worth `joining`.
+    fn take(&mut self, mut left: u64, alone: f32, joining: f32) {
         let mut misfits = 0;
         for unit in &self.choice.units {
             if left < 8 || misfits > MISFITS {
@@ -117,15 +123,18 @@ impl<'a> Chosen<'a> {
             if unit.worth <= 0.0 || self.units.contains_key(&unit.index) {
                 continue;
             }
-            let previous = self.units.range(..unit.index).next_back().map_or(0, |(&index, _)| index + 1);
-            let next =
-                self.units.range(unit.index + 1..).next().map_or(self.choice.last + 1, |(&index, _)| index);
+            let before = self.units.range(..unit.index).next_back().map(|(&index, _)| index + 1);
+            let behind = self.units.range(unit.index + 1..).next().map(|(&index, _)| index);
+            let (first, last) = self.choice.last.map(|last| (0, last + 1)).unzip();
             // A gap that costs little more than its marker is filled.
-            let fills = [previous..unit.index, unit.index + 1..next].map(|gap| self.filled(gap));
+            let fills = [
+                before.or(first).and_then(|start| self.filled(start..unit.index)),
+                behind.or(last).and_then(|end| self.filled(unit.index + 1..end)),
+            ];
             let joins = fills.iter().flatten().count();
             // A line without a word says nothing alone.
             let wordless = joins == 0 && !unit.text.contains(char::is_alphanumeric);
-            if wordless || unit.worth < least * if joins == 0 { 1.0 } else { BELONGS } {
+            if wordless || unit.worth < if joins == 0 { alone } else { joining } {
                 continue;
             }
             let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
@@ -168,23 +177,27 @@ impl<'a> Chosen<'a> {
         self.order.pop().is_some_and(|last| self.units.remove(&last).is_some())
     }
 
-    /// The ranges of the units, those that follow each other together. Blank ones are shown only between others.
-    fn ranges(&self) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        let mut next = None;
-        let mut blanks = 0;
-        for (&index, unit) in &self.units {
-            if unit.text.trim().is_empty() {
-                blanks += 1;
-                continue;
-            }
-            let follows = next.is_some_and(|next| next + blanks == index);
-            match ranges.last_mut().filter(|last| follows || unit.range.start <= last.end) {
-                Some(last) => last.end = last.end.max(unit.range.end),
-                None => ranges.push(unit.range.clone()),
-            }
-            (next, blanks) = (Some(index + 1), 0);
-        }
-        ranges
+    fn units(&self) -> Vec<&'a Unit> {
+        self.units.values().copied().collect()
     }
+}
+
+/// The ranges of units, those that follow each other together. Blank ones are shown only between others.
+pub(crate) fn ranges(units: &[&Unit]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut next = None;
+    let mut blanks = 0;
+    for unit in units {
+        if unit.text.trim().is_empty() {
+            blanks += 1;
+            continue;
+        }
+        let follows = next.is_some_and(|next| next + blanks == unit.index);
+        match ranges.last_mut().filter(|last| follows || unit.range.start <= last.end) {
+            Some(last) => last.end = last.end.max(unit.range.end),
+            None => ranges.push(unit.range.clone()),
+        }
+        (next, blanks) = (Some(unit.index + 1), 0);
+    }
+    ranges
 }
