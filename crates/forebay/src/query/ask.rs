@@ -438,18 +438,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
-        let about = "java.lang.VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
-        let calls: String =
-            (0..30).map(|n| format!("    at org.build.Module{n}.load (Module.java:{n})\n")).collect();
-        let text =
-            noise(0, 200) + "[WARNING] Error injecting it\n" + &about + "\n" + &calls + "BUILD FAILURE\n";
-        let budget = Budget { tokens: 400, bytes: 8_000, ..SMALL };
-        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
-        assert!(shown.contains(&about) && shown.contains("Module0.load"), "{shown}");
-    }
-
-    #[test]
     fn calls_in_colour_are_calls_too() {
         let call = |n: u64| format!("    \u{1b}[1mat\u{1b}[m Module{n}.load (module.js:{n})\n");
         let text = noise(0, 200)

@@ -132,8 +132,9 @@ impl<'a> Chosen<'a> {
                 behind.or(last).and_then(|end| self.filled(unit.index + 1..end)),
             ];
             let joins = fills.iter().flatten().count();
-            // A line without a word says nothing alone.
-            let wordless = joins == 0 && !unit.text.contains(char::is_alphanumeric);
+            // A line without a word says nothing alone, nor does a call without what it led to.
+            let says = unit.text.contains(char::is_alphanumeric) && !layout::is_frame(unit.text.as_bytes());
+            let wordless = joins == 0 && !says;
             if wordless || unit.worth < if joins == 0 { alone } else { joining } {
                 continue;
             }
@@ -200,4 +201,62 @@ pub(crate) fn ranges(units: &[&Unit]) -> Vec<Range<u64>> {
         (next, blanks) = (Some(unit.index + 1), 0);
     }
     ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is chosen of lines with their worths that stand so many lines apart.
+    fn chosen(lines: &[(&str, f32)], apart: u64, tokens: u64) -> Vec<String> {
+        let units: Vec<Unit> = lines
+            .iter()
+            .enumerate()
+            .map(|(at, (text, worth))| Unit {
+                index: 50 + at as u64 * apart,
+                range: at as u64 * 1_000..at as u64 * 1_000 + text.len() as u64,
+                text: (*text).to_owned(),
+                worth: *worth,
+            })
+            .collect();
+        let last = Some(100 + lines.len() as u64 * apart);
+        let budget = Budget { tokens, bytes: u64::MAX, lines: None };
+        let choice = Choice { units, last, marker: 6, reads_on: false };
+        let units = choice.choose(budget, |units| {
+            let used = units.iter().map(|unit| tokens::count(&unit.text) + 6).sum();
+            Ok((used, used <= tokens))
+        });
+        units.unwrap().into_iter().map(|unit| unit.text).collect()
+    }
+
+    #[test]
+    fn what_says_nothing_alone_does_not_stand_alone() {
+        let best = "error: it is gone";
+        for (alone, is_shown) in [
+            ("the disk was full", true),
+            ("    at Module.load (module.js:3)", false),
+            ("  File \"a.py\", line 3, in f", false),
+            ("------------------------", false),
+        ] {
+            let shown = chosen(&[(alone, 1.9), (best, 2.0)], 50, 100);
+            assert_eq!(shown.contains(&alone.to_owned()), is_shown, "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
+        let about = "VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
+        let call = |n: u64| format!("    at org.build.Module{n}.load (Module.java:{n})");
+        let calls: Vec<String> = (0..30).map(call).collect();
+        let mut lines = vec![(about.as_str(), 2.0)];
+        lines.extend(calls.iter().map(|call| (call.as_str(), 1.9)));
+        lines.push(("BUILD FAILURE", 3.0));
+        assert!(chosen(&lines, 1, 300).contains(&about));
+    }
+
+    #[test]
+    fn what_is_worth_little_does_not_stand_between_two_markers() {
+        let shown = chosen(&[("it goes on", 0.3), ("error: it is gone", 2.0), ("it ends", 0.5)], 50, 1_000);
+        assert_eq!(shown, ["error: it is gone", "it ends"]);
+    }
 }
