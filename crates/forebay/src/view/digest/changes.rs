@@ -109,5 +109,7 @@ mod tests {
             read(&diff),
             "+++ b/x\n@@ -1,43 +1,43 @@\n…\n 18\n 19\n 20\n-one\n+two\n…\n 18\n 19\n 20\n--- x\n+++ y\n…\n"
         );
+        let added = format!("@@ -1,20 +1,21 @@\n{context}+two\n");
+        assert_eq!(read(&added), "@@ -1,20 +1,21 @@\n…\n 18\n 19\n 20\n+two\n");
     }
 }
