@@ -324,7 +324,8 @@ mod tests {
                 line 4 of a long output
                 line 5 of a long output
                 line 6 of a long output
-                [… forebay read s/output --lines 7:199]
+                line 7 of a long output
+                [… forebay read s/output --lines 8:199]
                 line 200 of a long output
             "#]],
         );
@@ -335,7 +336,8 @@ mod tests {
                 [view of 200 lines]
                 line 1 of a long output
                 line 2 of a long output
-                [… forebay read s/output --lines 3:200]
+                line 3 of a long output
+                [… forebay read s/output --lines 4:200]
             "#]],
         );
         check(

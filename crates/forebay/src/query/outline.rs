@@ -21,6 +21,7 @@ mod table;
 mod test_run;
 mod text;
 
+pub(crate) use diff::hunk;
 pub use language::Language;
 pub(crate) use listing::Entry;
 pub(super) use print::excerpt;
@@ -96,6 +97,9 @@ pub struct Item {
     pub kind: &'static str,
     /// What it is called, on one line and safe to print: a signature, a title, a path.
     pub name: String,
+    /// How much was counted in it: what a search found in a file, what a folder has, the lines that a file gains and loses.
+    #[serde(skip)]
+    pub(crate) count: Option<u64>,
 }
 
 /// Which part of an outline is wanted.
@@ -147,6 +151,14 @@ pub(crate) fn is_history(output: &Output) -> Result<bool> {
     Ok(lines().next().is_some_and(|first| COMMIT.is_match(first))
         || short >= 3 && short * 10 >= lines().count() * 9)
 }
+
+/// Whether nearly every line of a log is an entry, with its time or how grave it is: what a service writes, but hardly a build.
+pub(crate) fn is_entries(output: &Output) -> Result<bool> {
+    Ok(classify::logged(output)? >= ENTRIES)
+}
+
+/// So many of a hundred lines are entries.
+const ENTRIES: usize = 95;
 
 /// So much is looked at to tell a history.
 const HISTORY: u64 = 4 * 1024;
@@ -210,11 +222,19 @@ const OPEN: u64 = 0;
 impl Items {
     /// Something that has a known end.
     fn add(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: impl Into<String>) {
+        let (line, last_line) = lines;
+        self.push(Item { line, last_line, depth, kind, name: name.into(), count: None });
+    }
+
+    /// Something that has a known end and in which something was counted.
+    fn add_counted(&mut self, lines: (u64, u64), kind: &'static str, name: String, count: u64) {
+        let (line, last_line) = lines;
+        self.push(Item { line, last_line, depth: 0, kind, name, count: Some(count) });
+    }
+
+    fn push(&mut self, item: Item) {
         match self.items.len() < KEPT {
-            true => {
-                let (line, last_line) = lines;
-                self.items.push(Item { line, last_line, depth, kind, name: name.into() });
-            }
+            true => self.items.push(item),
             false => self.more += 1,
         }
     }

@@ -5,6 +5,7 @@
 
 mod again;
 mod binary;
+mod changes;
 mod folders;
 mod paths;
 mod structure;
@@ -99,13 +100,20 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             page(output, budget, wanted.as_deref())
         }
         // Documents speak of errors, and nothing went wrong.
-        (Form::Text, None) if query::ask::is_prose(output)? || query::outline::is_history(output)? => {
-            structure::fold(output, Form::Text, budget)
-        }
+        (Form::Text, None) if is_document(output)? => structure::document(output, budget),
         (form @ (Form::Log | Form::TestRun | Form::Text), wanted) => {
             let (mut units, trouble) = query::ask::unasked(output)?;
             if let Some(wanted) = &wanted {
                 units = joined_units(units, query::ask::asked(output, wanted)?);
+            }
+            // A service tells of troubles all day long, and they are a part of what it tells.
+            if form == Form::Log
+                && wanted.is_none()
+                && trouble >= TROUBLE
+                && query::outline::is_entries(output)?
+                && let Some(view) = structure::entries(output, budget, weighed(units.clone()))?
+            {
+                return Ok(view);
             }
             match trouble >= TROUBLE || form == Form::TestRun || wanted.is_some() {
                 true => run(output, budget, weighed(units)),
@@ -117,6 +125,12 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             None => structure::fold(output, form, budget),
         },
     }
+}
+
+/// Whether a text is read from its beginning: prose, or a history. A single line is neither.
+fn is_document(output: &Output) -> Result<bool> {
+    Ok(output.record().size.lines > 1
+        && (query::ask::is_prose(output)? || query::outline::is_history(output)?))
 }
 
 /// Outputs of a few bytes more than this are not painted whole to see whether they then fit.

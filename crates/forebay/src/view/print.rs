@@ -88,9 +88,10 @@ impl View {
                 }
                 Piece::Digest { text, .. } => {
                     let gap = count(piece.range())?;
+                    let known = lines_called && gap.whole_lines && self.wording == Wording::Ranges;
                     called = true;
                     lines_called |= gap.whole_lines && output.record().kind != Kind::Binary;
-                    self.digest(output, &gap, text)
+                    self.digest(output, &gap, text, known)
                 }
             };
             let ends_a_line = piece.range().end == output.len()
@@ -146,10 +147,12 @@ impl View {
         }
     }
 
-    fn digest(&self, output: &Output, gap: &Gap, text: &str) -> String {
+    /// What is said of a gap, with the call that reads it; only with its lines where the call is `known`.
+    fn digest(&self, output: &Output, gap: &Gap, text: &str, known: bool) -> String {
         let call = match output.record().kind {
             // Nobody reads such bytes by lines.
             Kind::Binary => self.surface.raw(&output.record().handle),
+            _ if known => format!("{}:{}", gap.lines.0, gap.lines.1),
             _ => self.call(output, gap),
         };
         // What is listed comes behind the call.

@@ -102,6 +102,11 @@ pub(super) fn classify(output: &Output) -> Result<(Form, Option<Numbering>)> {
     Ok((form, numbering))
 }
 
+/// How many of a hundred lines begin with a time or say how grave they are.
+pub(super) fn logged(output: &Output) -> Result<usize> {
+    Ok(Sample::of(output)?.share(|line| log::is_stamped(line) || log::is_levelled(line)))
+}
+
 /// Forms that hardly anything else is taken for come first, text comes last.
 fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if sample.lines().all(|line| line.trim_ascii().is_empty()) {
@@ -121,7 +126,7 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if marked || stamped >= 40 {
         return Ok(Form::Log);
     }
-    if sample.share(matches::is_match) >= 75 {
+    if sample.share(matches::is_match) >= 75 || matches::is_grouped(sample.lines()) {
         return Ok(Form::Matches);
     }
     let levelled = sample.share(log::is_levelled);

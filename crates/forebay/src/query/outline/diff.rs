@@ -104,7 +104,8 @@ fn finish(file: Option<File>, last: u64, items: &mut Items) {
     let room = super::NAME.saturating_sub(counts.chars().count() + 1);
     let path = super::shortened(path, room);
     let last = file.hunks.last().map_or(last, |(_, end, _)| *end).max(file.line);
-    items.add((file.line, last), 0, "file", format!("{path} {counts}"));
+    let name = format!("{path} {counts}");
+    items.add_counted((file.line, last), "file", name, file.added + file.removed);
     for (line, last, header) in file.hunks {
         items.add((line, last), 1, "hunk", header);
     }
@@ -117,7 +118,7 @@ fn clean(path: &str) -> String {
 }
 
 /// How many lines a hunk has of the old and of the new file, and what its header says of where it is.
-pub(super) fn hunk(line: &str) -> Option<((u64, u64), &str)> {
+pub(crate) fn hunk(line: &str) -> Option<((u64, u64), &str)> {
     let (ranges, context) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;
     let count = |range: &str| match range.split_once(',') {

@@ -316,9 +316,9 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     }
     if errors + warnings > 0 {
         let text = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
-        items
-            .items
-            .insert(0, super::Item { line: 1, last_line: lines, depth: 0, kind: "levels", name: text });
+        let levels =
+            super::Item { line: 1, last_line: lines, depth: 0, kind: "levels", name: text, count: None };
+        items.items.insert(0, levels);
     }
     Ok(())
 }

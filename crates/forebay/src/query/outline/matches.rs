@@ -37,6 +37,60 @@ fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     Some((PLAIN.captures(line)?.get(1)?.as_bytes(), true))
 }
 
+/// A line with its number below the path of its file, or one beside it, as `rg --heading` prints them.
+static BELOW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:\d+([:-]))"));
+
+/// A path that has a line to itself and no time stamp or address in it.
+static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"^(?-u:(?:[A-Za-z]:)?[^\s:\x22'(){}=<>|](?:[^:\x22'(){}=<>|]*[^\s:\x22'(){}=<>|])?)$")
+});
+
+/// Whether lines are results below the paths of their files, an empty line between two files.
+pub(super) fn is_grouped<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut groups = Groups::default();
+    let (mut headings, mut held, mut other) = (0, 0, 0);
+    for line in lines {
+        match groups.take(line) {
+            Grouped::Heading => headings += 1,
+            Grouped::Below(_) => held += 1,
+            Grouped::Between => {}
+            Grouped::Other => other += 1,
+        }
+    }
+    headings >= 2 && held >= headings && other * 20 <= held
+}
+
+/// What a line is among results that stand below paths.
+#[derive(PartialEq)]
+enum Grouped {
+    Heading,
+    /// One that matched, or stands beside one that did.
+    Below(bool),
+    Between,
+    Other,
+}
+
+/// Reads results that stand below paths.
+#[derive(Default)]
+struct Groups {
+    /// Whether the last line has something on it, so that no path comes.
+    filled: bool,
+}
+
+impl Groups {
+    fn take(&mut self, line: &[u8]) -> Grouped {
+        let after_blank = !std::mem::replace(&mut self.filled, !line.is_empty());
+        if line.is_empty() || line == b"--" {
+            return Grouped::Between;
+        }
+        if let Some(found) = BELOW.captures(line) {
+            return Grouped::Below(&found[1] == b":");
+        }
+        let is_path = line.iter().any(|byte| b"/.\\".contains(byte)) && HEADING.is_match(line);
+        if after_blank && is_path { Grouped::Heading } else { Grouped::Other }
+    }
+}
+
 /// How many lines of a file matched, where a search was asked for nothing else.
 fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
     std::str::from_utf8(line.strip_prefix(path)?.strip_prefix(b":")?).ok()?.parse().ok()
@@ -45,7 +99,20 @@ fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
 /// An item for each file, with how many of its lines there are.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut runs = Runs::new("file", "match", items);
+    let mut groups = Groups::default();
+    let mut below: Option<Vec<u8>> = None;
     source.for_each(|line| {
+        match (groups.take(line.text), &below) {
+            (Grouped::Heading, _) => {
+                runs.take(line.number, line.text, 0);
+                below = Some(line.text.to_vec());
+                return;
+            }
+            (Grouped::Below(matched), Some(path)) => {
+                return runs.take(line.number, path, u64::from(matched));
+            }
+            _ => {}
+        }
         if let Some((path, matched)) = path(line.text) {
             runs.take(line.number, path, counted(line.text, path).unwrap_or(u64::from(matched)));
         }
@@ -83,12 +150,8 @@ impl<'a> Runs<'a> {
     pub(super) fn finish(&mut self) {
         if let Some((path, first, last, count)) = self.current.take() {
             let path = shortened(&String::from_utf8_lossy(&path), 130);
-            self.items.add(
-                (first, last),
-                0,
-                self.kind,
-                format!("{path}: {}", super::counted(count, self.noun)),
-            );
+            let name = format!("{path}: {}", super::counted(count, self.noun));
+            self.items.add_counted((first, last), self.kind, name, count);
         }
     }
 }
@@ -118,6 +181,19 @@ mod tests {
             3-3 file | src/c.rs: 3 matches
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn search_results_below_the_paths_of_their_files_have_these() {
+        let out = of("src/a.rs\n12:let x\n13-let y\n--\n40:let x\n\nsrc/my b.rs\n3:fn x()\n");
+        expect_test::expect![[r#"
+            search results
+            1-5 file | src/a.rs: 2 matches
+            7-8 file | src/my b.rs: 1 match
+        "#]]
+        .assert_eq(&out);
+        let steps = "It goes on:\n1: one\n2: two\n\nThen:\n3: three\n";
+        assert!(!of(steps).starts_with("search"), "{}", of(steps));
     }
 
     #[test]

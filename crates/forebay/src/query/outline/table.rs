@@ -1,4 +1,4 @@
-//! The columns of tables: separated by commas, tabs and the like, or aligned under a header.
+//! The columns of tables: separated by commas, tabs and the like, aligned under a header, or drawn under it.
 
 use super::lines::{LOOKED_AT, Line, Source};
 use super::{Items, counted, name};
@@ -6,10 +6,12 @@ use crate::Result;
 use memchr::{memchr, memchr2};
 
 /// How the columns of a table are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Columns {
     Separated(u8),
     Aligned,
+    /// Where each begins, in characters.
+    Ruled(Vec<usize>),
 }
 
 const SEPARATORS: [(u8, &str); 4] = [
@@ -47,10 +49,57 @@ fn columns(lines: &[&[u8]]) -> Option<Columns> {
     if let Some(separator) = separated {
         return Some(Columns::Separated(separator));
     }
+    if let Some((at, starts)) = ruler(&rows)
+        && is_ruled(&rows[at + 1..], &starts)
+    {
+        return Some(Columns::Ruled(starts));
+    }
     let wanted = aligned(header).len();
     let fit = rows[1..].iter().filter(|row| aligned(row).len() + 1 >= wanted).count();
     let is_header = is_header(header) || has_numbers_below(header, &rows[1..]);
     (is_header && fit * 10 >= (rows.len() - 1) * 9).then_some(Columns::Aligned)
+}
+
+/// The line under a header is among the first ones.
+const ABOVE: usize = 8;
+
+/// Which line is drawn under a header, and where its strokes begin: what `dpkg -l`, `pip list` and `psql` print.
+fn ruler(rows: &[&[u8]]) -> Option<(usize, Vec<usize>)> {
+    let found = rows.iter().take(ABOVE).enumerate().skip(1).find_map(|(at, row)| {
+        let row = row.trim_ascii_end();
+        if !row.iter().all(|byte| b"-=+| ".contains(byte)) {
+            return None;
+        }
+        // Where there are two kinds of strokes, the thin one is between columns.
+        let stroke = if row.contains(&b'=') { b'=' } else { b'-' };
+        let is_stroke = |byte: u8| byte == stroke || byte == b'+' && stroke == b'=';
+        let starts: Vec<usize> = (0..row.len())
+            .filter(|&place| is_stroke(row[place]) && (place == 0 || !is_stroke(row[place - 1])))
+            .collect();
+        (starts.len() >= 2).then_some((at, starts))
+    })?;
+    Some(found)
+}
+
+/// Whether columns begin where they are drawn in nearly all rows.
+fn is_ruled(rows: &[&[u8]], starts: &[usize]) -> bool {
+    let fits = |row: &&&[u8]| {
+        let text: Vec<char> = String::from_utf8_lossy(row).chars().collect();
+        let is_apart = |&start: &usize| text.get(start - 1).is_none_or(|before| matches!(before, ' ' | '|'));
+        starts.iter().filter(|start| **start > 0).all(is_apart)
+    };
+    rows.len() >= 2 && rows.iter().filter(fits).count() * 10 >= rows.len() * 9
+}
+
+/// The fields of a row whose columns begin at these places.
+fn cells(row: &[u8], starts: &[usize]) -> Vec<String> {
+    let text: Vec<char> = String::from_utf8_lossy(row).chars().collect();
+    let ends = starts.iter().skip(1).copied().chain([usize::MAX]);
+    let cell = |(&start, end): (&usize, usize)| {
+        let cell: String = text.get(start..end.min(text.len())).into_iter().flatten().collect();
+        cell.trim_matches([' ', '|']).to_owned()
+    };
+    starts.iter().zip(ends).map(cell).collect()
 }
 
 /// Names, and numbers under two of them at least: what `df` prints.
@@ -277,12 +326,22 @@ impl Table {
     fn new(first: &[(u64, Vec<u8>)]) -> Option<Table> {
         let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
         let columns = columns(&lines)?;
+        // What stands above a header that is drawn under is no row, and neither are the two.
+        let ruled = match columns {
+            Columns::Ruled(_) => ruler(&lines).map(|(at, _)| at),
+            _ => None,
+        };
         // Where columns are two spaces apart, a field may have a space in it.
         let wanted = self::wide(lines[0]).len();
         let alike = lines.iter().filter(|line| self::wide(line).len() == wanted).count();
         let wide = wanted >= 3 && alike * 10 >= lines.len() * 9;
-        let names: Vec<String> = match columns {
-            Columns::Separated(separator) => fields(lines[0], separator),
+        let names: Vec<String> = match &columns {
+            Columns::Separated(separator) => fields(lines[0], *separator),
+            Columns::Ruled(starts) => {
+                let has_word = |name: &String| name.contains(char::is_alphanumeric);
+                let names = cells(lines[ruled? - 1], starts).into_iter();
+                names.map(|name| if has_word(&name) { name } else { String::new() }).collect()
+            }
             Columns::Aligned => {
                 let names = if wide { self::wide(lines[0]) } else { aligned(lines[0]) };
                 names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
@@ -290,7 +349,8 @@ impl Table {
         };
         let fields = names.into_iter().map(Column::new).collect();
         let mut table = Table { columns, wide, fields, rows: 0, last: first[0].0, ragged: (0, 0) };
-        first[1..].iter().for_each(|(line, text)| table.take(*line, text));
+        let rows = &first[ruled.unwrap_or(0) + 1..];
+        rows.iter().for_each(|(line, text)| table.take(*line, text));
         Some(table)
     }
 
@@ -298,13 +358,21 @@ impl Table {
         (self.rows, self.last) = (self.rows + 1, line);
         let wanted = self.fields.len();
         let mut seen = 0;
-        match self.columns {
-            Columns::Separated(separator) => for_each_field(row, separator, |field| {
+        match &self.columns {
+            Columns::Separated(separator) => for_each_field(row, *separator, |field| {
                 if let Some(column) = self.fields.get_mut(seen) {
                     column.take(field, line);
                 }
                 seen += 1;
             }),
+            Columns::Ruled(starts) => {
+                seen = wanted;
+                let cells = cells(row, starts);
+                self.fields
+                    .iter_mut()
+                    .zip(&cells)
+                    .for_each(|(column, cell)| column.take(cell.as_bytes(), line));
+            }
             Columns::Aligned => {
                 let cells = if self.wide { wide(row) } else { split_into(row, wanted) };
                 seen = cells.len();
@@ -389,7 +457,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
         Columns::Separated(separator) => {
             SEPARATORS.iter().find(|(known, _)| *known == separator).map_or("", |(_, how)| how)
         }
-        Columns::Aligned => "aligned",
+        Columns::Aligned | Columns::Ruled(_) => "aligned",
     };
     let columns = counted(table.fields.len() as u64, "column");
     items.add((*line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
@@ -452,6 +520,29 @@ mod tests {
         "#]]
         .assert_eq(&super::super::tests::printed(&outline));
         assert_eq!(outline.odd, [121, 201, 302]);
+    }
+
+    #[test]
+    fn a_table_that_is_drawn_under_its_header_has_its_columns() {
+        let mut text = "Desired=Unknown/Install\n| Status=Not/Inst\n||/ Name        Version  Description\n+++-===========-========-==============\n".to_owned();
+        (0..30).for_each(|n| {
+            text +=
+                &format!("{}  part-{n:02}     1.{n:<6} what failed — é\n", if n == 17 { "rc" } else { "ii" });
+        });
+        expect_test::expect![[r#"
+            table
+            1-34 table | 30 rows, 4 columns aligned
+            1-1   column | ii × 29, rc
+            1-1   column | Name: such as part-00
+            1-1   column | Version: 1.0 to 1.9
+            1-1   column | Description: always what failed — é
+        "#]]
+        .assert_eq(&of(&text));
+        let pip =
+            "Package    Version\n---------- -------\nattrs      23.1\npip        24.0\nwheel      0.4\n";
+        assert!(of(pip).starts_with("table\n1-5 table | 3 rows, 2 columns aligned\n"), "{}", of(pip));
+        let text = "Notes\n----- ----\nThis is a text that goes on\nwhatever is drawn above it.\n";
+        assert!(!of(text).starts_with("table"), "{}", of(text));
     }
 
     #[test]

@@ -169,7 +169,8 @@ impl Folders {
         ))
     }
 
-    /// Folders by how much lies in them, each behind those it lies in. One that holds nothing but another is passed over.
+    /// Folders by how much lies in them, each behind those it lies in. One that holds nothing but another is passed over, and
+    /// one with a single entry: that entry says more.
     fn order(&self) -> Vec<Line<'_>> {
         let mut order: Vec<Line> = self.folders.iter().map(|(path, counts)| Line { path, counts }).collect();
         order.sort_by(|a, b| {
@@ -184,7 +185,7 @@ impl Folders {
             }
         }
         let holds_one = |line: &Line| inner.get(line.path) == Some(&line.counts.entries);
-        order.retain(|line| !line.path.is_empty() && line.counts.entries > 0 && !holds_one(line));
+        order.retain(|line| !line.path.is_empty() && line.counts.entries > 1 && !holds_one(line));
         order
     }
 
@@ -198,6 +199,9 @@ impl Folders {
             let parent = around.find(|path| said.contains(path));
             below.entry(parent.unwrap_or(top)).or_default().push(line);
         }
+        // What all entries have is said once, before the folders.
+        let all = self.folders.get(&b""[..]);
+        let alike = all.is_some_and(|all| all.extensions.iter().any(|(_, count)| *count == all.entries));
         let mut text = String::new();
         let mut waiting: Vec<(usize, usize, &Line)> = Vec::new();
         let push = |waiting: &mut Vec<_>, depth: usize, around: &[u8]| {
@@ -212,7 +216,8 @@ impl Folders {
             let end = if name.ends_with('/') { "" } else { "/" };
             let indent = "  ".repeat(depth);
             let entries = grouped(line.counts.entries);
-            text += &format!("\n{indent}{name}{end} {entries}{}", self.kinds(line.counts));
+            let kinds = if alike { String::new() } else { self.kinds(line.counts) };
+            text += &format!("\n{indent}{name}{end} {entries}{kinds}");
             push(&mut waiting, depth + 1, line.path);
         }
         text
@@ -336,8 +341,18 @@ mod tests {
                 src/ 44 (.rs 42)
                   query/ 42 (.rs 40)
                   view/ 2 (.rs)
-                    deep/er/ 1 (.rs)
                 docs/ 12 (.md)"#]],
+        );
+    }
+
+    #[test]
+    fn a_folder_that_holds_nothing_but_another_is_passed_over() {
+        check(
+            "a/b/1.rs\na/b/2.rs\nc.rs\n",
+            200,
+            expect![[r#"
+                … 9 lines of a listing omitted; all 3 entries (.rs) by folder
+                a/b/ 2"#]],
         );
     }
 
@@ -347,7 +362,7 @@ mod tests {
             &found(),
             25,
             expect![[r#"
-                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder, 3 smaller folders not said
+                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder, 2 smaller folders not said
                 src/ 44 (.rs 42)
                   query/ 42 (.rs 40)"#]],
         );
@@ -377,9 +392,9 @@ mod tests {
         assert!(folders.folders.len() <= MANY);
         expect![[r#"
             … 9 lines of a listing omitted; all 60,000 entries (.rs) by folder
-            0/ 20,000 (.rs)
-            1/ 20,000 (.rs)
-            2/ 20,000 (.rs)"#]]
+            0/ 20,000
+            1/ 20,000
+            2/ 20,000"#]]
         .assert_eq(&folders.said(9, 100).unwrap());
         let flat: String = (0..60_000).map(|n| format!("{n}/c.rs\n")).collect();
         let folders = Folders::of(&output_of(flat.as_bytes())).unwrap();

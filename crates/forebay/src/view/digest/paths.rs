@@ -8,8 +8,20 @@ use std::ops::Range;
 /// The paths of a JSON output, with what is odd among them.
 pub(super) struct Paths {
     shape: Shape,
-    /// A line for each path, what it costs, and how soon it is said: what is odd first, then the outer ones.
-    lines: Vec<(String, u64, (u8, usize))>,
+    lines: Vec<Line>,
+}
+
+/// What is said of a path.
+struct Line {
+    /// The line and what it costs; and the same without an example, for where the example is shown.
+    text: (String, u64),
+    bare: (String, u64),
+    /// How soon it is said: what is odd first, then the outer ones.
+    rank: (u8, usize),
+    /// Where it first occurs.
+    first: u64,
+    /// Whether it is one value: where that is shown, nothing is left to say of it.
+    is_one_value: bool,
 }
 
 /// In fewer records nothing is rare; else what one in so many has.
@@ -23,8 +35,11 @@ fn is_rare(count: u64, all: u64) -> bool {
 impl Paths {
     pub(super) fn of(shape: Shape) -> Paths {
         let line = |path: &JsonPath| {
-            let text = path_line(path, shape.documents);
-            let cost = tokens::count(&text);
+            let said = |example: bool| {
+                let text = path_line(path, shape.documents, example);
+                let cost = tokens::count(&text);
+                (text, cost)
+            };
             let holds_only = path.types.iter().all(|(name, _)| *name == "object") && path.keys.is_none();
             let rank = match odd_places(path).is_empty() {
                 false => 0,
@@ -32,7 +47,14 @@ impl Paths {
                 true => 1,
             };
             let depth = path.path.bytes().filter(|byte| b".[".contains(byte)).count();
-            (text, cost, (rank, depth))
+            let holds = |(name, _): &(&str, u64)| matches!(*name, "array" | "object");
+            Line {
+                text: said(true),
+                bare: said(false),
+                rank: (rank, depth),
+                first: path.place.at,
+                is_one_value: path.count == 1 && !path.types.iter().any(holds),
+            }
         };
         let lines = shape.paths.iter().map(line).collect();
         Paths { shape, lines }
@@ -55,21 +77,27 @@ impl Paths {
         Ok(odd)
     }
 
-    /// As many of them as there is room for.
-    pub(super) fn said(&self, room: u64) -> Option<String> {
-        let mut order: Vec<usize> = (0..self.lines.len()).collect();
-        order.sort_by_key(|&number| (self.lines[number].2, number));
+    /// As many of them as there is room for, of an output that is shown up to `shown`: what is seen there is not said again.
+    pub(super) fn said(&self, shown: u64, room: u64) -> Option<String> {
+        let is_new = |line: &&Line| !line.is_one_value || line.first >= shown;
+        let lines: Vec<&Line> = self.lines.iter().filter(is_new).collect();
+        let said = |number: usize| match lines[number].first >= shown {
+            true => &lines[number].text,
+            false => &lines[number].bare,
+        };
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.sort_by_key(|&number| (lines[number].rank, number));
         let mut left = room;
         let fits = order.iter().take_while(|&&number| {
-            let cost = self.lines[number].1;
+            let cost = said(number).1;
             let fits = cost <= left;
             left = left.saturating_sub(cost);
             fits
         });
         let mut chosen: Vec<usize> = fits.copied().collect();
         chosen.sort_unstable();
-        let listed: String = chosen.iter().map(|&number| self.lines[number].0.as_str()).collect();
-        let more = match (self.lines.len() - chosen.len(), self.shape.more) {
+        let listed: String = chosen.iter().map(|&number| said(number).0.as_str()).collect();
+        let more = match (lines.len() - chosen.len(), self.shape.more) {
             (0, false) => String::new(),
             (0, true) => ", others deeper or further not said".to_owned(),
             (more, _) => format!(", {} more paths not said", crate::view::grouped(more as u64)),
@@ -152,8 +180,8 @@ fn alone_on_lines(output: &Output, range: Range<u64>) -> Result<Range<u64>> {
     Ok(if is_alone { start..end } else { range })
 }
 
-/// A path of JSON, with what is found there.
-fn path_line(path: &JsonPath, documents: u64) -> String {
+/// A path of JSON, with what is found there: the values, the least and the greatest of them, or an example if that is wanted.
+fn path_line(path: &JsonPath, documents: u64, example: bool) -> String {
     let types: Vec<&str> = path.types.iter().map(|(name, _)| *name).collect();
     // What every record has need not be counted.
     let is_each = path.path.ends_with("[]") || path.path == ".";
@@ -186,7 +214,10 @@ fn path_line(path: &JsonPath, documents: u64) -> String {
         (.., Some((least, most))) => {
             format!(" of {} to {}", crate::view::grouped(*least), crate::view::grouped(*most))
         }
-        _ => path.examples.first().map_or(String::new(), |example| format!(": {example}")),
+        _ => {
+            let first = path.examples.first().filter(|_| example);
+            first.map_or(String::new(), |example| format!(": {example}"))
+        }
     };
     let first = which(path.count, path.of, &path.place);
     format!("\n{} {}{times}{first}{values}", path.path, types.join(" or "))

@@ -1,19 +1,23 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
+use super::changes;
 use super::folders::Folders;
 use super::paths::Paths;
 use super::templates::Templates;
 use super::{closing, frame_of, marker, opening, wording};
+use crate::query::ask::{Unit as Ranked, template};
 use crate::query::outline::{Item, Outline};
 use crate::query::{Form, outline, shape};
 use crate::view::units::{self, Unit};
-use crate::view::{Piece, View, Why, rendering};
+use crate::view::{Piece, View, Why, Wording, rendering};
 use crate::{Budget, Output, Result, tokens};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// How a view is divided.
 struct Shares {
-    /// What is said of the part that is not shown has no more than this.
+    /// What is said of the part that is not shown has no more than this, with its marker: with what else is not the output's
+    /// own, a view of 1,000 tokens stays below 15 %.
     said: f64,
     /// What the beginning has of the rest; the end has what is left.
     head: f64,
@@ -22,27 +26,58 @@ struct Shares {
 }
 
 impl Shares {
+    /// Documents are read from their beginning, and their headings tell how they go on.
+    const DOCUMENT: Shares = Shares { said: 0.1, head: 1.0, is_data: false };
+
     /// Where the part that matters stands, by what an output is.
     fn of(form: Form) -> Shares {
         let (said, head) = match form {
+            Form::Markdown | Form::Rst => return Shares::DOCUMENT,
             // What a program needs comes first, and what it does last: names tell what lies between.
-            Form::Code(_) => (0.06, 0.3),
-            // Headings say more of a document than any of its paragraphs but the first.
-            Form::Markdown | Form::Rst => (0.3, 0.9),
+            Form::Code(_) => (0.08, 0.2),
             // The first changes, and which files have others.
-            Form::Diff => (0.15, 1.0),
-            Form::Matches => (0.1, 0.85),
+            Form::Diff => (0.1, 1.0),
+            // What was found first, and which files have most. A line of the end may have the path of its file far before it.
+            Form::Matches => (0.1, 1.0),
             // Listings and tables are alike from end to end: what is said of all of it tells more.
-            Form::Listing => (0.15, 0.5),
-            Form::Table => (0.15, 0.6),
+            Form::Listing => (0.1, 0.6),
+            Form::Table => (0.13, 0.6),
             // The shape tells of all records; the first and the last show what they look like.
             Form::Json => (0.12, 0.35),
-            // How a run ended stands at its end.
-            Form::Log | Form::TestRun => (0.25, 0.2),
+            // How it began, and what it says now.
+            Form::Log | Form::TestRun => (0.13, 0.35),
             _ => (0.1, 0.8),
         };
         Shares { said, head, is_data: matches!(form, Form::Table | Form::Json) }
     }
+}
+
+/// The view of a text that is read as a document.
+pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
+    let outline = outline::outline(output)?;
+    let said = |gap: &Range<u64>, room| things(output, &outline, gap, room);
+    between(output, budget, &Shares::DOCUMENT, &Parts::default(), said)
+}
+
+/// What is worth less than this share of the worst trouble is none.
+const TROUBLE: f32 = 0.5;
+
+/// The view of a log that says the same over and over, though troubles are among it: each of them once, the worst first.
+pub(super) fn entries(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<Option<View>> {
+    let templates = Templates::of(output)?;
+    if !templates.are_alike() {
+        return Ok(None);
+    }
+    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    let least = units.first().map_or(0.0, |worst| worst.worth * TROUBLE);
+    let mut seen = HashSet::new();
+    let is_new = |unit: &Ranked| seen.insert(template(rendering::unstamped(unit.text.as_bytes())));
+    let worst = units.into_iter().take_while(|unit| unit.worth >= least).filter(is_new);
+    let mut odd: Vec<Range<u64>> = worst.map(|unit| unit.range).collect();
+    odd.extend(lines_at(output, &templates.rare())?);
+    let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
+    let parts = Parts { odd: &odd, ..Parts::default() };
+    Ok(Some(between(output, budget, &Shares::of(Form::Log), &parts, said)?))
 }
 
 /// The view of an output that has a structure.
@@ -52,31 +87,49 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
         Form::Json => {
             let paths = Paths::of(shape(output)?);
             let odd = paths.odd(output)?;
-            between(output, budget, &shares, &odd, |_, room| Ok(paths.said(room)))
+            let parts = Parts { odd: &odd, ..Parts::default() };
+            between(output, budget, &shares, &parts, |gap, room| Ok(paths.said(gap.start, room)))
         }
         Form::Log => {
             let templates = Templates::of(output)?;
             let odd = lines_at(output, &templates.rare())?;
             let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
-            between(output, budget, &shares, &odd, said)
+            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
         Form::Listing => {
             let folders = Folders::of(output)?;
             let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
-            between(output, budget, &shares, &[], said)
+            between(output, budget, &shares, &Parts::default(), said)
         }
         Form::Table => {
             let outline = outline::outline(output)?;
             let starts: Result<Vec<u64>> =
                 outline.odd.iter().map(|line| output.line_start(line - 1)).collect();
+            let odd = lines_at(output, &starts?)?;
             let said = |gap: &Range<u64>, room| Ok(columns(&outline, lines_of(output, gap)?, room));
-            between(output, budget, &shares, &lines_at(output, &starts?)?, said)
+            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
         _ => {
             let outline = outline::outline(output)?;
-            between(output, budget, &shares, &[], |gap, room| things(output, &outline, gap, room))
+            let shares = match ends_with_tests(&outline) {
+                true => Shares { head: 1.0, ..shares },
+                false => shares,
+            };
+            let passed = match form {
+                Form::Diff => changes::passed_over(&output.read(0..output.len().min(2 * enough(budget)))?),
+                _ => Vec::new(),
+            };
+            let parts = Parts { passed: &passed, ..Parts::default() };
+            between(output, budget, &shares, &parts, |gap, room| things(output, &outline, gap, room))
         }
     }
+}
+
+/// Whether a file ends with its tests, as those of Rust do: its end says little of what it does.
+fn ends_with_tests(outline: &Outline) -> bool {
+    let is_code = matches!(outline.form, Form::Code(_));
+    let last = outline.items.iter().rfind(|item| item.depth == 0);
+    is_code && last.is_some_and(|last| definition(&last.name).trim() == "mod tests")
 }
 
 /// The lines at some places, or the parts of long ones.
@@ -96,33 +149,51 @@ const MORE: f64 = 1.05;
 /// So often less is tried.
 const STEPS: u32 = 80;
 
-/// What a marker costs, about.
-const MARKER: u32 = 30;
-
 /// What is odd may have so much of what is shown; the first of it may have more.
 const ODD_SHARE: f64 = 0.25;
 const FIRST_ODD: f64 = 0.5;
 
-/// The beginning and the end, what is odd, the oddest first, and in the gap behind the beginning what `said` says of it.
+/// With fewer tokens hardly anything is said, so that a small view says more than its share; but no more than this part of it.
+const SAID: f64 = 100.0;
+const SAID_AT_MOST: f64 = 0.25;
+
+/// What is passed over must be worth so many markers, since it is missed where one reads on.
+const PASSED: u64 = 4;
+
+/// What is shown of an output besides its beginning and its end.
+#[derive(Default)]
+struct Parts<'a> {
+    /// What is odd, the oddest first.
+    odd: &'a [Range<u64>],
+    /// What is passed over in the beginning.
+    passed: &'a [Range<u64>],
+}
+
+/// The beginning and the end, what is odd, and in the gap behind the beginning what `said` says of it.
 fn between(
     output: &Output,
     budget: Budget,
     shares: &Shares,
-    odd: &[Range<u64>],
+    parts: &Parts,
     said: impl Fn(&Range<u64>, u64) -> Result<Option<String>>,
 ) -> Result<View> {
     let frame = tokens::count(&opening(output, budget, None, true)) + tokens::count(&closing(output, budget));
     let room = budget.tokens.saturating_sub(frame) as f64;
-    let enough = (budget.tokens * 6).min(budget.bytes).max(1_024);
-    let head = units::first(output, enough)?;
-    let tail = units::last(output, enough)?;
-    let mut described = room * shares.said;
+    let head = units::first(output, enough(budget) * if parts.passed.is_empty() { 1 } else { 2 })?;
+    let tail = units::last(output, enough(budget))?;
+    let said_room = (room * shares.said).max(SAID.min(room * SAID_AT_MOST));
+    let mut described = said_room;
     let areas = rendering::cursor::areas(output)?;
     // What stands alone has a marker before it and one behind.
-    let alone = 2 * marker(output, wording(budget));
-    let cost = |range: &Range<u64>| Ok((tokens::count_bytes(&output.read(range.clone())?) + alone) as f64);
-    let odd: Vec<(&Range<u64>, f64)> =
-        odd.iter().map(|range| Ok((range, cost(range)?))).collect::<Result<_>>()?;
+    let gap = marker(output, wording(budget));
+    let call = marker(output, Wording::Commands);
+    let cost = |range: &Range<u64>| Ok(tokens::count_bytes(&output.read(range.clone())?));
+    let odd = parts.odd.iter().map(|range| Ok((range, (cost(range)? + 2 * gap) as f64)));
+    let odd: Vec<(&Range<u64>, f64)> = odd.collect::<Result<_>>()?;
+    let passed = parts.passed.iter().map(|range| Ok((range.clone(), cost(range)?)));
+    let mut passed: Vec<(Range<u64>, u64)> = passed.collect::<Result<_>>()?;
+    passed.retain(|(range, cost)| range.start > 0 && *cost >= PASSED * gap);
+    let passed: Vec<Range<u64>> = passed.into_iter().map(|(range, _)| range).collect();
     // What markers cost and what is said in the end is known when it is printed: less is tried until it fits.
     for step in 0..STEPS {
         let room = room * (MORE - f64::from(step.max(1) - 1) / f64::from(STEPS));
@@ -136,8 +207,9 @@ fn between(
             }
         }
         let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
-        let first = part(output, &head, shown_room * shares.head)?;
-        shown.extend([first.clone(), part(output, &tail, shown_room * (1.0 - shares.head))?]);
+        let first = part(output, &head, shown_room * shares.head, &passed, gap)?;
+        shown.extend(without(first.clone(), &passed));
+        shown.push(part(output, &tail, shown_room * (1.0 - shares.head), &[], gap)?);
         let shown = rendering::cursor::widened(&shown, &areas);
         let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
@@ -145,11 +217,10 @@ fn between(
         };
         if let Some(gap) = view.pieces.iter_mut().find(is_gap) {
             let range = gap.range().clone();
-            let text = said(&range, (room * shares.said) as u64)?;
-            let cost = text.as_deref().map_or(0.0, |text| tokens::count(text) as f64);
+            let text = within((said_room as u64).saturating_sub(call), |room| said(&range, room))?;
             if step == 0 {
                 // What it does not need is for the rest.
-                described = cost + f64::from(MARKER);
+                described = (text.as_deref().map_or(0, tokens::count) + call) as f64;
                 continue;
             }
             if let Some(text) = text {
@@ -165,12 +236,48 @@ fn between(
     super::top_and_bottom(output, budget)
 }
 
+/// So many bytes are enough to choose a beginning and an end from.
+fn enough(budget: Budget) -> u64 {
+    (budget.tokens * 6).min(budget.bytes).max(1_024)
+}
+
+/// What is said, all of it in `room` tokens if it can be: its list is told to be shorter by what its first line costs.
+fn within(room: u64, said: impl Fn(u64) -> Result<Option<String>>) -> Result<Option<String>> {
+    let text = said(room)?;
+    match text.as_deref().map_or(0, tokens::count).saturating_sub(room) {
+        0 => Ok(text),
+        over => said(room.saturating_sub(over)),
+    }
+}
+
+/// A range without what is passed over in it. It begins with something and ends with something.
+fn without(range: Range<u64>, passed: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = Vec::new();
+    let mut at = range.start;
+    for gap in passed.iter().filter(|gap| gap.start > range.start && gap.start < range.end) {
+        left.push(at..gap.start);
+        at = gap.end;
+    }
+    left.push(at..range.end.max(at));
+    left
+}
+
 /// The units that `room` tokens are enough for, as one range; `units` begin at one end of the output. Of a long line,
-/// a part of a part.
-fn part(output: &Output, units: &[Unit], room: f64) -> Result<Range<u64>> {
+/// a part of a part. What is passed over costs a marker.
+fn part(
+    output: &Output,
+    units: &[Unit],
+    room: f64,
+    passed: &[Range<u64>],
+    marker: u64,
+) -> Result<Range<u64>> {
     let mut left = room;
     let mut part: Option<Range<u64>> = None;
     for unit in units {
+        if let Some(gap) = passed.iter().find(|gap| gap.contains(&unit.range.start)) {
+            left -= if gap.start == unit.range.start { marker as f64 } else { 0.0 };
+            continue;
+        }
         let cost = match unit.overwritten {
             true => 0.0,
             false => tokens::count_bytes(&output.read(unit.range.clone())?) as f64,
@@ -213,7 +320,7 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     for depth in outermost..=deepest {
         let mut next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
         if matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_)) {
-            next.sort_by_key(|item| (std::cmp::Reverse(extent(item, outline.form)), item.line));
+            next.sort_by_key(|item| (std::cmp::Reverse(extent(item)), item.line));
         }
         let with = |count: usize| {
             let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
@@ -253,11 +360,9 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, outline.form))))
 }
 
-/// How much there is of a thing: what was found in a file, or its lines.
-fn extent(item: &Item, form: Form) -> u64 {
-    let found = item.name.rsplit(": ").next().and_then(|found| found.split(' ').next());
-    let found = found.filter(|_| form == Form::Matches).map(|found| found.replace(',', ""));
-    found.and_then(|found| found.parse().ok()).unwrap_or(item.last_line - item.line)
+/// How much there is of a thing: what was counted in it, or its lines.
+fn extent(item: &Item) -> u64 {
+    item.count.unwrap_or(item.last_line - item.line)
 }
 
 /// No more things than these are listed.
@@ -393,6 +498,78 @@ mod tests {
     }
 
     #[test]
+    fn a_log_of_a_service_tells_each_trouble_once_and_how_it_began() {
+        let mut text = "2024-05-01 10:00:00 INFO started as worker 3\n".to_owned();
+        for n in 0..2_000 {
+            let said = if n % 90 == 50 { "WARN request failed: timeout" } else { "INFO request done" };
+            text += &format!("2024-05-01 10:{:02}:{:02} {said}, {n} ms\n", n / 60 % 60, n % 60);
+        }
+        let output = output_of(text.as_bytes());
+        let mut start = 0;
+        let mut units = Vec::new();
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let worth = if line.contains("WARN") { 1.0 } else { 0.1 };
+            let range = start..start + line.len() as u64;
+            start = range.end;
+            units.push(Ranked { index: index as u64, range, text: line.to_owned(), worth });
+        }
+        let budget = Budget { tokens: 500, bytes: 4_000, lines: None };
+        let view = entries(&output, budget, units).unwrap().unwrap().print(&output).unwrap();
+        let view = String::from_utf8(view).unwrap();
+        assert!(view.contains("INFO started as worker 3\n"), "{view}");
+        assert!(!view.contains("timeout, 140 ms"), "{view}");
+        assert_eq!(view.matches("WARN request failed: timeout, 50 ms").count(), 1, "{view}");
+        assert!(view.contains("\n× 22 in 52–1942: WARN request failed: timeout, # ms]"), "{view}");
+    }
+
+    #[test]
+    fn of_a_diff_the_changes_are_shown_without_what_stands_behind_them() {
+        let context = |file: u64| -> String {
+            (0..9).map(|n| format!(" line {n} of the file {file} as it was before\n")).collect()
+        };
+        let file = |n: u64| {
+            format!(
+                "diff --git a/f{n} b/f{n}\nindex 1..2\n--- a/f{n}\n+++ b/f{n}\n@@ -1,9 +1,10 @@\n+change {n}\n{}",
+                context(n)
+            )
+        };
+        let text = shown(&(0..40).map(file).collect::<String>(), Form::Diff, 500);
+        assert!(text.contains("+++ b/f0\n@@ -1,9 +1,10 @@\n+change 0\n[… "), "{text}");
+        assert!(text.contains("]\n+++ b/f3\n@@ -1,9 +1,10 @@\n+change 3\n[… "), "{text}");
+        assert!(!text.contains("line 5 of the file"), "{text}");
+        // The call is said once, and then only lines.
+        assert_eq!(text.matches("forebay read").count(), 1, "{text}");
+        assert!(text.contains(" files: "), "{text}");
+    }
+
+    #[test]
+    #[cfg(feature = "lang-rust")]
+    fn a_file_that_ends_with_its_tests_is_shown_from_its_beginning() {
+        let mut text: String =
+            (0..200).map(|n| format!("pub fn number_{n}() -> u32 {{\n    {n}\n}}\n\n")).collect();
+        let code = shown(&text, Form::Code(crate::query::Language::Rust), 300);
+        assert!(code.contains("fn number_199()") && !code.contains("fn number_7()"), "{code}");
+        text += "#[cfg(test)]\nmod tests {\n";
+        (0..60).for_each(|n| text += &format!("    #[test]\n    fn test_{n}() {{}}\n"));
+        text += "}\n";
+        let code = shown(&text, Form::Code(crate::query::Language::Rust), 300);
+        assert!(code.contains("fn number_7()"), "{code}");
+    }
+
+    #[test]
+    fn what_is_shown_of_json_is_not_said_again() {
+        let items: String =
+            (0..300).map(|n| format!(",\n{{\"id\": {n}, \"name\": \"item number {n}\"}}")).collect();
+        let text = format!("{{\"status\": \"fine\", \"items\": [{}], \"next\": \"page 2\"}}", &items[2..]);
+        let view = shown(&text, Form::Json, 400);
+        assert!(
+            view.contains("\n.items array of 300") && view.contains("\n.items[].name string\n"),
+            "{view}"
+        );
+        assert!(view.contains("\n.next string: \"page 2\"") && !view.contains("\n.status"), "{view}");
+    }
+
+    #[test]
     fn of_many_files_in_a_diff_or_a_search_the_largest_are_named() {
         let mut text = String::new();
         for file in 0..80 {
@@ -405,6 +582,14 @@ mod tests {
             (0..300).map(|n| format!("src/part_{n}.rs:{}\n", if n == 150 { 9_000 } else { n % 7 })).collect();
         let text = shown(&counts, Form::Matches, 400);
         assert!(text.contains("src/part_150.rs: 9,000 matches"), "{text}");
+    }
+
+    #[test]
+    fn what_is_said_has_its_first_line_in_its_room() {
+        let list =
+            |room: u64| Ok(Some(format!("a line of six words here{}", "\nx".repeat(room as usize / 2))));
+        let said = within(60, list).unwrap().unwrap();
+        assert!((50..=60).contains(&tokens::count(&said)), "{}", tokens::count(&said));
     }
 
     #[test]

@@ -13,8 +13,11 @@ const MANY: usize = 4_096;
 /// A longer line is looked at only so far.
 const LONG: usize = 1_024;
 
-/// So much of a line stands for its template.
-const EXAMPLE: usize = 100;
+/// So much of a template is said.
+const LONGEST: usize = 100;
+
+/// A word of so many digits of 16 is an id.
+const ID: usize = 4;
 
 /// So many lines that are like no other are shown by themselves, of a log of so many lines.
 const RARE: usize = 8;
@@ -95,6 +98,12 @@ impl Templates {
         Ok(Templates { templates, others, lines })
     }
 
+    /// Whether nearly all lines are like others, so that what they have in common tells more than any of them.
+    pub(super) fn are_alike(&self) -> bool {
+        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
+        self.lines >= LINES && alike * 10 >= self.lines * 9
+    }
+
     /// Where the lines are that are like no other, the last ones, if they are few among many.
     pub(super) fn rare(&self) -> Vec<u64> {
         let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
@@ -114,9 +123,10 @@ impl Templates {
         for template in self.templates.iter().filter(|template| template.count > 2) {
             let end = template.first.end.min(template.first.start + LONG as u64);
             let bytes = rendering::screen(&output.read(template.first.start..end)?);
-            let example = crate::shortened(&crate::printable(&String::from_utf8_lossy(&bytes)), EXAMPLE);
+            let pattern = pattern(&String::from_utf8_lossy(rendering::unstamped(&bytes)));
+            let pattern = crate::shortened(&crate::printable(untimed(pattern.trim())), LONGEST);
             let (first, last) = template.lines;
-            let line = format!("\n× {}, lines {first}–{last}: {}", grouped(template.count), example.trim());
+            let line = format!("\n× {} in {first}–{last}: {pattern}", grouped(template.count));
             if tokens::count(&text) + tokens::count(&line) > room {
                 break;
             }
@@ -128,14 +138,47 @@ impl Templates {
         }
         let more = match (self.templates.len() - said, self.others) {
             (0, 0) => String::new(),
-            (more, 0) => format!(", {} others", grouped(more as u64)),
+            (more, 0) => format!(", {}", count("other", more as u64)),
             (_, others) => format!(", {} of other templates", count("line", others)),
         };
         let lines = count("line", gap);
-        Ok(Some(format!(
-            "… {lines} omitted; lines that differ only in numbers, with the first of each{more}{text}"
-        )))
+        Ok(Some(format!("… {lines} omitted; all lines that differ only in numbers, which are #{more}{text}")))
     }
+}
+
+/// A template without the numbers that it begins with, if these are two or more: a date and a time.
+fn untimed(pattern: &str) -> &str {
+    let rest = pattern.trim_start_matches("# ");
+    if pattern.starts_with("# # ") && !rest.is_empty() { rest } else { pattern }
+}
+
+/// What a line has in common with those of its template. Numbers that only a mark is between are one, like an address.
+fn pattern(line: &str) -> String {
+    let mut pattern = String::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let word =
+            rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(first.len_utf8());
+        let (now, behind) = rest.split_at(word);
+        rest = behind;
+        let has_digit = now.contains(|c: char| c.is_ascii_digit());
+        if has_digit && word >= ID && now.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            pattern.push('#');
+        } else {
+            for character in now.chars() {
+                match character.is_ascii_digit() {
+                    true if pattern.ends_with('#') => {}
+                    true => pattern.push('#'),
+                    false => pattern.push(character),
+                }
+            }
+        }
+        let joined = ["#.#", "#:#", "#,#", "#-#", "#/#"].iter().any(|joined| pattern.ends_with(joined));
+        if joined {
+            pattern.truncate(pattern.len() - 2);
+        }
+    }
+    pattern
 }
 
 #[cfg(test)]
@@ -153,13 +196,39 @@ mod tests {
         let templates = Templates::of(&output).unwrap();
         let said = templates.said(&output, 230, 200).unwrap().unwrap();
         expect_test::expect![[r#"
-            … 230 lines omitted; lines that differ only in numbers, with the first of each, 1 others
-            × 200, lines 1–200: GET /items/0 200 in 0 ms
-            × 30, lines 202–231: heartbeat"#]]
+            … 230 lines omitted; all lines that differ only in numbers, which are #, 1 other
+            × 200 in 1–200: GET /items/# # in # ms
+            × 30 in 202–231: heartbeat"#]]
         .assert_eq(&said);
         let rare = templates.rare();
         assert_eq!(rare.len(), 1);
         assert_eq!(output.newlines_before(rare[0]).unwrap(), 200);
+    }
+
+    #[test]
+    fn a_template_is_said_without_its_numbers() {
+        for (line, expected) in [
+            ("GET /items/77 200 in 3.25 ms", "GET /items/# # in # ms"),
+            ("10.251.73.220:50010 is added to blk_-712 é2", "# is added to blk_-# é#"),
+            ("id=91b7584a2265b1f5 of a1 and decade", "id=# of a# and decade"),
+            ("", ""),
+        ] {
+            assert_eq!(pattern(line), expected);
+        }
+        assert_eq!(untimed("# # INFO # of #"), "INFO # of #");
+        assert_eq!(untimed("# files"), "# files");
+    }
+
+    #[test]
+    fn a_log_that_says_the_same_over_and_over_is_known() {
+        let alike = |lines: u64, others: u64| {
+            let mut text: String = (0..lines).map(|n| format!("GET /items/{n}\n")).collect();
+            (0..others).for_each(|n| text += &format!("{}\n", "x".repeat(n as usize + 1)));
+            Templates::of(&output_of(text.as_bytes())).unwrap().are_alike()
+        };
+        assert!(alike(95, 5));
+        assert!(!alike(80, 20));
+        assert!(!alike(40, 0));
     }
 
     #[test]
