@@ -313,7 +313,7 @@ mod tests {
                 [61–62]
                 FAIL: test_alpha (suite.Case)
                 Traceback (most recent call last):
-                [126–132]
+                [126–133]
                 FAIL: test_beta (suite.Case)
                 Traceback (most recent call last):
                   File "t.py", line 3
@@ -321,11 +321,44 @@ mod tests {
 
                 compiling unit number 0 of the project
                 compiling unit number 1 of the project
-                [191–192]
-                FAIL: test_gamma (suite.Case)
-                Traceback (most recent call last):
+                compiling unit number 2 of the project
+                [191] FAIL: test_gamma (suite.Case)
             "#]],
         );
+    }
+
+    #[test]
+    fn what_passed_is_no_answer_to_why_something_fails() {
+        let passed = |n: u64| format!("PASSED tests/test_grid.py::TestGrid::test_plot_{n}\n");
+        let all: String = (0..60).map(passed).collect();
+        let text = noise(0, 60)
+            + "____ TestGrid.test_plot ____\n\ngrid = 1\n\n>   left = right\nit is the wrong way round\n\ngrid.py:3: it stops\n"
+            + &noise(60, 90)
+            + &all
+            + "FAILED tests/test_grid.py::TestGrid::test_plot\n";
+        let named = "tests/test_grid.py::TestGrid::test_plot";
+        let budget = Budget { tokens: 150, ..SMALL };
+        for (question, failure) in
+            [(format!("Why does {named} fail?"), true), (format!("Does {named} fail or pass?"), false)]
+        {
+            let shown = String::from_utf8(answer(text.as_bytes(), &question, budget).text).unwrap();
+            assert_eq!(shown.contains("wrong way round\n\ngrid.py:3: it stops"), failure, "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_trace_of_what_is_named_is_shown_with_its_end() {
+        let frames: String =
+            (0..40).map(|n| format!("  File \"{n}.py\", line {n}\n    call_{n}(it)\n")).collect();
+        let text = noise(0, 60)
+            + "ERROR: test_beta (suite.Case)\nTraceback (most recent call last):\n"
+            + &frames
+            + "suite.Gone\n"
+            + &noise(60, 90);
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Why does test_beta (suite.Case) fail?", SMALL).text)
+                .unwrap();
+        assert!(shown.contains("suite.Gone\n"), "{shown}");
     }
 
     #[test]

@@ -142,6 +142,11 @@ impl Question {
         question
     }
 
+    /// Whether it asks for what made something fail: what passed is no answer.
+    pub(super) fn of_failure(&self) -> bool {
+        self.trouble && !self.which && self.terms.iter().all(|term| term.text != "pass")
+    }
+
     /// The question as it is put to a program or a list: nothing goes wrong where they speak of errors, and so its words
     /// of trouble are words like others.
     pub(super) fn of_words(&self) -> Question {

@@ -169,8 +169,8 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let mut scanned = scanner.scan(output)?;
+    let passes = if question.trouble { passes(output)? } else { 0..0 };
     if question.trouble {
-        let passes = passes(output)?;
         let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
         inside.for_each(|seen| seen.trouble *= IN_PASSES);
     }
@@ -183,7 +183,7 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     }
     let mut best = scored(&scanned, question, output.len(), layout);
     keep_best(&mut best, BEST * WEIGHED);
-    weigh(output, layout, question, &mut best)?;
+    weigh(output, layout, question, &passes, &mut best)?;
     keep_best(&mut best, BEST);
     best.sort_unstable_by(better);
     let mut units = around(output, &best, question, layout)?;
@@ -308,7 +308,21 @@ fn after_names(scored: &mut [(Seen, f32)], told: impl Fn(u64) -> f32) {
 
 /// Weighs units by where they stand: what is changed more than what is around it, and what a program does more than
 /// how it is tested or described, unless the question is about that.
-fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen, f32)]) -> Result<()> {
+fn weigh(
+    output: &Output,
+    layout: Layout,
+    question: &Question,
+    passes: &Range<u64>,
+    best: &mut [(Seen, f32)],
+) -> Result<()> {
+    if question.aim == Aim::Words && question.of_failure() {
+        // The name of what failed stands in the names of much that passed.
+        for (unit, worth) in best.iter_mut() {
+            let line = output.read(unit.range())?;
+            *worth *= if has_passed(unstamped(&line)) { PASSED } else { 1.0 };
+            *worth *= if passes.contains(&unit.start) { IN_PASSES } else { 1.0 };
+        }
+    }
     let aside = |term: &str| matches!(term, "test" | "doc" | "document" | "example");
     if question.trouble || question.terms.iter().any(|term| aside(&term.text)) {
         return Ok(());
@@ -391,7 +405,8 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             fading.back = fading.back.min(CLEANED_UP);
         }
         let deep = depth(unstamped(line));
-        let trouble = question.aim == Aim::Trouble && !question.which;
+        let failure = question.of_failure();
+        let trouble = question.aim == Aim::Trouble && failure;
         let mut show = |at: usize, worth: f32| {
             let unit = &all[at];
             let index = seen.index.saturating_add_signed(at as i64 - own as i64);
@@ -424,7 +439,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             let blank = plain.trim_ascii().is_empty();
             let deeper = !blank && (depth(plain) > deep || is_frame(plain));
             // What a stack trace ends with is what it is all about.
-            let ends_trace = trouble && !blank && !deeper && trace > TRACE;
+            let ends_trace = failure && !blank && !deeper && trace > TRACE;
             trace = match () {
                 () if deeper && (is_inward(plain) || trace > 0) => trace + 1,
                 () if blank || deeper => trace,
@@ -443,7 +458,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             show(
                 at,
                 match () {
-                    () if trouble && has_passed(plain) => left * PASSED,
+                    () if failure && has_passed(plain) => left * PASSED,
                     () if ends_trace => left.max(worth * TRACE_END),
                     () if trouble && repeats > 1 => left * REPEATED,
                     () => left,
@@ -482,7 +497,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             show(
                 at,
                 match () {
-                    () if trouble && has_passed(line) => left * PASSED,
+                    () if failure && has_passed(line) => left * PASSED,
                     () if trouble && repeats > 1 => left * REPEATED,
                     () => left,
                 },
