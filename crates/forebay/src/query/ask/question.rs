@@ -18,6 +18,11 @@ const PART: f32 = 0.45;
 /// What words that a hyphen joins tell together, beside what each of them does.
 const JOINED: f32 = 0.5;
 
+/// What a term tells that a question says again, by itself or as a part of a name: so much more each time, up to a
+/// bound, since long questions say some words many times.
+const SAID_AGAIN: f32 = 0.5;
+const MOST_SAID: f32 = 2.0;
+
 /// What a question is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
@@ -76,6 +81,8 @@ impl Question {
         let mut add = |term: Term| {
             if seen.insert(term.text.clone()) {
                 question.terms.push(term);
+            } else if let Some(known) = question.terms.iter_mut().find(|known| known.text == term.text) {
+                known.weight = (known.weight + SAID_AGAIN * term.weight).min(MOST_SAID);
             }
         };
         // One or two words are looked for as they are.
@@ -392,11 +399,18 @@ mod tests {
         ] {
             assert_eq!(inner_names(name).collect::<Vec<_>>(), inner, "{name}");
         }
-        let terms = Question::new("Why does t.py::TestCase::test_it fail?").terms;
+        let terms = Question::new("Why does t.py::FirstCase::read_it fail?").terms;
         let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
-        let names = [("t.py::testcase::test_it", NAME), ("testcase", INNER_NAME), ("test_it", INNER_NAME)];
+        let names = [("t.py::firstcase::read_it", NAME), ("firstcase", INNER_NAME), ("read_it", INNER_NAME)];
         assert_eq!(weights[..3], names);
         assert!(weights[3..].iter().all(|(_, weight)| *weight == PART), "{weights:?}");
+    }
+
+    #[test]
+    fn what_a_question_says_again_tells_more() {
+        let terms = Question::new("the voice of phineas on phineas and ferb, Ferb: Ferb! Ferb!").terms;
+        let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
+        assert_eq!(weights, [("voic", 1.0), ("phinea", 1.0 + SAID_AGAIN), ("ferb", MOST_SAID)]);
     }
 
     #[test]
