@@ -593,6 +593,43 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_does_is_shown_before_how_it_is_described() {
+        let described: String =
+            (0..9).map(|n| format!("    The header keeps its folding, says sentence {n}.\n")).collect();
+        let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
+        let text = format!(
+            "import os\n\ndef meant(value):\n    \"\"\"\n{described}    \"\"\"\n    first = value\n    folding = header(first)\n    return folding\n\n{}",
+            (0..60).map(other).collect::<String>()
+        );
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
+        assert!(
+            shown.contains("    first = value\n    folding = header(first)\n    return folding\n"),
+            "{shown}"
+        );
+        assert!(!shown.contains("sentence 8"), "{shown}");
+    }
+
+    #[test]
+    fn a_document_says_what_a_term_means_where_it_is_in_quotes() {
+        let clause = |n: u64| {
+            format!(
+                "{n}. The parties agree that what part {n} of this text says of the work holds for all of them, and for whoever comes after them, until they agree on something else in writing.\n"
+            )
+        };
+        let clauses = |from, to| (from..to).map(clause).collect::<String>();
+        for (quoted, is_shown) in [("\"Parties\"", true), ("“Parties”", true), ("Parties", false)] {
+            let meant = format!(
+                "Acme, whose seat is in the town of that name by the river, and Brook, whose seat is on the other side of it, are referred to in all that follows as the {quoted}, both of them.\n"
+            );
+            let text = clauses(0, 40) + &meant + &clauses(40, 80);
+            let shown =
+                String::from_utf8(answer(text.as_bytes(), "Who are the parties?", SMALL).text).unwrap();
+            assert_eq!(shown.contains("Acme"), is_shown, "{shown}");
+        }
+    }
+
+    #[test]
     fn of_a_list_the_file_that_answers_most_is_shown_before_others_and_tests_after_them() {
         let line = |path: &str, n: u64| format!("{path}:{n}: merge(left, right)\n");
         let part = |n: u64| line(&format!("src/part{n}.rs"), n);
