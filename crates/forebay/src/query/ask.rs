@@ -347,6 +347,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_in_tests_that_passed_is_no_answer_either() {
+        let title = |text: &str| format!("{:=^60}\n", format!(" {text} "));
+        let passed = |n: u64| format!("____ TestGrid.test_plot_{n} ____\nthe grid {n} is drawn\n");
+        let text = title("FAILURES")
+            + "____ TestGrid.test_plot ____\n\ngrid = 1\n\n>   left = right\nit is the wrong way round\n\ngrid.py:3: it stops\n"
+            + &title("PASSES")
+            + &(0..60).map(passed).collect::<String>()
+            + &title("short test summary info")
+            + "FAILED tests/test_grid.py::TestGrid::test_plot\n";
+        let question = "Why does tests/test_grid.py::TestGrid::test_plot fail?";
+        let budget = Budget { tokens: 150, ..SMALL };
+        for (name, is_shown) in [("PASSES", true), ("OTHERS", false)] {
+            let text = text.replace("PASSES", name);
+            let shown = String::from_utf8(answer(text.as_bytes(), question, budget).text).unwrap();
+            assert_eq!(shown.contains("wrong way round\n\ngrid.py:3: it stops"), is_shown, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_passed_beside_what_failed_is_not_shown_for_it() {
+        let said: String = ('a'..'i').map(|name| format!("{name} goes on\n")).collect();
+        let passed: String = (0..60).map(|n| format!("PASSED other.py::part_{n}\n")).collect();
+        let text = noise(0, 60)
+            + &format!("____ test_plot ____\n{said}it is round\n")
+            + &noise(60, 90)
+            + &format!("FAILED t.py::test_plot\n{passed}");
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Why does t.py::test_plot fail?", SMALL).text).unwrap();
+        assert!(shown.contains("it is round\n"), "{shown}");
+    }
+
+    #[test]
     fn the_trace_of_what_is_named_is_shown_with_its_end() {
         let frames: String =
             (0..40).map(|n| format!("  File \"{n}.py\", line {n}\n    call_{n}(it)\n")).collect();
@@ -608,6 +640,19 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains("sentence 8"), "{shown}");
+    }
+
+    #[test]
+    fn how_a_program_is_described_leads_to_what_it_does() {
+        let described: String = (0..30).map(|n| format!("    A sentence about it, number {n}.\n")).collect();
+        let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
+        let text = format!(
+            "import os\n\ndef header(folding):\n    \"\"\"\n{described}    \"\"\"\n    first = value\n    return first\n\n{}",
+            (0..60).map(other).collect::<String>()
+        );
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
+        assert!(shown.contains("    first = value\n    return first\n"), "{shown}");
     }
 
     #[test]
