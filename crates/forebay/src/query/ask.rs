@@ -298,6 +298,72 @@ mod tests {
     }
 
     #[test]
+    fn what_passed_is_no_answer_to_why_something_fails() {
+        let passed = |n: u64| format!("PASSED tests/test_grid.py::TestGrid::test_plot_{n}\n");
+        let all: String = (0..60).map(passed).collect();
+        let text = noise(0, 60)
+            + "____ TestGrid.test_plot ____\n\ngrid = 1\n\n>   left = right\nit is the wrong way round\n\ngrid.py:3: it stops\n"
+            + &noise(60, 90)
+            + &all
+            + "FAILED tests/test_grid.py::TestGrid::test_plot\n";
+        let named = "tests/test_grid.py::TestGrid::test_plot";
+        let budget = Budget { tokens: 150, ..SMALL };
+        for (question, failure) in
+            [(format!("Why does {named} fail?"), true), (format!("Does {named} fail or pass?"), false)]
+        {
+            let shown = String::from_utf8(answer(text.as_bytes(), &question, budget).text).unwrap();
+            assert_eq!(shown.contains("wrong way round\n\ngrid.py:3: it stops"), failure, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_in_tests_that_passed_is_no_answer_either() {
+        let title = |text: &str| format!("{:=^60}\n", format!(" {text} "));
+        let passed = |n: u64| format!("____ TestGrid.test_plot_{n} ____\nthe grid {n} is drawn\n");
+        let text = title("FAILURES")
+            + "____ TestGrid.test_plot ____\n\ngrid = 1\n\n>   left = right\nit is the wrong way round\n\ngrid.py:3: it stops\n"
+            + &title("PASSES")
+            + &(0..60).map(passed).collect::<String>()
+            + &title("short test summary info")
+            + "FAILED tests/test_grid.py::TestGrid::test_plot\n";
+        let question = "Why does tests/test_grid.py::TestGrid::test_plot fail?";
+        let budget = Budget { tokens: 150, ..SMALL };
+        for (name, is_shown) in [("PASSES", true), ("OTHERS", false)] {
+            let text = text.replace("PASSES", name);
+            let shown = String::from_utf8(answer(text.as_bytes(), question, budget).text).unwrap();
+            assert_eq!(shown.contains("wrong way round\n\ngrid.py:3: it stops"), is_shown, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_passed_beside_what_failed_is_not_shown_for_it() {
+        let said: String = ('a'..'i').map(|name| format!("{name} goes on\n")).collect();
+        let passed: String = (0..60).map(|n| format!("PASSED other.py::part_{n}\n")).collect();
+        let text = noise(0, 60)
+            + &format!("____ test_plot ____\n{said}it is round\n")
+            + &noise(60, 90)
+            + &format!("FAILED t.py::test_plot\n{passed}");
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Why does t.py::test_plot fail?", SMALL).text).unwrap();
+        assert!(shown.contains("it is round\n"), "{shown}");
+    }
+
+    #[test]
+    fn the_trace_of_what_is_named_is_shown_with_its_end() {
+        let frames: String =
+            (0..40).map(|n| format!("  File \"{n}.py\", line {n}\n    call_{n}(it)\n")).collect();
+        let text = noise(0, 60)
+            + "ERROR: test_beta (suite.Case)\nTraceback (most recent call last):\n"
+            + &frames
+            + "suite.Gone\n"
+            + &noise(60, 90);
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "Why does test_beta (suite.Case) fail?", SMALL).text)
+                .unwrap();
+        assert!(shown.contains("suite.Gone\n"), "{shown}");
+    }
+
+    #[test]
     fn a_word_of_trouble_that_is_a_value_is_found_in_the_records_that_have_it() {
         let rows: Vec<String> = (0..5_000)
             .map(|id| {
@@ -521,6 +587,56 @@ mod tests {
             String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
         let meant = shown.split("[364–").nth(1).unwrap_or_default();
         assert!(meant.contains("    folding = value"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_program_does_is_shown_before_how_it_is_described() {
+        let described: String =
+            (0..9).map(|n| format!("    The header keeps its folding, says sentence {n}.\n")).collect();
+        let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
+        let text = format!(
+            "import os\n\ndef meant(value):\n    \"\"\"\n{described}    \"\"\"\n    first = value\n    folding = header(first)\n    return folding\n\n{}",
+            (0..60).map(other).collect::<String>()
+        );
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
+        assert!(
+            shown.contains("    first = value\n    folding = header(first)\n    return folding\n"),
+            "{shown}"
+        );
+        assert!(!shown.contains("sentence 8"), "{shown}");
+    }
+
+    #[test]
+    fn how_a_program_is_described_leads_to_what_it_does() {
+        let described: String = (0..30).map(|n| format!("    A sentence about it, number {n}.\n")).collect();
+        let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
+        let text = format!(
+            "import os\n\ndef header(folding):\n    \"\"\"\n{described}    \"\"\"\n    first = value\n    return first\n\n{}",
+            (0..60).map(other).collect::<String>()
+        );
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
+        assert!(shown.contains("    first = value\n    return first\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_document_says_what_a_term_means_where_it_is_in_quotes() {
+        let clause = |n: u64| {
+            format!(
+                "{n}. The parties agree that what part {n} of this text says of the work holds for all of them, and for whoever comes after them, until they agree on something else in writing.\n"
+            )
+        };
+        let clauses = |from, to| (from..to).map(clause).collect::<String>();
+        for (quoted, is_shown) in [("\"Parties\"", true), ("“Parties”", true), ("Parties", false)] {
+            let meant = format!(
+                "Acme, whose seat is in the town of that name by the river, and Brook, whose seat is on the other side of it, are referred to in all that follows as the {quoted}, both of them.\n"
+            );
+            let text = clauses(0, 40) + &meant + &clauses(40, 80);
+            let shown =
+                String::from_utf8(answer(text.as_bytes(), "Who are the parties?", SMALL).text).unwrap();
+            assert_eq!(shown.contains("Acme"), is_shown, "{shown}");
+        }
     }
 
     #[test]

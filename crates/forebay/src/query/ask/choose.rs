@@ -246,10 +246,13 @@ mod tests {
     #[test]
     fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
         let about = "VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
-        let call = |n: u64| format!("    at org.build.Module{n}.load (Module.java:{n})");
-        let calls: Vec<String> = (0..30).map(call).collect();
+        let call = |n: u8| {
+            (format!("    at org.build.Module{n}.load (Module.java:{n})"), 1.6 + f32::from(n) / 100.0)
+        };
+        // On the way back from the end the calls come before what they led to.
+        let calls: Vec<(String, f32)> = (0..30).map(call).collect();
         let mut lines = vec![(about.as_str(), 2.0)];
-        lines.extend(calls.iter().map(|call| (call.as_str(), 1.9)));
+        lines.extend(calls.iter().map(|(call, worth)| (call.as_str(), *worth)));
         lines.push(("BUILD FAILURE", 3.0));
         assert!(chosen(&lines, 1, 300).contains(&about));
     }

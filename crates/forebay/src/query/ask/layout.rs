@@ -1,6 +1,8 @@
 //! How the lines of an output belong together, told from a sample of it.
 
 use crate::{Output, Result};
+use memchr::memmem;
+use std::ops::Range;
 
 /// How the lines of an output belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,47 @@ fn is_source(sample: &[u8]) -> bool {
     let needs = |line: &[u8]| NEEDING.iter().any(|word| line.starts_with(word.as_bytes()));
     let begins = lines().take_while(|line| !defines(line)).any(needs);
     begins && lines().filter(|line| defines(line)).count() * 50 >= lines().count()
+}
+
+/// How what documents a program begins and ends; the first two are also how a string of many lines does.
+const DOCUMENTING: &[(&[u8], &[u8])] = &[(b"\"\"\"", b"\"\"\""), (b"'''", b"'''"), (b"/**", b"*/")];
+
+/// How single lines begin that document a program.
+const DOCUMENTS: &[&[u8]] = &[b"///", b"//!"];
+
+/// Where a program is described: the comments and strings that document it, in order.
+pub(super) fn described(program: &[u8]) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    // What ends the string or comment that the next line is in, and whether that documents.
+    let mut within: Option<(&[u8], bool)> = None;
+    let mut at = 0;
+    for line in program.split_inclusive(|&byte| byte == b'\n') {
+        let range = at..at + line.len() as u64;
+        at = range.end;
+        let text = line.trim_ascii();
+        let text = text.strip_prefix(b"r").unwrap_or(text);
+        let documents = if let Some((end, documents)) = within {
+            if memmem::find(text, end).is_some() {
+                within = None;
+            }
+            documents
+        } else if let Some((start, end)) = DOCUMENTING.iter().find(|(start, _)| text.starts_with(start)) {
+            if memmem::find(&text[start.len()..], end).is_none() {
+                within = Some((end, true));
+            }
+            true
+        } else {
+            let opens = |(start, _): &&(&[u8], &[u8])| memmem::find_iter(text, start).count() % 2 == 1;
+            within = DOCUMENTING[..2].iter().find(opens).map(|(_, end)| (*end, false));
+            DOCUMENTS.iter().any(|start| text.starts_with(start))
+        };
+        match found.last_mut() {
+            _ if !documents => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => found.push(range),
+        }
+    }
+    found
 }
 
 /// Whether a line is a path, or a path with a number and what was found there.
@@ -195,6 +238,24 @@ mod tests {
         ] {
             assert_eq!(is_frame(line.as_bytes()), is_call, "{line}");
         }
+    }
+
+    #[test]
+    fn what_documents_a_program_is_told_from_what_it_does() {
+        let check = |program: &str, expected: &[&str]| {
+            let ranges = described(program.as_bytes());
+            let found: Vec<&str> =
+                ranges.iter().map(|range| &program[range.start as usize..range.end as usize]).collect();
+            assert_eq!(found, expected, "{program}");
+        };
+        check("def a():\n    \"\"\"One.\"\"\"\n    b()\n", &["    \"\"\"One.\"\"\"\n"]);
+        check("def a():\n    r'''One.\n    Two.\n    '''\n    b()\n", &["    r'''One.\n    Two.\n    '''\n"]);
+        check("sql = \"\"\"select\n\"\"\"\nb()\n", &[]);
+        check(
+            "/// One.\n//! Two.\nfn a() {} // b\n/** Three.\n * Four. */\nint b;\n",
+            &["/// One.\n//! Two.\n", "/** Three.\n * Four. */\n"],
+        );
+        check("\"\"\"It never ends.\n", &["\"\"\"It never ends.\n"]);
     }
 
     #[test]

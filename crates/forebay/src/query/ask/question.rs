@@ -8,6 +8,21 @@ const MOST: usize = 60;
 /// What a word of trouble tells where it is a word like others: questions have it of themselves.
 const TROUBLED_WORD: f32 = 0.5;
 
+/// What a name tells beside a word: nobody copies one that does not matter. A unit that has it has its parts too.
+const NAME: f32 = 1.6;
+
+/// What a name inside a name tells, and what each word of a name does.
+const INNER_NAME: f32 = 1.0;
+const PART: f32 = 0.45;
+
+/// What words that a hyphen joins tell together, beside what each of them does.
+const JOINED: f32 = 0.5;
+
+/// What a term tells that a question says again, by itself or as a part of a name: so much more each time, up to a
+/// bound, since long questions say some words many times.
+const SAID_AGAIN: f32 = 0.5;
+const MOST_SAID: f32 = 2.0;
+
 /// What a question is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
@@ -63,6 +78,8 @@ impl Question {
         let mut add = |term: Term| {
             if seen.insert(term.text.clone()) {
                 question.terms.push(term);
+            } else if let Some(known) = question.terms.iter_mut().find(|known| known.text == term.text) {
+                known.weight = (known.weight + SAID_AGAIN * term.weight).min(MOST_SAID);
             }
         };
         // One or two words are looked for as they are.
@@ -77,9 +94,12 @@ impl Question {
             let joined = chunk.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '/' | '’' | '\''));
             if name {
                 words += 1;
-                let weight = if joined { 0.5 } else { 1.6 };
-                let text = chunk.to_lowercase();
-                add(Term { form: text.clone(), text, word: false, weight });
+                let weight = if joined { JOINED } else { NAME };
+                add(Term { form: chunk.to_owned(), text: chunk.to_lowercase(), word: false, weight });
+                for inner in inner_names(chunk) {
+                    let text = inner.to_lowercase();
+                    add(Term { form: inner.to_owned(), text, word: false, weight: INNER_NAME });
+                }
             }
             for word in pieces(chunk) {
                 let lower = word.to_lowercase();
@@ -97,7 +117,7 @@ impl Question {
                 }
                 words += usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
                 // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
-                let weight = if name && !joined { 0.45 } else { 1.0 };
+                let weight = if name && !joined { PART } else { 1.0 };
                 add(Term { text: stem(&lower), form: lower, word: true, weight });
             }
         }
@@ -123,6 +143,11 @@ impl Question {
         question.when = has(&["when", "date", "time"]);
         question.trouble = asks_why || question.aim == Aim::Trouble;
         question
+    }
+
+    /// Whether it asks for what made something fail: what passed is no answer.
+    pub(super) fn of_failure(&self) -> bool {
+        self.trouble && self.terms.iter().all(|term| term.text != "pass")
     }
 
     /// The question as it is put to a program or a list: nothing goes wrong where they speak of errors, and so its words
@@ -228,8 +253,16 @@ fn is_name(chunk: &str) -> bool {
     chunk.len() > 1 && (inner || humps || digits && chunk.bytes().any(|byte| byte.is_ascii_alphabetic()))
 }
 
+/// The names in a name: `tests/test_a.py::Case::test_it` is written `Case.test_it` elsewhere.
+fn inner_names(name: &str) -> impl Iterator<Item = &str> {
+    let inner = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+    inner.filter(move |inner| {
+        inner.len() < name.len() && is_name(inner) && !inner.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
 /// The words of a chunk: runs of letters or digits, and the humps of a camel.
-fn pieces(chunk: &str) -> Vec<&str> {
+pub(super) fn pieces(chunk: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     for run in chunk.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
         let mut start = 0;
@@ -350,6 +383,31 @@ pub(super) fn beginning(stem: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_names_inside() {
+        for (name, inner) in [
+            ("tests/test_a.py::TestCase::test_it", &["test_a", "TestCase", "test_it"][..]),
+            ("django.db.models.QuerySet", &["QuerySet"]),
+            ("test_it", &[]),
+            ("3.0.0beta3", &[]),
+            ("10.251.91.229", &[]),
+        ] {
+            assert_eq!(inner_names(name).collect::<Vec<_>>(), inner, "{name}");
+        }
+        let terms = Question::new("Why does t.py::FirstCase::read_it fail?").terms;
+        let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
+        let names = [("t.py::firstcase::read_it", NAME), ("firstcase", INNER_NAME), ("read_it", INNER_NAME)];
+        assert_eq!(weights[..3], names);
+        assert!(weights[3..].iter().all(|(_, weight)| *weight == PART), "{weights:?}");
+    }
+
+    #[test]
+    fn what_a_question_says_again_tells_more() {
+        let terms = Question::new("the voice of phineas on phineas and ferb, Ferb: Ferb! Ferb!").terms;
+        let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
+        assert_eq!(weights, [("voic", 1.0), ("phinea", 1.0 + SAID_AGAIN), ("ferb", MOST_SAID)]);
+    }
 
     #[test]
     fn forms_of_a_word_have_one_stem() {

@@ -4,7 +4,7 @@
 //! known, those were kept that found most of them.
 
 use super::layout::{
-    Layout, defines, depth, diff_files, is_aside, is_call, is_frame, is_inward, is_noise, is_title,
+    Layout, defines, depth, described, diff_files, is_aside, is_call, is_frame, is_inward, is_noise, is_title,
 };
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
@@ -102,6 +102,14 @@ impl Fading {
 const CHANGED: f32 = 1.2;
 const ASIDE: f32 = 0.45;
 
+/// How a program is described counts less than what it does, and leads there: nothing fades behind it. A larger program
+/// is not read for that.
+const DESCRIBED: f32 = 0.5;
+const READ_FOR_THAT: u64 = 4 * 1024 * 1024;
+
+/// A document says what a term means where it puts it in quotes: how much more that counts.
+const DEFINED: f32 = 1.5;
+
 /// What a line counts for standing with the best file of a list, beside the best line.
 const BEST_FILE: f32 = 0.5;
 
@@ -167,8 +175,8 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let mut scanned = scanner.scan(output)?;
+    let passes = if question.trouble { passes(output)? } else { 0..0 };
     if question.trouble {
-        let passes = passes(output)?;
         let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
         inside.for_each(|seen| seen.trouble *= IN_PASSES);
     }
@@ -176,15 +184,23 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     if question.aim == Aim::Trouble && !output.is_empty() {
         // How it ended stands at the end.
         let start = output.line_start_near(output.len() - 1, LONG as u64)?;
+        // In a long line that may be inside a character.
+        let start = output.character_start(start)?.min(output.len() - 1);
         scanned.seen.retain(|seen| seen.start != start);
         scanned.seen.push(Seen::end(scanned.units - 1, start..output.len(), END));
     }
     let mut best = scored(&scanned, question, output.len(), layout);
     keep_best(&mut best, BEST * WEIGHED);
-    weigh(output, layout, question, &mut best)?;
+    weigh(output, layout, question, &passes, &mut best)?;
+    let described = match layout == Layout::Source && output.len() <= READ_FOR_THAT {
+        true => described(&output.read(0..output.len())?),
+        false => Vec::new(),
+    };
+    let describing = best.iter_mut().filter(|(unit, _)| holds(&described, unit.start));
+    describing.for_each(|(_, worth)| *worth *= DESCRIBED);
     keep_best(&mut best, BEST);
     best.sort_unstable_by(better);
-    let mut units = around(output, &best, question, layout)?;
+    let mut units = around(output, &best, question, layout, &described)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok((units, trouble))
 }
@@ -205,6 +221,23 @@ fn passes(output: &Output) -> Result<Range<u64>> {
         start = start.or_else(|| found().map(|found| at + found as u64));
     })?;
     Ok(start.map_or(0..0, |start| start..from + summary as u64))
+}
+
+/// Whether one of some ranges in order holds a place.
+fn holds(ranges: &[Range<u64>], at: u64) -> bool {
+    let next = ranges.partition_point(|range| range.start <= at);
+    ranges[..next].last().is_some_and(|range| at < range.end)
+}
+
+/// Whether a line in small letters has a word in quotes, alone.
+fn is_quoted(line: &[u8], word: &str) -> bool {
+    let quotes = [("\"", "\""), ("“", "”")];
+    memmem::find_iter(line, word).any(|at| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        quotes
+            .iter()
+            .any(|(open, close)| before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes()))
+    })
 }
 
 /// The order of units by their worth, the best first.
@@ -306,7 +339,21 @@ fn after_names(scored: &mut [(Seen, f32)], told: impl Fn(u64) -> f32) {
 
 /// Weighs units by where they stand: what is changed more than what is around it, and what a program does more than
 /// how it is tested or described, unless the question is about that.
-fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen, f32)]) -> Result<()> {
+fn weigh(
+    output: &Output,
+    layout: Layout,
+    question: &Question,
+    passes: &Range<u64>,
+    best: &mut [(Seen, f32)],
+) -> Result<()> {
+    if question.aim == Aim::Words && question.of_failure() {
+        // The name of what failed stands in the names of much that passed.
+        for (unit, worth) in best.iter_mut() {
+            let line = output.read(unit.range())?;
+            *worth *= if has_passed(&readable(&line)) { PASSED } else { 1.0 };
+            *worth *= if passes.contains(&unit.start) { IN_PASSES } else { 1.0 };
+        }
+    }
     let aside = |term: &str| matches!(term, "test" | "doc" | "document" | "example");
     if question.trouble || question.terms.iter().any(|term| aside(&term.text)) {
         return Ok(());
@@ -342,6 +389,11 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
             // A document says what it speaks of as it begins.
             let opening = best.iter_mut().filter(|(unit, _)| unit.start < OPENING.min(output.len() / 20));
             opening.for_each(|(_, worth)| *worth *= OPENS);
+            for (unit, worth) in best.iter_mut() {
+                let line = output.read(unit.range())?.to_ascii_lowercase();
+                let defined = bits(unit.exact).any(|term| is_quoted(&line, &question.terms[term].form));
+                *worth *= if defined { DEFINED } else { 1.0 };
+            }
         }
         Layout::Source | Layout::Blocks => {}
     }
@@ -349,7 +401,13 @@ fn weigh(output: &Output, layout: Layout, question: &Question, best: &mut [(Seen
 }
 
 /// The best units with those around them, each once, worth the less the further they are from a good one.
-fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: Layout) -> Result<Vec<Unit>> {
+fn around(
+    output: &Output,
+    best: &[(Seen, f32)],
+    question: &Question,
+    layout: Layout,
+    described: &[Range<u64>],
+) -> Result<Vec<Unit>> {
     let mut units: HashMap<u64, Unit> = HashMap::new();
     let mut lines: HashMap<u64, i32> = HashMap::new();
     // The unit that said first what a line says.
@@ -389,6 +447,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             fading.back = fading.back.min(CLEANED_UP);
         }
         let deep = depth(&readable(line));
+        let failure = question.of_failure();
         let trouble = question.aim == Aim::Trouble;
         let mut show = |at: usize, worth: f32| {
             let unit = &all[at];
@@ -419,10 +478,14 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
                 show(at, left * NOISE);
                 continue;
             }
+            if holds(described, from + all[at].start as u64) {
+                show(at, left * DESCRIBED);
+                continue;
+            }
             let blank = plain.trim_ascii().is_empty();
             let deeper = !blank && (depth(plain) > deep || is_frame(plain));
             // What a stack trace ends with is what it is all about.
-            let ends_trace = trouble && !blank && !deeper && trace > TRACE;
+            let ends_trace = failure && !blank && !deeper && trace > TRACE;
             trace = match () {
                 () if deeper && (is_inward(plain) || trace > 0) => trace + 1,
                 () if blank || deeper => trace,
@@ -441,7 +504,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             show(
                 at,
                 match () {
-                    () if trouble && has_passed(plain) => left * PASSED,
+                    () if failure && has_passed(plain) => left * PASSED,
                     () if ends_trace => left.max(worth * TRACE_END),
                     () if trouble && repeats > 1 => left * REPEATED,
                     () => left,
@@ -464,6 +527,10 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
                 show(at, left * NOISE);
                 continue;
             }
+            if holds(described, from + all[at].start as u64) {
+                show(at, left * DESCRIBED);
+                continue;
+            }
             let blank = line.trim_ascii().is_empty();
             if trouble && !titled && is_title(line) {
                 titled = true;
@@ -480,7 +547,7 @@ fn around(output: &Output, best: &[(Seen, f32)], question: &Question, layout: La
             show(
                 at,
                 match () {
-                    () if trouble && has_passed(line) => left * PASSED,
+                    () if failure && has_passed(line) => left * PASSED,
                     () if trouble && repeats > 1 => left * REPEATED,
                     () => left,
                 },

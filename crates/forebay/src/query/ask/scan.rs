@@ -3,7 +3,7 @@
 //! A unit is a line, or a part of a long one. Only units that have something are remembered, and of those no more
 //! than a bound: when there are too many, the ones with the commonest terms are forgotten.
 
-use super::question::{Term, beginning, stem};
+use super::question::{Term, beginning, pieces, stem};
 use super::trouble;
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
@@ -128,6 +128,8 @@ pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 /// Something to scan for.
 pub(super) struct Scanner<'a> {
     terms: &'a [Term],
+    /// The terms that a unit has which has this one, a bit each: itself, and the parts of a name.
+    implied: Vec<u64>,
     automaton: AhoCorasick,
 }
 
@@ -140,7 +142,8 @@ impl<'a> Scanner<'a> {
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns.chain(words));
-        automaton.ok().map(|automaton| Scanner { terms, automaton })
+        let implied = (0..terms.len()).map(|at| implied(terms, at)).collect();
+        automaton.ok().map(|automaton| Scanner { terms, implied, automaton })
     }
 
     /// Scans an output.
@@ -253,8 +256,8 @@ impl<'a> Scanner<'a> {
                 Some(term) => {
                     if let Some(exact) = is_there(block, found.range(), term) {
                         open.twice |= open.terms & 1 << pattern;
-                        open.terms |= 1 << pattern;
-                        open.exact |= u64::from(exact) << pattern;
+                        open.terms |= self.implied[pattern];
+                        open.exact |= self.implied[pattern] & !(u64::from(!exact) << pattern);
                     }
                 }
                 None => {
@@ -278,6 +281,23 @@ impl<'a> Scanner<'a> {
         scanned.having = having;
         scanned.units = index + 1 + units.count() as u64;
     }
+}
+
+/// The terms that stand in a term, and the term itself, a bit each.
+fn implied(terms: &[Term], at: usize) -> u64 {
+    let name = &terms[at];
+    if name.word {
+        return 1 << at;
+    }
+    let parts: Vec<String> = pieces(&name.form).iter().map(|part| stem(&part.to_lowercase())).collect();
+    let stands = |term: &Term| match term.word {
+        true => parts.contains(&term.text),
+        false => name
+            .text
+            .match_indices(&term.text)
+            .any(|(start, text)| is_there(name.text.as_bytes(), start..start + text.len(), term).is_some()),
+    };
+    terms.iter().enumerate().filter(|(_, term)| stands(term)).fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
 /// The byte before a place; none, if an escape code ends there: its letters are not part of a word.
@@ -368,5 +388,31 @@ fn cut(bytes: &[u8], least: usize, most: usize) -> usize {
             .rev()
             .find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
             .unwrap_or(most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::ask::question::Question;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn a_unit_that_has_a_name_has_its_parts() {
+        let question = Question::new("Where is pkg/old_parser.rs::readAll called?");
+        let scanner = Scanner::new(&question.terms, false).unwrap();
+        for (line, parts) in [
+            (
+                "pkg/old_parser.rs::readAll",
+                "pkg/old_parser.rs::readall old_parser readall pkg old parser rs read",
+            ),
+            ("old_parser", "old_parser old parser"),
+            ("parsers are old", "old parser"),
+        ] {
+            let scanned = scanner.scan(&output_of(line.as_bytes())).unwrap();
+            let terms = bits(scanned.seen[0].terms).map(|term| question.terms[term].form.as_str());
+            let terms = terms.collect::<Vec<_>>().join(" ").to_lowercase();
+            assert_eq!(terms, parts, "{line}");
+        }
     }
 }
