@@ -121,7 +121,9 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         (_, Aim::Gist) => rank::opening(output)?,
         _ => rank::ranked(output, &question)?,
     };
-    let reads_on = question.aim == Aim::Words && is_prose(output)?;
+    // What answers is a paragraph, or a line of a list, and none of its neighbours.
+    let reads_on = question.aim == Aim::Words
+        && matches!(layout::Layout::of(output)?, layout::Layout::Prose | layout::Layout::Lone);
     choose(output, units, budget, reads_on, |_| None)
 }
 
