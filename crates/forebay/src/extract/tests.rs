@@ -82,16 +82,16 @@ fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot(
     check(
         Mode::Auto,
         expect![[r#"
-        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:ask:
+            ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:ask:
 
-        [1 passage · 500 lines · s/id1234]
-        [374–462]
-        line 374
-        line 375
-        line 376
-        line 377
-        --
-        line 462"#]],
+            [2 passages · 500 lines · s/id1234]
+            [396–406]
+            line 396
+            line 397
+            line 398
+            line 399
+            --
+            line 500"#]],
     );
     check(
         Mode::Truncate,
