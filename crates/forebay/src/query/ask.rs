@@ -592,23 +592,6 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_does_is_shown_before_how_it_is_described() {
-        let described: String =
-            (0..9).map(|n| format!("    The header keeps its folding, says sentence {n}.\n")).collect();
-        let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
-        let text = format!(
-            "import os\n\ndef meant(value):\n    \"\"\"\n{described}    \"\"\"\n    first = value\n    folding = header(first)\n    return folding\n\n{}",
-            (0..60).map(other).collect::<String>()
-        );
-        let shown =
-            String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
-        assert!(
-            shown.contains("    first = value\n    folding = header(first)\n    return folding\n"),
-            "{shown}"
-        );
-    }
-
-    #[test]
     fn how_a_program_is_described_leads_to_what_it_does() {
         let described: String = (0..30).map(|n| format!("    A sentence about it, number {n}.\n")).collect();
         let other = |n: u64| format!("def other{n}(value):\n    value += {n}\n\n");
