@@ -275,37 +275,27 @@ pub(crate) fn top_and_bottom(output: &Output, budget: Budget) -> Result<View> {
     let head = kept(units::first(output, enough.min(lost.start))?);
     let behind = if lost.is_empty() { output.len() } else { output.len() - lost.end };
     let tail = kept(units::last(output, enough.min(behind))?);
-    fit(output, budget, &in_turn(head, tail, Vec::new()))
+    fit(output, budget, &in_turn(head, tail))
 }
 
-/// The order in which units are taken in: the very end and the very beginning, then errors, tail and head in turn.
-fn in_turn(
-    head: Vec<Range<u64>>,
-    tail: Vec<Range<u64>>,
-    spoken: Vec<Vec<Range<u64>>>,
-) -> Vec<Vec<Range<u64>>> {
-    let (mut head, mut tail, mut spoken) = (head.into_iter(), tail.into_iter(), spoken.into_iter());
-    let mut order: Vec<Vec<Range<u64>>> =
-        vec![tail.by_ref().take(1).collect(), head.by_ref().take(1).collect()];
+/// The order in which units are taken in: the very end and the very beginning, then three of the end and one of the beginning
+/// in turn.
+fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let (mut head, mut tail) = (head.into_iter(), tail.into_iter());
+    let mut order: Vec<Range<u64>> = tail.by_ref().take(1).chain(head.by_ref().take(1)).collect();
     loop {
-        let turn: Vec<Vec<Range<u64>>> = spoken
-            .by_ref()
-            .take(1)
-            .chain(tail.by_ref().take(3).map(|unit| vec![unit]))
-            .chain(head.by_ref().take(1).map(|unit| vec![unit]))
-            .collect();
-        if turn.is_empty() {
+        let before = order.len();
+        order.extend(tail.by_ref().take(3).chain(head.by_ref().take(1)));
+        if order.len() == before {
             return order;
         }
-        order.extend(turn);
     }
 }
 
 /// Takes in as many as fit: the longest beginning of `order` whose printed view holds the budget.
-fn fit(output: &Output, budget: Budget, order: &[Vec<Range<u64>>]) -> Result<View> {
+fn fit(output: &Output, budget: Budget, order: &[Range<u64>]) -> Result<View> {
     let view = |count: usize| -> Result<View> {
-        let shown: Vec<Range<u64>> = order[..count].iter().flatten().cloned().collect();
-        let view = View::showing(output, &joined(output, shown)?, wording(budget))?;
+        let view = View::showing(output, &joined(output, order[..count].to_vec())?, wording(budget))?;
         Ok(frame_of(view, output, budget))
     };
     let (mut low, mut high) = (0, order.len());
