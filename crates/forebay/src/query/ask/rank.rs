@@ -569,27 +569,58 @@ fn without_paths(line: &[u8]) -> u64 {
 
 /// What lines have in common that differ only in their numbers, and in the ids that are written with the digits of 16.
 pub(crate) fn template(line: &[u8]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut take = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut hash = Hash(0);
     let mut at = 0;
-    while let Some(&byte) = line.get(at) {
-        let word = line[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        let digits = line[at..at + word].iter().filter(|byte| byte.is_ascii_digit()).count();
-        match digits {
-            0 => line[at..at + word.max(1)].iter().for_each(|&byte| take(byte)),
-            _ if word >= ID && line[at..at + word].iter().all(u8::is_ascii_hexdigit) => take(b'0'),
-            _ => {
-                take(if byte.is_ascii_digit() { b'0' } else { byte });
-                line[at..at + word].windows(2).for_each(|pair| match pair[1].is_ascii_digit() {
-                    false => take(pair[1]),
-                    true if pair[0].is_ascii_digit() => {}
-                    true => take(b'0'),
-                });
+    while at < line.len() {
+        let start = at;
+        let (mut digits, mut hex) = (false, true);
+        while let Some(&byte) = line.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
+            digits |= byte.is_ascii_digit();
+            hex &= byte.is_ascii_hexdigit();
+            at += 1;
+        }
+        let word = &line[start..at];
+        match () {
+            () if !digits => hash.word(word),
+            () if hex && word.len() >= ID => hash.take(u64::from(b'0')),
+            () => {
+                let mut in_number = false;
+                for &byte in word {
+                    match (byte.is_ascii_digit(), in_number) {
+                        (false, _) => hash.take(u64::from(byte)),
+                        (true, false) => hash.take(u64::from(b'0')),
+                        (true, true) => {}
+                    }
+                    in_number = byte.is_ascii_digit();
+                }
             }
         }
-        at += word.max(1);
+        if let Some(&mark) = line.get(at) {
+            hash.take(u64::from(mark));
+            at += 1;
+        }
     }
-    hash
+    hash.0
+}
+
+/// A number that stands for what was taken in, in its order.
+struct Hash(u64);
+
+impl Hash {
+    fn take(&mut self, what: u64) {
+        self.0 = (self.0.rotate_left(23) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Takes in eight bytes at once, and of the last ones how many they are.
+    fn word(&mut self, word: &[u8]) {
+        let (eights, last) = word.as_chunks::<8>();
+        eights.iter().for_each(|eight| self.take(u64::from_le_bytes(*eight)));
+        if !last.is_empty() {
+            let packed =
+                last.iter().rev().fold(last.len() as u64, |packed, &byte| packed << 8 | u64::from(byte));
+            self.take(packed);
+        }
+    }
 }
 
 /// A word of so many digits of 16 is an id.
