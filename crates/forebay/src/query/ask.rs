@@ -17,7 +17,7 @@ mod scan;
 mod trouble;
 
 pub(crate) use choose::{Choice, ranges};
-pub(crate) use rank::template;
+pub(crate) use rank::{ID, template};
 
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};

@@ -102,21 +102,22 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         // Documents speak of errors, and nothing went wrong.
         (Form::Text, None) if is_document(output)? => structure::document(output, budget),
         (form @ (Form::Log | Form::TestRun | Form::Text), wanted) => {
-            let (mut units, trouble) = query::ask::unasked(output)?;
-            if let Some(wanted) = &wanted {
-                units = joined_units(units, query::ask::asked(output, wanted)?);
-            }
+            let (units, trouble) = query::ask::unasked(output)?;
+            let units = weighed(match &wanted {
+                Some(wanted) => joined_units(units, query::ask::asked(output, wanted)?),
+                None => units,
+            });
             // A service tells of troubles all day long, and they are a part of what it tells.
             if form == Form::Log
                 && wanted.is_none()
                 && trouble >= TROUBLE
                 && query::outline::is_entries(output)?
-                && let Some(view) = structure::entries(output, budget, weighed(units.clone()))?
+                && let Some(view) = structure::entries(output, budget, &units)?
             {
                 return Ok(view);
             }
             match trouble >= TROUBLE || form == Form::TestRun || wanted.is_some() {
-                true => run(output, budget, weighed(units)),
+                true => run(output, budget, units),
                 false => structure::fold(output, form, budget),
             }
         }

@@ -46,7 +46,8 @@ pub(crate) struct Choice {
     pub(crate) last: Option<u64>,
     /// What a marker costs.
     pub(crate) marker: u64,
-    /// Whether the units come in the order of a text, so that what follows is as good as what stands alone.
+    /// Whether a unit says enough by itself, as a paragraph does or a line of a list: then it may stand alone, however long it is,
+    /// and what is between two of them is better read on than marked.
     pub(crate) reads_on: bool,
 }
 

@@ -563,13 +563,16 @@ fn without_paths(line: &[u8]) -> u64 {
         true => 1,
         false => template(word),
     };
-    let words = line.split(u8::is_ascii_whitespace).map(of_word);
-    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3))
+    let mut hash = Hash::new();
+    for word in line.split(u8::is_ascii_whitespace) {
+        hash.take(of_word(word));
+    }
+    hash.0
 }
 
 /// What lines have in common that differ only in their numbers, and in the ids that are written with the digits of 16.
 pub(crate) fn template(line: &[u8]) -> u64 {
-    let mut hash = Hash(0);
+    let mut hash = Hash::new();
     let mut at = 0;
     while at < line.len() {
         let start = at;
@@ -607,6 +610,10 @@ pub(crate) fn template(line: &[u8]) -> u64 {
 struct Hash(u64);
 
 impl Hash {
+    fn new() -> Hash {
+        Hash(1)
+    }
+
     fn take(&mut self, what: u64) {
         self.0 = (self.0.rotate_left(23) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
@@ -624,10 +631,11 @@ impl Hash {
 }
 
 /// A word of so many digits of 16 is an id.
-const ID: usize = 4;
+pub(crate) const ID: usize = 4;
 
 /// A line as a number.
 fn hash(line: &[u8]) -> u64 {
-    line.iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut hash = Hash::new();
+    hash.word(line);
+    hash.0
 }

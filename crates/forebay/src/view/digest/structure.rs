@@ -63,17 +63,18 @@ pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
 const TROUBLE: f32 = 0.5;
 
 /// The view of a log that says the same over and over, though troubles are among it: each of them once, the worst first.
-pub(super) fn entries(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<Option<View>> {
+pub(super) fn entries(output: &Output, budget: Budget, units: &[Ranked]) -> Result<Option<View>> {
     let templates = Templates::of(output)?;
     if !templates.are_alike() {
         return Ok(None);
     }
+    let mut units: Vec<&Ranked> = units.iter().collect();
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     let least = units.first().map_or(0.0, |worst| worst.worth * TROUBLE);
     let mut seen = HashSet::new();
-    let is_new = |unit: &Ranked| seen.insert(template(rendering::unstamped(unit.text.as_bytes())));
+    let is_new = |unit: &&Ranked| seen.insert(template(rendering::unstamped(unit.text.as_bytes())));
     let worst = units.into_iter().take_while(|unit| unit.worth >= least).filter(is_new);
-    let mut odd: Vec<Range<u64>> = worst.map(|unit| unit.range).collect();
+    let mut odd: Vec<Range<u64>> = worst.map(|unit| unit.range.clone()).collect();
     odd.extend(lines_at(output, &templates.rare())?);
     let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
     let parts = Parts { odd: &odd, ..Parts::default() };
@@ -514,7 +515,7 @@ mod tests {
             units.push(Ranked { index: index as u64, range, text: line.to_owned(), worth });
         }
         let budget = Budget { tokens: 500, bytes: 4_000, lines: None };
-        let view = entries(&output, budget, units).unwrap().unwrap().print(&output).unwrap();
+        let view = entries(&output, budget, &units).unwrap().unwrap().print(&output).unwrap();
         let view = String::from_utf8(view).unwrap();
         assert!(view.contains("INFO started as worker 3\n"), "{view}");
         assert!(!view.contains("timeout, 140 ms"), "{view}");

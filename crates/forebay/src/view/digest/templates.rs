@@ -1,6 +1,6 @@
 //! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
 
-use crate::query::ask::template;
+use crate::query::ask::{ID, template};
 use crate::view::{count, grouped, rendering};
 use crate::{Output, Result, tokens};
 use memchr::memchr;
@@ -15,9 +15,6 @@ const LONG: usize = 1_024;
 
 /// So much of a template is said.
 const LONGEST: usize = 100;
-
-/// A word of so many digits of 16 is an id.
-const ID: usize = 4;
 
 /// So many lines that are like no other are shown by themselves, of a log of so many lines.
 const RARE: usize = 8;
