@@ -518,6 +518,16 @@ mod tests {
     }
 
     #[test]
+    fn how_a_long_line_ended_begins_with_a_whole_character() {
+        for before in 0..12 {
+            let text = "x".repeat(before) + &"漢字🎉 ".repeat(60) + "plain words here\n";
+            let budget = Budget { tokens: 198, ..SMALL };
+            let shown = String::from_utf8(answer(text.as_bytes(), "why did it fail?", budget).text).unwrap();
+            assert!(!shown.contains('\u{fffd}'), "{before}: {shown}");
+        }
+    }
+
+    #[test]
     fn what_is_said_of_many_files_is_shown_of_a_few() {
         let said = |name: char| {
             format!("src/{name}/index.test.ts failed due to an error of code 1\n{}", noise(0, 3))
