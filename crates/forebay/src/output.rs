@@ -6,7 +6,17 @@
 use crate::size::{Measure, Measured, STRIDE};
 use crate::{Error, Exit, Handle, Query, Record, Result, State, Stream, Surface, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
-use std::{io, ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    ops::Range,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 /// Bytes at random access.
 pub trait ReadAt: Send + Sync {
@@ -37,6 +47,11 @@ pub(crate) fn copy_at(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
 
 /// How much is read at a time by whatever goes through a whole output.
 pub(crate) const BLOCK: usize = 128 * 1024;
+
+/// What goes through a large output with all cores takes parts of about this size, which begin with a line unless that
+/// is further away than the reach.
+const PART: u64 = 16 * 1024 * 1024;
+const PART_REACH: u64 = 1024 * 1024;
 
 /// A whole count up to this many bytes; a longer text is counted only as far as a limit asks.
 const COUNTED_WHOLE: u64 = 16 * 1024 * 1024;
@@ -243,6 +258,44 @@ impl Output {
             at += read as u64;
         }
         Ok(())
+    }
+
+    /// Its parts, for [`Output::in_parts`]. They depend on the output alone, so that nothing that is found in them depends
+    /// on the machine.
+    pub(crate) fn parts(&self) -> Result<Vec<Range<u64>>> {
+        let count = self.length.div_ceil(PART).max(1);
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for part in 1..count {
+            let end = self.line_end_near(self.length / count * part, PART_REACH)?;
+            parts.push(start..end);
+            start = end;
+        }
+        parts.push(start..self.length);
+        Ok(parts)
+    }
+
+    /// Does some work on each of its parts, as many at once as there are cores. The results are in order.
+    pub(crate) fn in_parts<T: Send>(
+        parts: &[Range<u64>],
+        work: impl Fn(Range<u64>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let next = AtomicUsize::new(0);
+        let done: Mutex<BTreeMap<usize, Result<T>>> = Mutex::default();
+        let take_parts = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(part) = parts.get(at) else { break };
+                let result = work(part.clone());
+                done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len());
+        match threads {
+            0 | 1 => take_parts(),
+            _ => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(take_parts)))),
+        }
+        done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
 
     /// Whether `wanted` stands somewhere in it.

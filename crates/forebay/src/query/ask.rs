@@ -6,6 +6,8 @@
 //! nothing but trouble ("why did it fail?") looks for what speaks of trouble instead. Pages are read as the text that a
 //! browser would show, JSON as its members with their paths.
 
+mod alike;
+mod around;
 mod choose;
 mod json;
 mod layout;
@@ -16,8 +18,8 @@ mod rank;
 mod scan;
 mod trouble;
 
+pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
-pub(crate) use rank::{ID, template};
 
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};

@@ -3,12 +3,11 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
-use super::layout::{
-    Layout, defines, depth, described, diff_files, is_aside, is_call, is_frame, is_inward, is_noise, is_title,
-};
+use super::around::around;
+use super::layout::{Layout, described, diff_files, is_aside};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
-use super::trouble::{has_passed, informs};
+use super::trouble::has_passed;
 use super::{Unit, visible};
 use crate::view::rendering::readable;
 use crate::{Error, Output, Result};
@@ -17,9 +16,6 @@ use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 /// So many of the best units are looked at closely.
 const BEST: usize = 600;
-
-/// So many bytes around a good unit may be worth showing.
-const REACH: u64 = 6_400;
 
 /// So many times as many are weighed by where they stand.
 const WEIGHED: usize = 16;
@@ -50,10 +46,6 @@ const RARE: f32 = 1.1;
 const FOLLOWER: f32 = 0.94;
 const FOLLOWERS: i32 = 2;
 
-/// What is said again, but for its numbers, tells less each time, down to a floor.
-const AGAIN: f32 = 0.45;
-const FLOOR: f32 = 0.34;
-
 /// How much trouble counts beside the words of a question.
 const BESIDE: f32 = 0.6;
 
@@ -63,48 +55,13 @@ const AFTER_NAME: f32 = 0.63;
 const FADES: f32 = 0.64;
 const NAME: f32 = 0.72;
 
-/// How worth fades from line to line.
-struct Fading {
-    back: f32,
-    on: f32,
-    blank: f32,
-    /// For lines that are set in deeper: a stack trace, the body of a function.
-    deeper: f32,
-}
-
-/// So many deeper lines fade slowly, and further ones so.
-const DEEPER: usize = 24;
-const TOO_DEEP: f32 = 0.9;
-
-/// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
-const CALLS: usize = 10;
-const TOO_FAR: f32 = 0.6;
-
-impl Fading {
-    fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
-        match question.aim {
-            // The cause stands before what tells of the end.
-            Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
-            Aim::Trouble => Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 },
-            _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
-            _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
-            _ if layout == Layout::Source => Fading { back: 0.4, on: 0.9, blank: 0.9, deeper: 0.97 },
-            _ if layout == Layout::Diff => {
-                Fading { back: 0.4, on: 0.83, blank: 0.9, deeper: if defined { 0.9 } else { 0.83 } }
-            }
-            _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.7, blank: 0.9, deeper: 0.7 },
-            _ => Fading { back: 0.4, on: 0.78, blank: 0.9, deeper: if defined { 0.9 } else { 0.78 } },
-        }
-    }
-}
-
 /// In a diff, a change counts more than what is around it; tests and documents count less unless they are asked for.
 const CHANGED: f32 = 1.2;
 const ASIDE: f32 = 0.45;
 
 /// How a program is described counts less than what it does, and leads there: nothing fades behind it. A larger program
 /// is not read for that.
-const DESCRIBED: f32 = 0.5;
+pub(super) const DESCRIBED: f32 = 0.5;
 const READ_FOR_THAT: u64 = 4 * 1024 * 1024;
 
 /// A document says what a term means where it puts it in quotes: how much more that counts.
@@ -113,43 +70,15 @@ const DEFINED: f32 = 1.5;
 /// What a line counts for standing with the best file of a list, beside the best line.
 const BEST_FILE: f32 = 0.5;
 
-/// A line that differs from the one beside it only in its numbers says little; what runners note for themselves says nothing.
-const REPEATED: f32 = 0.4;
-const NOISE: f32 = 0.02;
-
-/// On the way back from the end to its cause, the calls of a stack trace are passed by: they fade, and nothing fades behind them.
-const PASSED_BY: f32 = 0.9;
-
-/// A command may be quoted over so many lines.
-const QUOTED: usize = 40;
-
 /// What stands beside trouble and tells that something passed.
-const PASSED: f32 = 0.15;
+pub(super) const PASSED: f32 = 0.15;
 
 /// What trouble counts of which only tests speak that passed.
 const IN_PASSES: f32 = 0.25;
 
-/// A line that stands beside trouble, and is told for information.
-const INFORMS: f32 = 0.4;
-
-/// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
-const SAID_BEFORE: f32 = 0.5;
-const FAR: u64 = 200;
-const SHORT: usize = 20;
-
-/// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
-const CLEANED_UP: f32 = 0.57;
-
-/// What the title of the section counts that trouble stands in.
-const TITLE: f32 = 0.7;
-
 /// A line longer than this says less with each word, by this power.
 const WORDY: u32 = 240;
 const SPREAD: f32 = 0.5;
-
-/// So many lines make a stack trace, and what its end counts of what it began with.
-const TRACE: usize = 2;
-const TRACE_END: f32 = 0.95;
 
 /// The beginning of a document, and how much more it counts.
 const OPENING: u64 = 3_000;
@@ -224,7 +153,7 @@ fn passes(output: &Output) -> Result<Range<u64>> {
 }
 
 /// Whether one of some ranges in order holds a place.
-fn holds(ranges: &[Range<u64>], at: u64) -> bool {
+pub(super) fn holds(ranges: &[Range<u64>], at: u64) -> bool {
     let next = ranges.partition_point(|range| range.start <= at);
     ranges[..next].last().is_some_and(|range| at < range.end)
 }
@@ -398,244 +327,4 @@ fn weigh(
         Layout::Source | Layout::Blocks => {}
     }
     Ok(())
-}
-
-/// The best units with those around them, each once, worth the less the further they are from a good one.
-fn around(
-    output: &Output,
-    best: &[(Seen, f32)],
-    question: &Question,
-    layout: Layout,
-    described: &[Range<u64>],
-) -> Result<Vec<Unit>> {
-    let mut units: HashMap<u64, Unit> = HashMap::new();
-    let mut lines: HashMap<u64, i32> = HashMap::new();
-    // The unit that said first what a line says.
-    let mut first: HashMap<u64, u64> = HashMap::new();
-    let last = best.iter().map(|(seen, _)| seen.start).max().unwrap_or(0);
-    let before_last = best.iter().filter(|(seen, _)| seen.start < last).max_by_key(|(seen, _)| seen.start);
-    let ended_before = before_last.is_some_and(|(seen, _)| seen.ends);
-    for (seen, worth) in best {
-        let mut from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
-        if from > 0 && output.read(from - 1..from)? != b"\n" {
-            // Inside a long line the units before this one cannot be told from here.
-            let line = output.line_end_near(from, seen.start - from)?;
-            let begins = line < seen.start && output.read(line - 1..line)? == b"\n";
-            from = if begins { line } else { seen.start };
-        }
-        let to = (seen.range().end + REACH).min(output.len());
-        let bytes = output.read(from..to)?;
-        let mut all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
-        // The last one goes on behind what was read.
-        all.pop_if(|last| to < output.len() && from + last.start as u64 != seen.start);
-        let mut worth = *worth;
-        let Some(own) = all.iter().position(|unit| from + unit.start as u64 == seen.start) else {
-            // Parts of a giant line are cut otherwise from here: then the unit stands alone.
-            let text = visible(&output.read(seen.range())?);
-            units.entry(seen.index).or_insert(Unit { index: seen.index, range: seen.range(), text, worth });
-            continue;
-        };
-        let line = &bytes[all[own].clone()];
-        if question.aim == Aim::Trouble {
-            let times = lines.entry(without_paths(line)).or_default();
-            worth *= AGAIN.powi(*times).max(FLOOR);
-            *times += 1;
-        }
-        let defined = matches!(layout, Layout::Blocks | Layout::Diff) && defines(line);
-        let mut fading = Fading::new(question, layout, seen.ends, defined);
-        if seen.start == last && seen.ends && ended_before {
-            fading.back = fading.back.min(CLEANED_UP);
-        }
-        let deep = depth(&readable(line));
-        let failure = question.of_failure();
-        let trouble = question.aim == Aim::Trouble;
-        let mut show = |at: usize, worth: f32| {
-            let unit = &all[at];
-            let index = seen.index.saturating_add_signed(at as i64 - own as i64);
-            let mut worth = worth;
-            if trouble && at != own && unit.len() > SHORT {
-                let line = &*readable(&bytes[unit.clone()]);
-                let far = first.entry(hash(line)).or_insert(index).abs_diff(index) > FAR;
-                worth *= if far { SAID_BEFORE } else { 1.0 } * if informs(line) { INFORMS } else { 1.0 };
-            }
-            let known = units.entry(index).or_insert_with(|| Unit {
-                index,
-                range: from + unit.start as u64..from + unit.end as u64,
-                text: visible(&bytes[unit.clone()]),
-                worth: 0.0,
-            });
-            known.worth = known.worth.max(worth);
-        };
-        show(own, worth);
-        let mut left = worth;
-        let mut alike = template(line);
-        let mut trace = 0;
-        let mut repeats = 0;
-        for at in own + 1..all.len() {
-            let line = &bytes[all[at].clone()];
-            let plain = &*readable(line);
-            if trouble && is_noise(plain) {
-                show(at, left * NOISE);
-                continue;
-            }
-            if holds(described, from + all[at].start as u64) {
-                show(at, left * DESCRIBED);
-                continue;
-            }
-            let blank = plain.trim_ascii().is_empty();
-            let deeper = !blank && (depth(plain) > deep || is_frame(plain));
-            // What a stack trace ends with is what it is all about.
-            let ends_trace = failure && !blank && !deeper && trace > TRACE;
-            trace = match () {
-                () if deeper && (is_inward(plain) || trace > 0) => trace + 1,
-                () if blank || deeper => trace,
-                () => 0,
-            };
-            left *= match () {
-                () if blank => fading.blank,
-                () if !deeper => fading.on,
-                () if question.trouble && at - own > CALLS && is_call(plain) => TOO_FAR,
-                () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
-                () => fading.deeper,
-            };
-            let this = template(plain);
-            repeats = if this == alike && !blank { repeats + 1 } else { 0 };
-            alike = this;
-            show(
-                at,
-                match () {
-                    () if failure && has_passed(plain) => left * PASSED,
-                    () if ends_trace => left.max(worth * TRACE_END),
-                    () if trouble && repeats > 1 => left * REPEATED,
-                    () => left,
-                },
-            );
-        }
-        let mut left = worth;
-        let mut titled = false;
-        let mut repeats = 0;
-        let mut alike = template(line);
-        // Where the command begins whose end the line tells, if it is quoted over several lines.
-        let command = (trouble && line.starts_with(b"\" exited with")).then(|| {
-            let begins = |at: &usize| memmem::find(&bytes[all[*at].clone()], b"The command \"").is_some();
-            (own.saturating_sub(QUOTED)..own).rev().find(begins)
-        });
-        let command = command.flatten().unwrap_or(own);
-        for at in (0..own).rev() {
-            let line = &*readable(&bytes[all[at].clone()]);
-            if trouble && (at >= command || is_noise(line)) {
-                show(at, left * NOISE);
-                continue;
-            }
-            if holds(described, from + all[at].start as u64) {
-                show(at, left * DESCRIBED);
-                continue;
-            }
-            let blank = line.trim_ascii().is_empty();
-            if trouble && !titled && is_title(line) {
-                titled = true;
-                show(at, worth * TITLE);
-            }
-            if trouble && seen.ends && is_frame(line) {
-                show(at, left * PASSED_BY);
-                continue;
-            }
-            left *= if blank { fading.blank } else { fading.back };
-            let this = template(line);
-            repeats = if this == alike && !blank { repeats + 1 } else { 0 };
-            alike = this;
-            show(
-                at,
-                match () {
-                    () if failure && has_passed(line) => left * PASSED,
-                    () if trouble && repeats > 1 => left * REPEATED,
-                    () => left,
-                },
-            );
-        }
-    }
-    Ok(units.into_values().collect())
-}
-
-/// What lines have in common that differ only in their numbers and paths. A path with the name of a test is no path.
-fn without_paths(line: &[u8]) -> u64 {
-    let of_word = |word: &[u8]| match word.contains(&b'/') && memmem::find(word, b"::").is_none() {
-        true => 1,
-        false => template(word),
-    };
-    let mut hash = Hash::new();
-    for word in line.split(u8::is_ascii_whitespace) {
-        hash.take(of_word(word));
-    }
-    hash.0
-}
-
-/// What lines have in common that differ only in their numbers, and in the ids that are written with the digits of 16.
-pub(crate) fn template(line: &[u8]) -> u64 {
-    let mut hash = Hash::new();
-    let mut at = 0;
-    while at < line.len() {
-        let start = at;
-        let (mut digits, mut hex) = (false, true);
-        while let Some(&byte) = line.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
-            digits |= byte.is_ascii_digit();
-            hex &= byte.is_ascii_hexdigit();
-            at += 1;
-        }
-        let word = &line[start..at];
-        match () {
-            () if !digits => hash.word(word),
-            () if hex && word.len() >= ID => hash.take(u64::from(b'0')),
-            () => {
-                let mut in_number = false;
-                for &byte in word {
-                    match (byte.is_ascii_digit(), in_number) {
-                        (false, _) => hash.take(u64::from(byte)),
-                        (true, false) => hash.take(u64::from(b'0')),
-                        (true, true) => {}
-                    }
-                    in_number = byte.is_ascii_digit();
-                }
-            }
-        }
-        if let Some(&mark) = line.get(at) {
-            hash.take(u64::from(mark));
-            at += 1;
-        }
-    }
-    hash.0
-}
-
-/// A number that stands for what was taken in, in its order.
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Hash {
-        Hash(1)
-    }
-
-    fn take(&mut self, what: u64) {
-        self.0 = (self.0.rotate_left(23) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    /// Takes in eight bytes at once, and of the last ones how many they are.
-    fn word(&mut self, word: &[u8]) {
-        let (eights, last) = word.as_chunks::<8>();
-        eights.iter().for_each(|eight| self.take(u64::from_le_bytes(*eight)));
-        if !last.is_empty() {
-            let packed =
-                last.iter().rev().fold(last.len() as u64, |packed, &byte| packed << 8 | u64::from(byte));
-            self.take(packed);
-        }
-    }
-}
-
-/// A word of so many digits of 16 is an id.
-pub(crate) const ID: usize = 4;
-
-/// A line as a number.
-fn hash(line: &[u8]) -> u64 {
-    let mut hash = Hash::new();
-    hash.word(line);
-    hash.0
 }

@@ -8,15 +8,7 @@ use super::trouble;
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use memchr::{memchr, memrchr};
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::ops::Range;
 
 /// A line longer than this is taken in parts.
 pub(super) const LONG: usize = 400;
@@ -26,9 +18,6 @@ const BLOCK: usize = 1024 * 1024;
 
 /// No more units are remembered in all.
 const REMEMBERED: usize = 1 << 20;
-
-/// An output is scanned in parts of about this size, as many at once as there are cores.
-const PART: u64 = 16 * 1024 * 1024;
 
 /// A unit that has something in it.
 #[derive(Clone, Copy, Debug)]
@@ -148,30 +137,11 @@ impl<'a> Scanner<'a> {
 
     /// Scans an output.
     pub(super) fn scan(&self, output: &Output) -> Result<Scanned> {
-        // The parts depend on the output alone, so that an answer does not depend on the machine.
-        let count = output.len().div_ceil(PART).max(1);
-        let mut borders = vec![0];
-        for part in 1..count {
-            borders.push(output.line_end_near(output.len() / count * part, BLOCK as u64)?);
-        }
-        borders.push(output.len());
-        let remembered = (REMEMBERED / borders.len()).max(4_096);
-        let next = AtomicUsize::new(0);
-        let done: Mutex<BTreeMap<usize, Result<Scanned>>> = Mutex::default();
-        let work = || {
-            loop {
-                let part = next.fetch_add(1, Ordering::Relaxed);
-                let Some(border) = borders.get(part..part + 2) else { break };
-                let scanned = self.part(output, border[0]..border[1], remembered);
-                done.lock().unwrap_or_else(PoisonError::into_inner).insert(part, scanned);
-            }
-        };
-        let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(borders.len() - 1);
-        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-        let parts = done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values();
+        let parts = output.parts()?;
+        let remembered = (REMEMBERED / (parts.len() + 1)).max(4_096);
+        let parts = Output::in_parts(&parts, |part| self.part(output, part, remembered))?;
         let mut all = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
         for part in parts {
-            let part = part?;
             let before = all.units;
             all.seen.extend(part.seen.into_iter().map(|seen| Seen { index: seen.index + before, ..seen }));
             all.units += part.units;

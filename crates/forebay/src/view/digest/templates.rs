@@ -1,10 +1,10 @@
 //! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
 
-use crate::query::ask::{ID, template};
+use crate::query::ask::{pattern, template};
 use crate::view::{count, grouped, rendering};
 use crate::{Output, Result, tokens};
 use memchr::memchr;
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 use std::ops::Range;
 
 /// So many templates are told apart; lines of further ones are only counted.
@@ -39,60 +39,13 @@ struct Template {
 
 impl Templates {
     pub(super) fn of(output: &Output) -> Result<Templates> {
-        let mut known: HashMap<u64, Template> = HashMap::new();
-        let (mut others, mut lines) = (0, 0);
-        let mut take = |line: &[u8], start: u64| {
-            lines += 1;
-            let seen = &line[..line.len().min(LONG)];
-            let seen = rendering::unstamped(seen).trim_ascii();
-            if seen.is_empty() {
-                return;
-            }
-            let full = known.len() >= MANY;
-            match known.entry(template(seen)) {
-                std::collections::hash_map::Entry::Occupied(mut template) => {
-                    let template = template.get_mut();
-                    template.count += 1;
-                    template.lines.1 = lines;
-                }
-                std::collections::hash_map::Entry::Vacant(_) if full => others += 1,
-                std::collections::hash_map::Entry::Vacant(place) => {
-                    let first = start..start + line.len() as u64;
-                    place.insert(Template { count: 1, lines: (lines, lines), first });
-                }
-            }
-        };
-        let mut open: Vec<u8> = Vec::new();
-        let mut opened = 0;
-        output.for_each_block(0..output.len(), |at, block| {
-            let mut rest = 0;
-            while let Some(newline) = memchr(b'\n', &block[rest..]) {
-                let line = &block[rest..rest + newline];
-                match open.is_empty() {
-                    true => take(line, at + rest as u64),
-                    false => {
-                        let room = LONG.saturating_sub(open.len());
-                        open.extend_from_slice(&line[..line.len().min(room)]);
-                        take(&open, opened);
-                        open.clear();
-                    }
-                }
-                rest += newline + 1;
-            }
-            if rest < block.len() {
-                if open.is_empty() {
-                    opened = at + rest as u64;
-                }
-                let room = LONG.saturating_sub(open.len());
-                open.extend_from_slice(&block[rest..block.len().min(rest + room)]);
-            }
-        })?;
-        if !open.is_empty() {
-            take(&open, opened);
+        let mut all = Known::default();
+        for part in Output::in_parts(&output.parts()?, |part| Known::in_part(output, part))? {
+            all.join(part);
         }
-        let mut templates: Vec<Template> = known.into_values().collect();
+        let mut templates: Vec<Template> = all.templates.into_values().collect();
         templates.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
-        Ok(Templates { templates, others, lines })
+        Ok(Templates { templates, others: all.others, lines: all.lines })
     }
 
     /// Whether nearly all lines are like others, so that what they have in common tells more than any of them.
@@ -143,39 +96,91 @@ impl Templates {
     }
 }
 
+/// The templates of a part of a log.
+#[derive(Default)]
+struct Known {
+    templates: HashMap<u64, Template>,
+    others: u64,
+    lines: u64,
+}
+
+impl Known {
+    fn in_part(output: &Output, part: Range<u64>) -> Result<Known> {
+        let mut known = Known::default();
+        // A part that begins inside a line begins with what its neighbour took.
+        let mut inside = part.start > 0 && output.read(part.start - 1..part.start)? != b"\n";
+        let mut open: Vec<u8> = Vec::new();
+        let mut opened = 0;
+        output.for_each_block(part, |at, block| {
+            let mut rest = 0;
+            while let Some(newline) = memchr(b'\n', &block[rest..]) {
+                let line = &block[rest..rest + newline];
+                match () {
+                    () if inside => inside = false,
+                    () if open.is_empty() => known.take(line, at + rest as u64),
+                    () => {
+                        let room = LONG.saturating_sub(open.len());
+                        open.extend_from_slice(&line[..line.len().min(room)]);
+                        known.take(&open, opened);
+                        open.clear();
+                    }
+                }
+                rest += newline + 1;
+            }
+            if rest < block.len() && !inside {
+                if open.is_empty() {
+                    opened = at + rest as u64;
+                }
+                let room = LONG.saturating_sub(open.len());
+                open.extend_from_slice(&block[rest..block.len().min(rest + room)]);
+            }
+        })?;
+        if !open.is_empty() {
+            known.take(&open, opened);
+        }
+        Ok(known)
+    }
+
+    /// Takes a line, or as much of a long one as is looked at.
+    fn take(&mut self, line: &[u8], start: u64) {
+        self.lines += 1;
+        let seen = rendering::unstamped(&line[..line.len().min(LONG)]).trim_ascii();
+        if !seen.is_empty() {
+            let first = start..start + line.len() as u64;
+            self.add(template(seen), Template { count: 1, lines: (self.lines, self.lines), first });
+        }
+    }
+
+    /// Takes in the next part.
+    fn join(&mut self, part: Known) {
+        let mut templates: Vec<(u64, Template)> = part.templates.into_iter().collect();
+        templates.sort_unstable_by_key(|(_, template)| template.first.start);
+        for (key, template) in templates {
+            let lines = (template.lines.0 + self.lines, template.lines.1 + self.lines);
+            self.add(key, Template { lines, ..template });
+        }
+        self.others += part.others;
+        self.lines += part.lines;
+    }
+
+    fn add(&mut self, key: u64, more: Template) {
+        let full = self.templates.len() >= MANY;
+        match self.templates.entry(key) {
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.count += more.count;
+                known.lines.1 = more.lines.1;
+            }
+            Entry::Vacant(_) if full => self.others += more.count,
+            Entry::Vacant(place) => drop(place.insert(more)),
+        }
+    }
+}
+
 /// A template without the numbers that it begins with, if these are two or more: a date and a time.
 fn untimed(pattern: &str) -> &str {
     let rest = pattern.trim_start_matches("# ");
     if pattern.starts_with("# # ") && !rest.is_empty() { rest } else { pattern }
-}
-
-/// What a line has in common with those of its template. Numbers that only a mark is between are one, like an address.
-fn pattern(line: &str) -> String {
-    let mut pattern = String::new();
-    let mut rest = line;
-    while let Some(first) = rest.chars().next() {
-        let word =
-            rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(first.len_utf8());
-        let (now, behind) = rest.split_at(word);
-        rest = behind;
-        let has_digit = now.contains(|c: char| c.is_ascii_digit());
-        if has_digit && word >= ID && now.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            pattern.push('#');
-        } else {
-            for character in now.chars() {
-                match character.is_ascii_digit() {
-                    true if pattern.ends_with('#') => {}
-                    true => pattern.push('#'),
-                    false => pattern.push(character),
-                }
-            }
-        }
-        let joined = ["#.#", "#:#", "#,#", "#-#", "#/#"].iter().any(|joined| pattern.ends_with(joined));
-        if joined {
-            pattern.truncate(pattern.len() - 2);
-        }
-    }
-    pattern
 }
 
 #[cfg(test)]
@@ -203,15 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_said_without_its_numbers() {
-        for (line, expected) in [
-            ("GET /items/77 200 in 3.25 ms", "GET /items/# # in # ms"),
-            ("10.251.73.220:50010 is added to blk_-712 é2", "# is added to blk_-# é#"),
-            ("id=91b7584a2265b1f5 of a1 and decade", "id=# of a# and decade"),
-            ("", ""),
-        ] {
-            assert_eq!(pattern(line), expected);
-        }
+    fn the_time_is_no_part_of_a_template() {
         assert_eq!(untimed("# # INFO # of #"), "INFO # of #");
         assert_eq!(untimed("# files"), "# files");
     }
@@ -226,20 +223,6 @@ mod tests {
         assert!(alike(95, 5));
         assert!(!alike(80, 20));
         assert!(!alike(40, 0));
-    }
-
-    #[test]
-    fn ids_are_numbers_and_words_are_not() {
-        let same = ["request id=91b7584a2265b1f5 of a1", "request id=1e2feb89 of a22", "request id=7 of a3"];
-        assert!(same.iter().all(|line| template(line.as_bytes()) == template(same[0].as_bytes())));
-        for other in [
-            "request id=decade of a1",
-            "request id=91b7584z of a1",
-            "request id=7 of b1",
-            "request id= of a1",
-        ] {
-            assert_ne!(template(other.as_bytes()), template(same[0].as_bytes()), "{other}");
-        }
     }
 
     #[test]

@@ -1,0 +1,325 @@
+//! What stands around a good unit is worth something too: an answer is a passage, and not a line.
+//!
+//! Worth fades from line to line, on and back, the slower the more the lines belong together.
+
+use super::alike::{hash, template, without_paths};
+use super::layout::{Layout, defines, depth, is_call, is_frame, is_inward, is_noise, is_title};
+use super::question::{Aim, Question};
+use super::scan::{LONG, Seen, Units};
+use super::trouble::{has_passed, informs};
+use super::{Unit, rank, visible};
+use crate::view::rendering::readable;
+use crate::{Output, Result};
+use memchr::memmem;
+use std::{collections::HashMap, ops::Range};
+
+/// So many bytes around a good unit may be worth showing.
+const REACH: u64 = 6_400;
+
+/// So many deeper lines fade slowly, and further ones so.
+const DEEPER: usize = 24;
+const TOO_DEEP: f32 = 0.9;
+
+/// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
+const CALLS: usize = 10;
+const TOO_FAR: f32 = 0.6;
+
+/// What is said again, but for its numbers, tells less each time, down to a floor.
+const AGAIN: f32 = 0.45;
+const FLOOR: f32 = 0.34;
+
+/// A line that differs from the one beside it only in its numbers says little; what runners note for themselves says nothing.
+const REPEATED: f32 = 0.4;
+const NOISE: f32 = 0.02;
+
+/// On the way back from the end to its cause, the calls of a stack trace are passed by: they fade, and nothing fades behind them.
+const PASSED_BY: f32 = 0.9;
+
+/// A command may be quoted over so many lines.
+const QUOTED: usize = 40;
+
+/// A line that stands beside trouble, and is told for information.
+const INFORMS: f32 = 0.4;
+
+/// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
+const SAID_BEFORE: f32 = 0.5;
+const FAR: u64 = 200;
+const SHORT: usize = 20;
+
+/// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
+const CLEANED_UP: f32 = 0.57;
+
+/// What the title of the section counts that trouble stands in.
+const TITLE: f32 = 0.7;
+
+/// So many lines make a stack trace, and what its end counts of what it began with.
+const TRACE: usize = 2;
+const TRACE_END: f32 = 0.95;
+
+/// How worth fades from line to line.
+struct Fading {
+    back: f32,
+    on: f32,
+    blank: f32,
+    /// For lines that are set in deeper: a stack trace, the body of a function.
+    deeper: f32,
+}
+
+impl Fading {
+    fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
+        match question.aim {
+            // The cause stands before what tells of the end.
+            Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
+            Aim::Trouble => Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 },
+            _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
+            _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
+            _ if layout == Layout::Source => Fading { back: 0.4, on: 0.9, blank: 0.9, deeper: 0.97 },
+            _ if layout == Layout::Diff => {
+                Fading { back: 0.4, on: 0.83, blank: 0.9, deeper: if defined { 0.9 } else { 0.83 } }
+            }
+            _ if layout == Layout::Prose => Fading { back: 0.5, on: 0.7, blank: 0.9, deeper: 0.7 },
+            _ => Fading { back: 0.4, on: 0.78, blank: 0.9, deeper: if defined { 0.9 } else { 0.78 } },
+        }
+    }
+}
+
+/// The best units with those around them, each once, worth the less the further they are from a good one. `described` is
+/// where a program is only described.
+pub(super) fn around(
+    output: &Output,
+    best: &[(Seen, f32)],
+    question: &Question,
+    layout: Layout,
+    described: &[Range<u64>],
+) -> Result<Vec<Unit>> {
+    let mut around = Around {
+        output,
+        question,
+        layout,
+        described,
+        units: HashMap::new(),
+        said: HashMap::new(),
+        first: HashMap::new(),
+    };
+    let last = best.iter().map(|(seen, _)| seen.start).max().unwrap_or(0);
+    let before_last = best.iter().filter(|(seen, _)| seen.start < last).max_by_key(|(seen, _)| seen.start);
+    let ended_before = before_last.is_some_and(|(seen, _)| seen.ends);
+    for (seen, worth) in best {
+        let cleans_up = seen.start == last && seen.ends && ended_before;
+        around.take(seen, *worth, cleans_up)?;
+    }
+    Ok(around.units.into_values().collect())
+}
+
+/// What has been found around the best units so far.
+struct Around<'a> {
+    output: &'a Output,
+    question: &'a Question,
+    layout: Layout,
+    described: &'a [Range<u64>],
+    units: HashMap<u64, Unit>,
+    /// How often lines were good that differ only in numbers and paths.
+    said: HashMap<u64, i32>,
+    /// The unit that said first what a line says.
+    first: HashMap<u64, u64>,
+}
+
+/// A good unit with what is around it.
+struct Place {
+    bytes: Vec<u8>,
+    /// Where the bytes begin.
+    from: u64,
+    /// The units in them.
+    all: Vec<Range<usize>>,
+    /// Which of them is the good one, what number it has in the output, and what it is worth.
+    own: usize,
+    index: u64,
+    worth: f32,
+    /// Whether it tells that something has ended badly.
+    ends: bool,
+    fading: Fading,
+}
+
+impl Place {
+    fn line(&self, at: usize) -> &[u8] {
+        &self.bytes[self.all[at].clone()]
+    }
+}
+
+/// How many lines in a row differ from the one before only in their numbers.
+struct Repeats {
+    template: u64,
+    count: usize,
+}
+
+impl Repeats {
+    fn new(line: &[u8]) -> Repeats {
+        Repeats { template: template(line), count: 0 }
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let template = template(line);
+        let repeats = template == self.template && !line.trim_ascii().is_empty();
+        self.count = if repeats { self.count + 1 } else { 0 };
+        self.template = template;
+    }
+}
+
+impl Around<'_> {
+    /// Takes a good unit and what is around it. What cleans up is of less interest than what came before.
+    fn take(&mut self, seen: &Seen, mut worth: f32, cleans_up: bool) -> Result<()> {
+        let output = self.output;
+        let mut from = output.line_start_near(seen.start.saturating_sub(REACH), LONG as u64)?;
+        if from > 0 && output.read(from - 1..from)? != b"\n" {
+            // Inside a long line the units before this one cannot be told from here.
+            let line = output.line_end_near(from, seen.start - from)?;
+            let begins = line < seen.start && output.read(line - 1..line)? == b"\n";
+            from = if begins { line } else { seen.start };
+        }
+        let to = (seen.range().end + REACH).min(output.len());
+        let bytes = output.read(from..to)?;
+        let mut all: Vec<Range<usize>> = Units { bytes: &bytes, at: 0 }.collect();
+        // The last one goes on behind what was read.
+        all.pop_if(|last| to < output.len() && from + last.start as u64 != seen.start);
+        let Some(own) = all.iter().position(|unit| from + unit.start as u64 == seen.start) else {
+            // Parts of a giant line are cut otherwise from here: then the unit stands alone.
+            let text = visible(&output.read(seen.range())?);
+            let unit = Unit { index: seen.index, range: seen.range(), text, worth };
+            self.units.entry(seen.index).or_insert(unit);
+            return Ok(());
+        };
+        let line = &bytes[all[own].clone()];
+        if self.is_of_trouble() {
+            let times = self.said.entry(without_paths(line)).or_default();
+            worth *= AGAIN.powi(*times).max(FLOOR);
+            *times += 1;
+        }
+        let defined = matches!(self.layout, Layout::Blocks | Layout::Diff) && defines(line);
+        let mut fading = Fading::new(self.question, self.layout, seen.ends, defined);
+        if cleans_up {
+            fading.back = fading.back.min(CLEANED_UP);
+        }
+        let place = Place { bytes, from, all, own, index: seen.index, worth, ends: seen.ends, fading };
+        self.show(&place, own, worth);
+        self.on(&place);
+        self.back(&place);
+        Ok(())
+    }
+
+    /// Whether the question is about nothing but trouble.
+    fn is_of_trouble(&self) -> bool {
+        self.question.aim == Aim::Trouble
+    }
+
+    /// From a good unit on.
+    fn on(&mut self, place: &Place) {
+        let (own, fading) = (place.own, &place.fading);
+        let deep = depth(&readable(place.line(own)));
+        let mut left = place.worth;
+        let mut repeats = Repeats::new(place.line(own));
+        let mut trace = 0;
+        for at in own + 1..place.all.len() {
+            let line = &*readable(place.line(at));
+            if let Some(share) = self.skipped(place, at, line) {
+                self.show(place, at, left * share);
+                continue;
+            }
+            let blank = line.trim_ascii().is_empty();
+            let deeper = !blank && (depth(line) > deep || is_frame(line));
+            // What a stack trace ends with is what it is all about.
+            let ends_trace =
+                self.question.of_failure() && !blank && !deeper && trace > TRACE && !has_passed(line);
+            trace = match () {
+                () if deeper && (is_inward(line) || trace > 0) => trace + 1,
+                () if blank || deeper => trace,
+                () => 0,
+            };
+            left *= match () {
+                () if blank => fading.blank,
+                () if !deeper => fading.on,
+                () if self.question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
+                () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
+                () => fading.deeper,
+            };
+            repeats.take(line);
+            let worth = self.lent(left, line, &repeats);
+            self.show(place, at, if ends_trace { worth.max(place.worth * TRACE_END) } else { worth });
+        }
+    }
+
+    /// From a good unit back.
+    fn back(&mut self, place: &Place) {
+        let own = place.own;
+        let of_trouble = self.is_of_trouble();
+        let mut left = place.worth;
+        let mut repeats = Repeats::new(place.line(own));
+        let mut titled = false;
+        let command = if of_trouble { quoted_command(place) } else { own };
+        for at in (0..own).rev() {
+            let line = &*readable(place.line(at));
+            let skipped = if at >= command { Some(NOISE) } else { self.skipped(place, at, line) };
+            if let Some(share) = skipped {
+                self.show(place, at, left * share);
+                continue;
+            }
+            if of_trouble && !titled && is_title(line) {
+                titled = true;
+                self.show(place, at, place.worth * TITLE);
+            }
+            if of_trouble && place.ends && is_frame(line) {
+                self.show(place, at, left * PASSED_BY);
+                continue;
+            }
+            let blank = line.trim_ascii().is_empty();
+            left *= if blank { place.fading.blank } else { place.fading.back };
+            repeats.take(line);
+            self.show(place, at, self.lent(left, line, &repeats));
+        }
+    }
+
+    /// The share of what is left that a line gets behind which nothing fades.
+    fn skipped(&self, place: &Place, at: usize, line: &[u8]) -> Option<f32> {
+        let start = place.from + place.all[at].start as u64;
+        match () {
+            () if self.is_of_trouble() && is_noise(line) => Some(NOISE),
+            () if rank::holds(self.described, start) => Some(rank::DESCRIBED),
+            () => None,
+        }
+    }
+
+    /// What a line gets of what is left.
+    fn lent(&self, left: f32, line: &[u8], repeats: &Repeats) -> f32 {
+        match () {
+            () if self.question.of_failure() && has_passed(line) => left * rank::PASSED,
+            () if self.is_of_trouble() && repeats.count > 1 => left * REPEATED,
+            () => left,
+        }
+    }
+
+    /// A unit is worth as much as the best place gives it.
+    fn show(&mut self, place: &Place, at: usize, mut worth: f32) {
+        let unit = &place.all[at];
+        let index = place.index.saturating_add_signed(at as i64 - place.own as i64);
+        if self.is_of_trouble() && at != place.own && unit.len() > SHORT {
+            let line = &*readable(place.line(at));
+            let far = self.first.entry(hash(line)).or_insert(index).abs_diff(index) > FAR;
+            worth *= if far { SAID_BEFORE } else { 1.0 } * if informs(line) { INFORMS } else { 1.0 };
+        }
+        let known = self.units.entry(index).or_insert_with(|| Unit {
+            index,
+            range: place.from + unit.start as u64..place.from + unit.end as u64,
+            text: visible(place.line(at)),
+            worth: 0.0,
+        });
+        known.worth = known.worth.max(worth);
+    }
+}
+
+/// Where the command begins whose end a line tells, if it is quoted over several lines.
+fn quoted_command(place: &Place) -> usize {
+    let own = place.own;
+    let quoted = place.line(own).starts_with(b"\" exited with");
+    let begins = |at: &usize| memmem::find(place.line(*at), b"The command \"").is_some();
+    let mut lines = (own.saturating_sub(QUOTED)..own).rev();
+    lines.find(|at| quoted && begins(at)).unwrap_or(own)
+}
