@@ -54,10 +54,26 @@ impl Call {
         names.iter().find_map(|name| args.get(name)?.as_str().map(str::to_owned))
     }
 
+    /// The file that it reads, as its arguments say.
+    pub(crate) fn file(&self) -> Option<String> {
+        let path = ["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"];
+        self.argument(&path).or_else(|| shown_file(&self.argument(COMMAND)?))
+    }
+
+    /// Whether it reads what was written to be read: a file that is not called a log, or what a program says of its use.
+    pub(crate) fn reads(&self) -> bool {
+        let asks_for_help = |command: String| {
+            let mut words = command.split_whitespace().peekable();
+            words.next_if(|&first| matches!(first, "man" | "info" | "help")).is_some()
+                || words.any(|word| word == "--help" || word.starts_with("--help="))
+        };
+        self.file().is_some_and(|file| !is_log(&file)) || self.argument(COMMAND).is_some_and(asks_for_help)
+    }
+
     /// What is wanted from it: what the caller says, else the names of tests that the command asks for.
     pub(crate) fn wanted(&self) -> Option<String> {
         let said = self.intent.clone().filter(|intent| !intent.trim().is_empty());
-        said.or_else(|| named_tests(&self.argument(&["command", "cmd"])?))
+        said.or_else(|| named_tests(&self.argument(COMMAND)?))
     }
 
     /// The handle that an output of this call would like to have.
@@ -69,6 +85,28 @@ impl Call {
         }
         Handle::new(self.session.clone(), &id)
     }
+}
+
+/// The arguments that hold a command.
+const COMMAND: &[&str] = &["command", "cmd", "script"];
+
+/// Commands that print a file as it is.
+const SHOWING: &[&str] = &["cat", "head", "tail", "sed", "bat", "nl", "less", "more", "zcat", "xzcat"];
+
+/// The file that a command prints as it is.
+fn shown_file(command: &str) -> Option<String> {
+    let command = command.split(['|', ';', '&', '>']).next()?;
+    let mut words = command.split_whitespace();
+    words.next().filter(|first| SHOWING.contains(first))?;
+    let is_path = |word: &&str| word.contains(['.', '/']) || word.starts_with(char::is_alphabetic);
+    words.filter(is_path).last().map(|path| path.trim_matches(['"', '\'']).to_owned())
+}
+
+/// Whether a file is called a log.
+fn is_log(file: &str) -> bool {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_ascii_lowercase();
+    let says = |part: &str| matches!(part, "log" | "logs" | "out" | "output" | "stdout" | "stderr" | "err");
+    name.split(|c: char| !c.is_ascii_alphabetic()).any(says)
 }
 
 /// Flags of test runners behind which the names of tests stand.
@@ -115,5 +153,34 @@ mod tests {
         }
         let said = Call { intent: Some("which port?".to_owned()), ..call("pytest -k login") };
         assert_eq!(said.wanted().as_deref(), Some("which port?"));
+    }
+
+    #[test]
+    fn what_reads_a_text_is_told_from_what_runs_something() {
+        let call = |args: serde_json::Value| Call {
+            args: Some(args.to_string()),
+            ..Call::new(Session::safe("s"), "id", "run_command", Timestamp::UNIX_EPOCH)
+        };
+        let command = |command: &str| call(serde_json::json!({ "command": command }));
+        let table = [
+            ("cat src/lib.rs", Some("src/lib.rs"), true),
+            ("sed -n 1,80p docs/guide.md | head", Some("docs/guide.md"), true),
+            ("cat LICENSE", Some("LICENSE"), true),
+            ("cat 'a.toml'", Some("a.toml"), true),
+            ("zcat changelog.gz", Some("changelog.gz"), true),
+            ("cat build.log", Some("build.log"), false),
+            ("tail -n 500 /srv/run/nohup.out", Some("/srv/run/nohup.out"), false),
+            ("cat test_output.txt", Some("test_output.txt"), false),
+            ("man tar", None, true),
+            ("gcc --help=optimizers", None, true),
+            ("make test", None, false),
+            ("", None, false),
+        ];
+        for (said, file, reads) in table {
+            assert_eq!(command(said).file().as_deref(), file, "{said}");
+            assert_eq!(command(said).reads(), reads, "{said}");
+        }
+        assert!(call(serde_json::json!({ "file_path": "a/b.yaml" })).reads());
+        assert!(!call(serde_json::json!({ "file_path": "a/b.log" })).reads());
     }
 }

@@ -20,6 +20,7 @@ mod trouble;
 
 pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
+pub(crate) use rank::Trouble;
 
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};
@@ -62,9 +63,16 @@ pub(crate) struct Unit {
 }
 
 /// What matters in an output of which nobody asked anything: what went wrong and how it ended. The best first, and
-/// how surely something went wrong, as the vocabulary weighs it.
-pub(crate) fn unasked(output: &Output) -> Result<(Vec<Unit>, f32)> {
+/// how it speaks of trouble.
+pub(crate) fn unasked(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
     rank::weighed(output, &Question::new("why did it fail?"))
+}
+
+/// The troubles of which a log tells that has no end, the best first, and how it speaks of them.
+pub(crate) fn troubles(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
+    let mut question = Question::new("why did it fail?");
+    question.anywhere = true;
+    rank::weighed(output, &question)
 }
 
 /// What answers a question about an output, the best first.
@@ -81,6 +89,11 @@ pub(crate) fn asked_page(
     let mut units = page::units(page, &page.as_output(output)?, &Question::new(question))?;
     units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
     Ok(units)
+}
+
+/// Whether a line begins by telling of a failure.
+pub(crate) fn is_told(line: &[u8]) -> bool {
+    trouble::is_told(line)
 }
 
 /// Whether a line is one of a list: a path, or what was found at one.

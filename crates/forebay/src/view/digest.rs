@@ -15,7 +15,7 @@ use super::units;
 use super::{Canvas, Piece, View, Wording, errors, print, rendering};
 use crate::query::{
     Form,
-    ask::{Choice, Unit, ranges},
+    ask::{Choice, Trouble, Unit, ranges},
 };
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
@@ -99,32 +99,38 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         (Form::Html, wanted) if output.len() <= query::ask::READ_WHOLE => {
             page(output, budget, wanted.as_deref())
         }
-        // Documents speak of errors, and nothing went wrong.
-        (Form::Text, None) if is_document(output)? => structure::document(output, budget),
-        (form @ (Form::Log | Form::TestRun | Form::Text), wanted) => {
-            let (units, trouble) = query::ask::unasked(output)?;
-            let units = weighed(match &wanted {
-                Some(wanted) => joined_units(units, query::ask::asked(output, wanted)?),
-                None => units,
-            });
-            // A service tells of troubles all day long, and they are a part of what it tells.
-            if form == Form::Log
-                && wanted.is_none()
-                && trouble >= TROUBLE
-                && query::outline::is_entries(output)?
-                && let Some(view) = structure::entries(output, budget, &units)?
-            {
-                return Ok(view);
-            }
-            match trouble >= TROUBLE || form == Form::TestRun || wanted.is_some() {
-                true => run(output, budget, units),
-                false => structure::fold(output, form, budget),
-            }
-        }
-        (form, _) => match &call.intent {
+        (Form::Diff | Form::Json | Form::Matches | Form::Html, _) => match &call.intent {
             Some(intent) => run(output, budget, query::ask::asked(output, intent)?),
             None => structure::fold(output, form, budget),
         },
+        (form, wanted) => {
+            if form == Form::Log
+                && wanted.is_none()
+                && query::outline::is_entries(output)?
+                && let Some(view) = structure::entries(output, budget, weighed)?
+            {
+                return Ok(view);
+            }
+            let (units, trouble) = query::ask::unasked(output)?;
+            let went_wrong = trouble.most >= TROUBLE && is_run(output, form, &units, &trouble)?;
+            let is_text = matches!(form, Form::Log | Form::TestRun | Form::Text);
+            let wanted = if is_text { wanted } else { call.intent.clone() };
+            let units = weighed(match &wanted {
+                Some(wanted) if is_text || went_wrong => {
+                    joined_units(units, query::ask::asked(output, wanted)?)
+                }
+                Some(wanted) => query::ask::asked(output, wanted)?,
+                None => units,
+            });
+            if wanted.is_some() || form == Form::TestRun {
+                return run(output, budget, units);
+            }
+            match (form, went_wrong) {
+                (_, true) => run(output, budget, units),
+                (Form::Text, false) if is_document(output)? => structure::document(output, budget),
+                (form, false) => structure::fold(output, form, budget),
+            }
+        }
     }
 }
 
@@ -132,6 +138,25 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
 fn is_document(output: &Output) -> Result<bool> {
     Ok(output.record().size.lines > 1
         && (query::ask::is_prose(output)? || query::outline::is_history(output)?))
+}
+
+/// So many of the best units tell whether there was a failure.
+const TELLING: usize = 30;
+
+/// Whether an output that speaks of trouble tells how something ran. What was written to be read speaks of errors that
+/// may happen, but it does not end with one; and a run may print what looks like a program, a list or a document.
+fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Result<bool> {
+    let record = output.record();
+    let failed = record.exit.is_some_and(|exit| exit.status() != 0);
+    let told = || units.iter().take(TELLING).any(|unit| query::ask::is_told(unit.text.as_bytes()));
+    Ok(match form {
+        Form::Log | Form::TestRun => true,
+        _ if record.call.reads() => form == Form::Text && (failed || trouble.verdict || ends_badly(output)?),
+        Form::Text if is_document(output)? => told() && (failed || trouble.late),
+        Form::Text => failed || trouble.verdict || trouble.ended || trouble.late || told(),
+        Form::Markdown | Form::Rst => told() && (failed || trouble.late),
+        _ => told(),
+    })
 }
 
 /// Outputs of a few bytes more than this are not painted whole to see whether they then fit.

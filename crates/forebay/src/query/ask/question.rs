@@ -60,6 +60,8 @@ pub(super) struct Question {
     pub(super) trouble: bool,
     /// The words in which it does.
     troubled: Vec<Term>,
+    /// Whether trouble counts the same wherever it stands, as in what a service writes; that of a run grows to the end.
+    pub(super) anywhere: bool,
 }
 
 impl Question {
@@ -71,6 +73,7 @@ impl Question {
             aim: Aim::Words,
             when: false,
             trouble: false,
+            anywhere: false,
             troubled: Vec::new(),
         };
         let mut seen = HashSet::new();

@@ -92,8 +92,36 @@ pub(super) fn ranked(output: &Output, question: &Question) -> Result<Vec<Unit>> 
     Ok(weighed(output, question)?.0)
 }
 
-/// The units that are worth showing, the best first, and how surely something went wrong.
-pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>, f32)> {
+/// How an output speaks of trouble.
+pub(crate) struct Trouble {
+    /// How surely something went wrong, as the vocabulary weighs it.
+    pub(crate) most: f32,
+    /// Whether a runner says so in a form of its own.
+    pub(crate) verdict: bool,
+    /// Whether something is said to have ended badly.
+    pub(crate) ended: bool,
+    /// Whether trouble is spoken of at the end.
+    pub(crate) late: bool,
+}
+
+/// So many of the last bytes are the end.
+const AT_THE_END: u64 = 2_048;
+
+impl Trouble {
+    fn of(scanned: &Scanned, length: u64) -> Trouble {
+        let most = scanned.seen.iter().map(|seen| seen.trouble).fold(0.0, f32::max);
+        let grave = || scanned.seen.iter().filter(|seen| seen.trouble > 1.0);
+        Trouble {
+            most,
+            verdict: grave().any(|seen| seen.verdict),
+            ended: grave().any(|seen| seen.ends),
+            late: grave().any(|seen| seen.range().end + AT_THE_END > length),
+        }
+    }
+}
+
+/// The units that are worth showing, the best first, and how an output speaks of trouble.
+pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>, Trouble)> {
     let layout = Layout::of(output)?;
     let is_run = matches!(layout, Layout::Blocks | Layout::Prose);
     let question = match question.aim == Aim::Words && question.trouble && !is_run {
@@ -109,8 +137,8 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
         inside.for_each(|seen| seen.trouble *= IN_PASSES);
     }
-    let trouble = scanned.seen.iter().map(|seen| seen.trouble).fold(0.0, f32::max);
-    if question.aim == Aim::Trouble && !output.is_empty() {
+    let trouble = Trouble::of(&scanned, output.len());
+    if question.aim == Aim::Trouble && !question.anywhere && !output.is_empty() {
         // How it ended stands at the end.
         let start = output.line_start_near(output.len() - 1, LONG as u64)?;
         // In a long line that may be inside a character.
@@ -235,7 +263,7 @@ fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
             // What ended badly did so wherever it stands, and a verdict is given where its test is.
-            let anywhere = unit.ends || unit.verdict;
+            let anywhere = question.anywhere || unit.ends || unit.verdict;
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
             let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);

@@ -1,6 +1,6 @@
 //! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
 
-use crate::view::rendering::unstamped;
+use crate::view::rendering::{readable, unstamped};
 use memchr::memmem::Finder;
 use std::{ops::Range, sync::LazyLock};
 
@@ -232,6 +232,59 @@ fn begins_with_name(start: &[u8]) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric))
 }
 
+/// Words by which a line that begins with one of them tells of a failure.
+const TELLING: &[&str] = &["error", "fatal", "failed", "failure", "panic", "exception", "critical"];
+
+/// Whether a line begins by telling of a failure, as hardly anything does that is no record of a run: `ERROR: …`,
+/// `psql:a.sql:3: ERROR: …`, `Runtime error near line 3: …`, `ValueError: …`, `a.go:5:2: …`.
+pub(super) fn is_told(line: &[u8]) -> bool {
+    let line = readable(line);
+    let line = line.trim_ascii_start();
+    if line.starts_with(b"Traceback (most recent call last)") {
+        return true;
+    }
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(6);
+    let mut first = true;
+    while let Some(word) = words.next() {
+        let bare = word.strip_suffix(b":").or(word.strip_suffix(b"!"));
+        let name = bare.unwrap_or(word);
+        let small = name.to_ascii_lowercase();
+        // `ValueError`, but not `no_error`.
+        let is_type =
+            name.first().is_some_and(u8::is_ascii_uppercase) && name.iter().all(u8::is_ascii_alphanumeric);
+        let tells = TELLING.iter().any(|telling| match bare.is_some() && is_type {
+            true => small.ends_with(telling.as_bytes()),
+            false => small == telling.as_bytes(),
+        });
+        let mut behind = words.clone();
+        let placed = behind.next().is_some_and(|next| [&b"near"[..], b"at", b"in"].contains(&next))
+            && behind
+                .next()
+                .is_some_and(|place| place == b"line" || place == b"thread" || place.contains(&b':'));
+        // A name alone is that of a folder.
+        let says = words.clone().next().is_some();
+        match () {
+            () if says && tells && (bare.is_some() || placed) => return true,
+            () if says && first && bare.is_some_and(is_place) => return true,
+            // What stands before the word names who speaks.
+            () if first || bare.is_some() => {}
+            () => return false,
+        }
+        first = false;
+    }
+    false
+}
+
+/// Whether a word is a file with a line: `a.go:5`, `src/a.c:12:5`.
+fn is_place(word: &[u8]) -> bool {
+    let mut parts = word.split(|&byte| byte == b':');
+    let path = parts.next().unwrap_or_default();
+    let mut numbers = parts.peekable();
+    numbers.peek().is_some()
+        && path.contains(&b'.')
+        && numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
 /// Whether a line points at what stands above it: `^-- SC2086: …`.
 pub(super) fn points_up(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"^--")
@@ -380,6 +433,34 @@ fn last_word(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_begins_by_telling_of_a_failure_is_known() {
+        let table = [
+            ("ERROR: Cannot install flask==2.3.3", true),
+            ("psql:m.sql:255: ERROR:  column \"region\" contains null values", true),
+            ("Runtime error near line 266: CHECK constraint failed", true),
+            ("fatal: [web03]: FAILED! => {}", true),
+            ("Traceback (most recent call last):", true),
+            ("2024-05-01T12:00:00Z ValueError: it is gone", true),
+            ("\u{1b}[31merror\u{1b}[0m: it is gone", true),
+            ("svc17/extra.go:5:2: imported and not used: \"os\"", true),
+            ("CMake Error at CMakeLists.txt:3 (find_package):", true),
+            ("Exception in thread \"main\" java.lang.StackOverflowError", true),
+            ("error:", false),
+            ("error", false),
+            ("no_error: 1", false),
+            ("errors are told so: error: it is gone", false),
+            ("a note of what failed", false),
+            ("The failure at sea in 1805 : nobody was saved", false),
+            ("12:30: we met", false),
+            ("INSERT INTO error VALUES (1);", false),
+            ("", false),
+        ];
+        for (line, expected) in table {
+            assert_eq!(is_told(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn what_passed_has_not_failed_whatever_it_is_called() {

@@ -294,22 +294,8 @@ struct Hint {
 
 impl Hint {
     fn of(call: &Call) -> Hint {
-        let path =
-            call.argument(&["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"]);
-        let command = || {
-            let command = call.argument(&["command", "cmd", "script"])?;
-            // What prints a file as it is.
-            let shows = ["cat", "head", "tail", "sed", "bat", "nl", "less", "more"];
-            let first = command.split_whitespace().next()?;
-            if !shows.contains(&first) {
-                return None;
-            }
-            let words = command.split(['|', ';', '&', '>']).next()?;
-            words.split_whitespace().skip(1).filter(|word| word.contains('.')).last().map(str::to_owned)
-        };
-        let path = path.or_else(command);
-        let extension = path.and_then(|path| {
-            let name = path.rsplit(['/', '\\']).next()?.trim_matches(['"', '\'']).to_owned();
+        let extension = call.file().and_then(|path| {
+            let name = path.rsplit(['/', '\\']).next()?;
             Some(name.rsplit_once('.')?.1.to_ascii_lowercase())
         });
         Hint { extension }

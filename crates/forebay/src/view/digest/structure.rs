@@ -5,13 +5,12 @@ use super::folders::Folders;
 use super::paths::Paths;
 use super::templates::Templates;
 use super::{closing, frame_of, marker, opening, wording};
-use crate::query::ask::{Unit as Ranked, template};
+use crate::query::ask::{Choice, Unit as Ranked, ranges};
 use crate::query::outline::{Item, Outline};
-use crate::query::{Form, outline, shape};
+use crate::query::{self, Form, outline, shape};
 use crate::view::units::{self, Unit};
 use crate::view::{Piece, View, Why, Wording, rendering};
 use crate::{Budget, Output, Result, tokens};
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// How a view is divided.
@@ -59,26 +58,47 @@ pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
     between(output, budget, &Shares::DOCUMENT, &Parts::default(), said)
 }
 
-/// What is worth less than this share of the worst trouble is none.
+/// What is worth less than this share of the worst trouble is none, and so much of a view is for troubles at most.
 const TROUBLE: f32 = 0.5;
+const TROUBLES: f64 = 0.6;
 
-/// The view of a log that says the same over and over, though troubles are among it: each of them once, the worst first.
-pub(super) fn entries(output: &Output, budget: Budget, units: &[Ranked]) -> Result<Option<View>> {
+/// The view of what a service writes, if it says the same over and over. It tells of troubles all day long: these come
+/// first, with what belongs to them, and then what the log has besides.
+pub(super) fn entries(
+    output: &Output,
+    budget: Budget,
+    weighed: impl Fn(Vec<Ranked>) -> Vec<Ranked>,
+) -> Result<Option<View>> {
     let templates = Templates::of(output)?;
     if !templates.are_alike() {
         return Ok(None);
     }
-    let mut units: Vec<&Ranked> = units.iter().collect();
-    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
-    let least = units.first().map_or(0.0, |worst| worst.worth * TROUBLE);
-    let mut seen = HashSet::new();
-    let is_new = |unit: &&Ranked| seen.insert(template(rendering::unstamped(unit.text.as_bytes())));
-    let worst = units.into_iter().take_while(|unit| unit.worth >= least).filter(is_new);
-    let mut odd: Vec<Range<u64>> = worst.map(|unit| unit.range.clone()).collect();
+    let (units, trouble) = query::ask::troubles(output)?;
+    let mut odd = match trouble.most >= super::TROUBLE {
+        true => troubles(output, budget, weighed(units))?,
+        false => Vec::new(),
+    };
+    let first = odd.len();
     odd.extend(lines_at(output, &templates.rare())?);
     let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
-    let parts = Parts { odd: &odd, ..Parts::default() };
+    let parts = Parts { odd: &odd, first, ..Parts::default() };
     Ok(Some(between(output, budget, &Shares::of(Form::Log), &parts, said)?))
+}
+
+/// Where a log tells of its worst troubles.
+fn troubles(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<Vec<Range<u64>>> {
+    let least = units.iter().map(|unit| unit.worth).fold(0.0, f32::max) * TROUBLE;
+    // What is worth less may stand between two troubles.
+    units.iter_mut().filter(|unit| unit.worth < least).for_each(|unit| unit.worth = 0.0);
+    let gap = marker(output, wording(budget));
+    let tokens = (budget.tokens as f64 * TROUBLES) as u64;
+    let choice = Choice { units, last: None, marker: gap, reads_on: false };
+    let chosen = choice.choose(Budget { tokens, ..budget }, |units| {
+        let passages = ranges(units).len() as u64;
+        let used = units.iter().map(|unit| tokens::count(&unit.text)).sum::<u64>() + (passages + 1) * gap;
+        Ok((used, used <= tokens))
+    })?;
+    Ok(ranges(&chosen.iter().collect::<Vec<_>>()))
 }
 
 /// The view of an output that has a structure.
@@ -145,7 +165,7 @@ fn lines_of(output: &Output, gap: &Range<u64>) -> Result<u64> {
 }
 
 /// What is tried first is more than there is room for, since the costs of markers are guessed high.
-const MORE: f64 = 1.05;
+const MORE: f64 = 1.3;
 
 /// So often less is tried.
 const STEPS: u32 = 80;
@@ -166,6 +186,8 @@ const PASSED: u64 = 4;
 struct Parts<'a> {
     /// What is odd, the oddest first.
     odd: &'a [Range<u64>],
+    /// So much of it is shown before all else.
+    first: usize,
     /// What is passed over in the beginning.
     passed: &'a [Range<u64>],
 }
@@ -198,10 +220,14 @@ fn between(
     // What markers cost and what is said in the end is known when it is printed: less is tried until it fits.
     for step in 0..STEPS {
         let room = room * (MORE - f64::from(step.max(1) - 1) / f64::from(STEPS));
-        let shown_room = room - described;
+        let mut shown_room = room - described;
         let mut shown = Vec::new();
+        for (range, cost) in &odd[..parts.first] {
+            shown_room -= cost;
+            shown.push((*range).clone());
+        }
         let mut left = shown_room * ODD_SHARE;
-        for (range, cost) in &odd {
+        for (range, cost) in &odd[parts.first..] {
             if *cost <= left || shown.is_empty() && *cost <= shown_room * FIRST_ODD {
                 left -= cost;
                 shown.push((*range).clone());
@@ -216,7 +242,8 @@ fn between(
         let is_gap = |piece: &&mut Piece| {
             piece.range().start >= first.end && matches!(piece, Piece::Omitted { why: Why::LeftOut, .. })
         };
-        if let Some(gap) = view.pieces.iter_mut().find(is_gap) {
+        let length = |piece: &&mut Piece| piece.range().end - piece.range().start;
+        if let Some(gap) = view.pieces.iter_mut().filter(is_gap).max_by_key(length) {
             let range = gap.range().clone();
             let text = within((said_room as u64).saturating_sub(call), |room| said(&range, room))?;
             if step == 0 {
