@@ -471,6 +471,8 @@ mod tests {
             "FAIL a test of it [a.phpt]",
             "src/a.c:12:5: error: the name is not declared",
             "error[E0308]: the types are others",
+            "src/a.c:12:5: runtime error: the sum is too large",
+            "  9:46  error  the key is there twice",
             "##[error]the image is not there",
             "[taskcluster:error] the image has another size",
             "10:00 INFO - TEST-UNEXPECTED-FAIL | a.html | it is",
@@ -483,6 +485,35 @@ mod tests {
         let text = noise(0, 20) + "there was an error in it\n" + &noise(20, 400) + &later + &noise(400, 800);
         let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
         assert!(!shown.contains("there was an error"), "{shown}");
+    }
+
+    #[test]
+    fn what_trouble_is_set_in_below_is_shown_with_it() {
+        let finding = |n: u64| format!("  {n}:5  warning  the name is never used  no-unused\n");
+        let text = noise(0, 100)
+            + "src/channel.js\n"
+            + &(1..15).map(finding).collect::<String>()
+            + "  19:6  error  the key is there twice  no-dupe-keys\n"
+            + &(20..60).map(finding).collect::<String>()
+            + &noise(100, 160);
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        assert!(shown.contains("src/channel.js") && shown.contains("the key is there twice"), "{shown}");
+    }
+
+    #[test]
+    fn of_a_long_trace_the_calls_nearest_to_its_end_are_shown() {
+        let call = |n: u64| {
+            format!("  File \"/lib/framework/part{n}.py\", line {n}, in handle\n    next(request)\n")
+        };
+        let text = noise(0, 100)
+            + "Traceback (most recent call last):\n"
+            + &(0..30).map(call).collect::<String>()
+            + "  File \"app/orders.py\", line 7, in total\n    return self.count / self.parts\n"
+            + "ZeroDivisionError: division by zero\n"
+            + &noise(100, 160);
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        let end = "in total\n    return self.count / self.parts\nZeroDivisionError: division by zero\n";
+        assert!(shown.contains(end), "{shown}");
     }
 
     #[test]

@@ -152,9 +152,8 @@ fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Res
     Ok(match form {
         Form::Log | Form::TestRun => true,
         _ if record.call.reads() => form == Form::Text && (failed || trouble.verdict || ends_badly(output)?),
-        Form::Text if is_document(output)? => told() && (failed || trouble.late),
-        Form::Text => failed || trouble.verdict || trouble.ended || trouble.late || told(),
-        Form::Markdown | Form::Rst => told() && (failed || trouble.late),
+        Form::Text if !is_document(output)? => true,
+        Form::Text | Form::Markdown | Form::Rst => told() && (failed || trouble.late),
         _ => told(),
     })
 }
@@ -671,11 +670,86 @@ mod tests {
         String::from_utf8(view.print(&output).unwrap()).unwrap()
     }
 
+    fn called(command: &str) -> crate::Call {
+        crate::Call {
+            args: Some(serde_json::json!({ "command": command }).to_string()),
+            ..crate::Call::new(crate::Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH)
+        }
+    }
+
+    #[test]
+    fn a_run_is_known_by_what_it_tells_whatever_it_looks_like() {
+        let many = |line: &str| -> String { (0..300).map(|n| line.replace('#', &n.to_string())).collect() };
+        let table = [
+            // Like a list.
+            ("src/module_#.ts\n", "src/a.go:5:2: cannot use x as y\n"),
+            // Like a program.
+            (
+                "INSERT INTO account VALUES (#, 'user#@example.org');\n",
+                "psql:m.sql:255: ERROR:  it is null\n",
+            ),
+            ("mkdir -p $WORK/b#/\ncat >$WORK/b#/cfg << 'EOF'\nEOF\n", "a.go:5:2: undefined: Repo\n"),
+            // Like a text.
+            ("step # goes on\n", "Exception in thread \"main\" java.lang.StackOverflowError\n"),
+        ];
+        for (line, told) in table {
+            let text = many(line) + told + &many(line);
+            let shown = view_of(&called("make"), text.as_bytes(), 200);
+            assert!(shown.contains(told.trim_end()), "{shown}");
+        }
+        // Like a document, which may speak of errors; but it does not end with them.
+        let long = many(&format!("c++ -c part_#.cc {}\n", "-DA_LONG_DEFINITION=1 ".repeat(9)));
+        let shown = view_of(&called("make"), format!("{long}ERROR: it is gone\nstopped\n").as_bytes(), 200);
+        assert!(shown.contains("ERROR: it is gone"), "{shown}");
+    }
+
+    #[test]
+    fn what_was_written_to_be_read_is_shown_from_its_beginning() {
+        let option =
+            |n: u32| format!("       --option-{n}  Fail with exit status {n} where an error is fatal.\n");
+        let page = "GUIDE(1)\n\nNAME\n       guide - shows the way\n\n".to_owned()
+            + &(0..300).map(option).collect::<String>()
+            + "SEE ALSO\n       map(1)\n";
+        for (command, is_read) in [
+            ("man guide", true),
+            ("cat doc/guide.txt", true),
+            ("guide --help", true),
+            ("cat guide.log", false),
+        ] {
+            let shown = view_of(&called(command), page.as_bytes(), 200);
+            assert_eq!(shown.contains("a fatal error"), !is_read, "{command}: {shown}");
+            assert!(!is_read || shown.contains("GUIDE(1)\n"), "{command}: {shown}");
+        }
+        let failed = page + "guide: error: it is gone\n";
+        let shown = view_of(&called("man guide"), failed.as_bytes(), 200);
+        assert!(!shown.contains("GUIDE(1)\n") && shown.contains("it is gone"), "{shown}");
+    }
+
+    #[test]
+    fn troubles_of_a_service_come_first_with_what_belongs_to_them() {
+        let entry = |n: u32| {
+            format!("2024-05-01 12:{:02}:{:02} INFO request {n} was answered in {n} ms\n", n / 60, n % 60)
+        };
+        let mut text: String = (0..20).map(entry).collect();
+        text += "2024-05-01 12:00:20 ERROR deadlock detected\n2024-05-01 12:00:20 DETAIL one waits for two\n";
+        text += "2024-05-01 12:00:20 ERROR and two waits for one\n";
+        text += &(20..900).map(entry).collect::<String>();
+        for tokens in [250, 500, 1_000] {
+            let shown = view_of(&called("serve"), text.as_bytes(), tokens);
+            let trouble = "ERROR deadlock detected\n2024-05-01 12:00:20 DETAIL one waits for two\n2024-05-01 12:00:20 ERROR and two";
+            assert!(shown.contains(trouble), "{shown}");
+            assert!(shown.contains("× 900 in 1–903: "), "{shown}");
+        }
+    }
+
     #[test]
     fn what_is_wanted_is_shown_beside_what_went_wrong() {
         let mut lines: Vec<String> =
             (0..900).map(|n| format!("10:00:{:02} INFO step {n} done\n", n % 60)).collect();
         lines[300] = "10:00:30 INFO the database listens on port 5433\n".to_owned();
+        for at in 1..20 {
+            lines[300 + at] = format!("10:00:31 INFO the cache {} is warm\n", "x".repeat(at));
+        }
         lines[700] = "10:00:40 ERROR the disk is full\n".to_owned();
         let call = crate::Call::new(crate::Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH);
         let text = lines.concat();

@@ -49,8 +49,13 @@ const SHORT: usize = 20;
 /// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
 const CLEANED_UP: f32 = 0.57;
 
-/// What the title of the section counts that trouble stands in.
+/// What the title of the section counts that trouble stands in, and what it is set in below: the file of a finding, the
+/// test of an assertion.
 const TITLE: f32 = 0.7;
+
+/// Before what a stack trace ends with stand the calls nearest to it: so many lines fade only so.
+const INNER: usize = 12;
+const NEAREST: f32 = 0.96;
 
 /// So many lines make a stack trace, and what its end counts of what it began with.
 const TRACE: usize = 2;
@@ -253,7 +258,9 @@ impl Around<'_> {
         let of_trouble = self.is_of_trouble();
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
-        let mut titled = false;
+        let (mut titled, mut headed) = (false, false);
+        let deep = depth(&readable(place.line(own)));
+        let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
             let line = &*readable(place.line(at));
@@ -262,16 +269,24 @@ impl Around<'_> {
                 self.show(place, at, left * share);
                 continue;
             }
+            let blank = line.trim_ascii().is_empty();
             if of_trouble && !titled && is_title(line) {
                 titled = true;
+                self.show(place, at, place.worth * TITLE);
+            }
+            if of_trouble && !headed && !blank && depth(line) < deep {
+                headed = true;
                 self.show(place, at, place.worth * TITLE);
             }
             if of_trouble && place.ends && is_frame(line) {
                 self.show(place, at, left * PASSED_BY);
                 continue;
             }
-            let blank = line.trim_ascii().is_empty();
-            left *= if blank { place.fading.blank } else { place.fading.back };
+            left *= match () {
+                () if blank => place.fading.blank,
+                () if ends_trace && own - at <= INNER && depth(line) > deep => NEAREST,
+                () => place.fading.back,
+            };
             repeats.take(line);
             self.show(place, at, self.lent(left, line, &repeats));
         }
@@ -313,6 +328,12 @@ impl Around<'_> {
         });
         known.worth = known.worth.max(worth);
     }
+}
+
+/// Whether a good unit is what a stack trace ends with.
+fn ends_inward_trace(place: &Place) -> bool {
+    // Below a call stands the line that makes it, and what marks the place in that.
+    (place.own.saturating_sub(4)..place.own).any(|at| is_inward(&readable(place.line(at))))
 }
 
 /// Where the command begins whose end a line tells, if it is quoted over several lines.

@@ -98,8 +98,6 @@ pub(crate) struct Trouble {
     pub(crate) most: f32,
     /// Whether a runner says so in a form of its own.
     pub(crate) verdict: bool,
-    /// Whether something is said to have ended badly.
-    pub(crate) ended: bool,
     /// Whether trouble is spoken of at the end.
     pub(crate) late: bool,
 }
@@ -114,7 +112,6 @@ impl Trouble {
         Trouble {
             most,
             verdict: grave().any(|seen| seen.verdict),
-            ended: grave().any(|seen| seen.ends),
             late: grave().any(|seen| seen.range().end + AT_THE_END > length),
         }
     }

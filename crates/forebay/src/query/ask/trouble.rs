@@ -73,6 +73,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("unsupported", 1.2),
     alone("leaks", 1.0),
     starts("deadlock", 1.5),
+    starts("data race", 2.0),
     starts("overflow", 1.2),
     starts("corrupt", 1.3),
     starts("offense", 1.2),
@@ -209,7 +210,7 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
         b"FAIL" => stands && (begins || start.ends_with(b"--- ") || start.ends_with(b"TEST-UNEXPECTED-")),
         b"UNEXPECTED" => start.ends_with(b"TEST-"),
         // A compiler's error says where, or which: `a.c:12:5: error: …`, `error[E0308]: …`.
-        b"error" if says_where(start) || begins && rest.starts_with(b"[") => true,
+        b"error" if says_where(start) || is_position(start) || begins && rest.starts_with(b"[") => true,
         // `##[error]`, `::error::`, `[taskcluster:error]`.
         b"error" => {
             start.ends_with(b"##[") && rest.starts_with(b"]")
@@ -222,8 +223,22 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
 
 /// Whether a line begins with a place: `a.c:12:5: `.
 fn says_where(start: &[u8]) -> bool {
+    let graver = [&b"fatal "[..], b"runtime ", b"internal compiler ", b"syntax "];
+    let start = graver.iter().find_map(|with| start.strip_suffix(*with)).unwrap_or(start);
     let number = start.trim_ascii_end().strip_suffix(b":").map(last_word);
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether a line begins with a place in the file that is named above it: `  9:46  `.
+fn is_position(start: &[u8]) -> bool {
+    let place = start.trim_ascii();
+    let digit = |at: Option<&u8>| at.is_some_and(u8::is_ascii_digit);
+    let is_place = |byte: &u8| byte.is_ascii_digit() || *byte == b':';
+    place.contains(&b':')
+        && digit(place.first())
+        && digit(place.last())
+        && place.iter().all(is_place)
+        && start.len() > place.len() + 1
 }
 
 /// Whether a line begins with a bracket, the name of who speaks and a colon: `[taskcluster:`.
