@@ -15,7 +15,7 @@ pub use ask::Passage;
 pub(crate) use ask::visible;
 pub use grep::{Grep, Match, SHOWN, Wanted};
 pub use json::{BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes};
-pub(crate) use json::{Place, shape};
+pub(crate) use json::{Place, member, shape};
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;
 pub use range::{byte_ranges, line_ranges};

@@ -18,8 +18,8 @@ mod write;
 mod tests;
 
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
-pub(crate) use shape::Place;
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
+pub(crate) use shape::{Place, member};
 pub use tree::{Node, Nodes, nodes};
 
 use crate::{Output, Result};

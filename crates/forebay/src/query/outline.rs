@@ -17,9 +17,12 @@ mod markup;
 mod matches;
 mod parse;
 mod print;
+mod sections;
+mod sql;
 mod table;
 mod test_run;
 mod text;
+mod xml;
 
 pub(crate) use diff::hunk;
 pub use language::Language;
@@ -97,7 +100,8 @@ pub struct Item {
     pub kind: &'static str,
     /// What it is called, on one line and safe to print: a signature, a title, a path.
     pub name: String,
-    /// How much was counted in it: what a search found in a file, what a folder has, the lines that a file gains and loses.
+    /// How much was counted in it: what a search found in a file, what a folder has, the lines that a file gains and loses, how
+    /// much can be told of a column.
     #[serde(skip)]
     pub(crate) count: Option<u64>,
 }
@@ -227,9 +231,9 @@ impl Items {
     }
 
     /// Something that has a known end and in which something was counted.
-    fn add_counted(&mut self, lines: (u64, u64), kind: &'static str, name: String, count: u64) {
+    fn add_counted(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: String, count: u64) {
         let (line, last_line) = lines;
-        self.push(Item { line, last_line, depth: 0, kind, name, count: Some(count) });
+        self.push(Item { line, last_line, depth, kind, name, count: Some(count) });
     }
 
     fn push(&mut self, item: Item) {

@@ -54,7 +54,11 @@ impl View {
         count: impl Fn(&Range<u64>) -> Result<Gap>,
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
-        let mut page: Option<rendering::derived::Derived> = None;
+        let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
+        let page = match self.pieces.iter().any(is_on_page) {
+            true => Some(rendering::page::text(&output.read(0..output.len())?)),
+            false => None,
+        };
         // Whether a marker before has the call that reads lines, or one that reads bytes.
         let (mut lines_called, mut called) = (false, false);
         for (number, piece) in self.pieces.iter().enumerate() {
@@ -65,9 +69,6 @@ impl View {
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
-                    if page.is_none() {
-                        page = Some(rendering::page::text(&output.read(0..output.len())?));
-                    }
                     show(page.as_ref().map_or(Vec::new(), |page| page.text[page.within(range)].to_vec()));
                     continue;
                 }
@@ -94,7 +95,15 @@ impl View {
                     self.digest(output, &gap, text, known)
                 }
             };
-            let ends_a_line = piece.range().end == output.len()
+            // What a browser shows has lines of its own.
+            let begins_a_line = match (self.pieces.get(number + 1), &page) {
+                (Some(Piece::Rendered { range, on: Canvas::Page }), Some(page)) => {
+                    matches!(page.text[..page.within(range).start].last(), None | Some(b'\n'))
+                }
+                _ => false,
+            };
+            let ends_a_line = begins_a_line
+                || piece.range().end == output.len()
                 || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
             if ends_a_line && !marker.is_empty() && !marker.ends_with('\n') {
                 marker.push('\n');
@@ -293,6 +302,21 @@ mod tests {
             a long[… 10 bytes of lines 1–2 omitted: forebay read s/id1234 --bytes 6:16]another
         "#]],
         );
+    }
+
+    #[test]
+    fn a_marker_before_a_block_of_a_page_ends_its_line() {
+        let page = b"<html><p>One.</p><p>Two.</p><p>Three and four.</p></html>";
+        let output = output_of(page);
+        let place = |words: &[u8]| memchr::memmem::find(page, words).unwrap() as u64;
+        let print = |shown: &[Range<u64>]| {
+            let view = View::showing(&output, shown, Wording::Ranges).unwrap().on_page();
+            String::from_utf8(view.print(&output).unwrap()).unwrap()
+        };
+        let shown = print(&[place(b"One")..place(b"</p>"), place(b"Three")..place(b"</p></html>")]);
+        assert!(shown.contains("]\nThree and four."), "{shown}");
+        let shown = print(&[place(b"and four")..place(b"</p></html>")]);
+        assert!(shown.contains("]and four."), "{shown}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::load::{self, Arena, File, Lexer, Loader, Parser};
 use jaq_core::ops::Math;
-use jaq_core::path::{Part, Path};
+use jaq_core::path::{Opt, Part, Path};
 use jaq_core::{Ctx, DataT, Exn, Lut, Native, Vars, data::HasLut, native::Fun};
 use jaq_json::Val;
 use std::ops::ControlFlow;
@@ -216,32 +216,41 @@ fn used_up<'a>() -> Exn<'a, Val> {
     Exn::halt(USED_UP)
 }
 
-/// A native filter that passes its input on, also in paths and updates, while there is fuel.
+/// An object has no members that numbers name. jaq would take one for a key, and find nothing.
+fn no_number<'a>() -> Exn<'a, Val> {
+    Exn::from(jaq_core::Error::str("Cannot index object with number"))
+}
+
+/// A native filter that passes its input on, also in paths and updates, while something holds: that there is fuel, mostly.
 macro_rules! passing {
     (|$fuel:ident, $value:ident| $counted:expr) => {
+        passing!(|$fuel, $value| $counted, used_up())
+    };
+    (|$fuel:ident, $value:ident| $holds:expr, $wrong:expr) => {
         Native::<Machine>::new(|cv| {
             let ($fuel, $value) = (cv.0.data().fuel, &cv.1);
-            box_once(if $counted { Ok(cv.1) } else { Err(used_up()) })
+            box_once(if $holds { Ok(cv.1) } else { Err($wrong) })
         })
         .with_paths(|cv| {
             let ($fuel, $value) = (cv.0.data().fuel, &cv.1.0);
-            box_once(if $counted { Ok(cv.1) } else { Err(used_up()) })
+            box_once(if $holds { Ok(cv.1) } else { Err($wrong) })
         })
         .with_update(|cv, update| {
             let ($fuel, $value) = (cv.0.data().fuel, &cv.1);
-            if $counted { update(cv.1) } else { box_once(Err(used_up())) }
+            if $holds { update(cv.1) } else { box_once(Err($wrong)) }
         })
     };
 }
 
 /// The native filters: those that count, then those of jaq that stay inside.
 fn natives() -> impl Iterator<Item = Fun<Machine>> {
-    let counting: [Fun<Machine>; 9] = [
+    let counting: [Fun<Machine>; 10] = [
         ("!step", [].into(), passing!(|fuel, _value| fuel.step())),
         ("!nest", [].into(), passing!(|fuel, _value| fuel.nest())),
         ("!made", [].into(), passing!(|fuel, value| fuel.made(value))),
         ("!built", [].into(), passing!(|fuel, value| fuel.built(value))),
         ("!weigh", [].into(), passing!(|fuel, value| fuel.weigh(value))),
+        ("!listed", [].into(), passing!(|_fuel, value| !matches!(value, Val::Obj(_)), no_number())),
         (
             "!add",
             jaq_core::native::v(2),
@@ -469,13 +478,38 @@ fn counted(tree: Tree) -> Tree {
                 };
                 (part, optional)
             });
-            let mut path = Term::Path(inside(of), Path(parts.collect()));
+            let mut path = indexed(inside(of), parts.collect());
             if copies {
                 path = pipe(path, call("!made"));
             }
             if goes_through { pipe(path, call("!step")) } else { path }
         }
     }
+}
+
+/// A path in which a number is looked for in no object.
+fn indexed<'s>(mut of: Box<Tree<'s>>, parts: Vec<(Part<Tree<'s>>, Opt)>) -> Tree<'s> {
+    let is_number = |part: &Part<Tree>| match part {
+        Part::Index(Term::Num(_)) => true,
+        Part::Index(Term::Neg(inner)) => matches!(**inner, Term::Num(_)),
+        _ => false,
+    };
+    let mut after = Vec::new();
+    for (part, optional) in parts {
+        if is_number(&part) {
+            let before = match after.is_empty() {
+                true => *of,
+                false => Term::Path(of, Path(std::mem::take(&mut after))),
+            };
+            let listed = match optional {
+                Opt::Optional => Term::TryCatch(Box::new(call("!listed")), None),
+                Opt::Essential => call("!listed"),
+            };
+            of = Box::new(pipe(before, listed));
+        }
+        after.push((part, optional));
+    }
+    Term::Path(of, Path(after))
 }
 
 /// A key as it stands in an object: a name alone must stay one.

@@ -67,6 +67,9 @@ pub struct JsonPath {
     /// How many objects could have it.
     #[serde(skip)]
     pub(crate) of: u64,
+    /// In how many objects the outermost array or map lies whose members are one path, and how long the path to it is.
+    #[serde(skip)]
+    pub(crate) merged: Option<(usize, usize)>,
     /// Where it first occurs; then where each of the values does, and each of the types.
     #[serde(skip)]
     pub(crate) place: Place,
@@ -87,7 +90,12 @@ pub(crate) struct Place {
     pub(crate) inner: u64,
     /// Which item of the outermost array that is, counted from 0.
     pub(crate) index: u64,
+    /// The bytes where the keys begin that lead to it, from the outermost on; 0 for an item of an array.
+    pub(crate) keys: [u64; NAMED],
 }
+
+/// The keys of so many objects that lie in each other are kept in mind.
+const NAMED: usize = 6;
 
 /// The keys of objects that are used as maps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -142,7 +150,8 @@ pub(super) fn shape(output: &Output) -> Result<Shape> {
     }
     let mut paths = Vec::new();
     if !tree.nodes.is_empty() {
-        tree.describe(0, tree.nodes[0].count, ".".to_owned(), Also::Nothing, &mut paths);
+        let root = Way { path: ".".to_owned(), depth: 0, merged: None, also: Also::Nothing };
+        tree.describe(0, tree.nodes[0].count, root, &mut paths);
     }
     paths.sort_by_key(|path| path.first);
     Ok(Shape { paths, documents: walk.documents, whole: broken.is_none(), broken, more: tree.more })
@@ -474,7 +483,8 @@ impl Tree {
     }
 
     /// Describes a node and all below it.
-    fn describe(&self, node: usize, of: u64, path: String, also: Also, paths: &mut Vec<JsonPath>) {
+    fn describe(&self, node: usize, of: u64, way: Way, paths: &mut Vec<JsonPath>) {
+        let Way { path, depth, merged, also } = way;
         let this = &self.nodes[node];
         let scalars = this.types[..ARRAY].iter().sum::<u64>();
         let types = TYPES.into_iter().zip(this.types).filter(|(_, count)| *count > 0).collect();
@@ -501,6 +511,7 @@ impl Tree {
             keys: keys.map(|(fewest, most)| Keys { fewest, most, examples: this.map_keys.clone() }),
             first: this.first,
             of,
+            merged,
             place: this.place,
             values: this.distinct.iter().flatten().map(|(.., place)| *place).collect(),
             of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
@@ -517,23 +528,41 @@ impl Tree {
             // Items of arrays and members of objects are told apart, and `[]` gives both.
             let both = this.types[OBJECT] > 0 && !this.is_map;
             let below = if both || also == Also::Others { Also::Others } else { Also::Nothing };
-            self.describe(each, self.nodes[each].count, format!("{path}[]{optional}"), below, paths);
+            let merged = merged.or(Some((depth, path.len())));
+            let way = Way { path: format!("{path}[]{optional}"), depth: depth + 1, merged, also: below };
+            self.describe(each, self.nodes[each].count, way, paths);
         }
         for (key, child) in &this.keys {
             let optional = if also == Also::Others { "?" } else { optional(&[OBJECT, NULL]) };
-            let key = readable(key);
-            let path = match is_identifier(&key) {
-                true if path == "." => format!(".{key}{optional}"),
-                true => format!("{path}.{key}{optional}"),
-                false => {
-                    let key = serde_json::Value::String(key);
-                    format!("{path}[{key}]{optional}")
-                }
-            };
+            let path = format!("{}{optional}", member(&path, &readable(key)));
             let here = self.nodes[*child].count == this.types[OBJECT] && this.types[NULL] == 0;
             let below = if here || also == Also::Others { also } else { Also::Null };
-            self.describe(*child, this.types[OBJECT], path, below, paths);
+            self.describe(
+                *child,
+                this.types[OBJECT],
+                Way { path, depth: depth + 1, merged, also: below },
+                paths,
+            );
         }
+    }
+}
+
+/// How a node is reached.
+struct Way {
+    path: String,
+    /// In how many arrays and objects it lies.
+    depth: usize,
+    /// See [`JsonPath::merged`].
+    merged: Option<(usize, usize)>,
+    also: Also,
+}
+
+/// The path to the member of an object that has this key.
+pub(crate) fn member(path: &str, key: &str) -> String {
+    match is_identifier(key) {
+        true if path == "." => format!(".{key}"),
+        true => format!("{path}.{key}"),
+        false => format!("{path}[{}]", serde_json::Value::from(key)),
     }
 }
 
@@ -646,6 +675,8 @@ struct Open {
     node: usize,
     object: bool,
     members: u64,
+    /// The byte where the key of the last member begins.
+    key: u64,
     /// The byte where it begins.
     start: u64,
 }
@@ -664,7 +695,9 @@ fn place(open: &[Open], at: u64, holds: bool, document: u64) -> Place {
     }
     let start = open.first().map_or(at, |first| first.start);
     let (outer, index) = outer.unwrap_or((start, document));
-    Place { at, outer, inner: inner.unwrap_or(start), index }
+    let mut keys = [0; NAMED];
+    keys.iter_mut().zip(open).for_each(|(key, open)| *key = open.key);
+    Place { at, outer, inner: inner.unwrap_or(start), index, keys }
 }
 
 type Step = std::result::Result<(), BrokenOff>;
@@ -737,7 +770,7 @@ impl Walk<'_> {
                         self.tree.nodes[node].hint = 0;
                     }
                     self.text.at += 1;
-                    self.open.push(Open { node, object, members: 0, start: at });
+                    self.open.push(Open { node, object, members: 0, key: 0, start: at });
                     let close = if object { b'}' } else { b']' };
                     if self.text.next()? != Some(close) {
                         match self.member(object, node)? {
@@ -810,7 +843,7 @@ impl Walk<'_> {
         }
         self.text.at += 1;
         if let Some(open) = self.open.last_mut() {
-            open.members += 1;
+            (open.members, open.key) = (open.members + 1, offset);
         }
         Ok(Ok(node))
     }

@@ -76,6 +76,9 @@ fn filters_say_what_jq_says() {
         "tojson | fromjson | .items[1].id",
         "[.items[] | .id] | min, max",
         ".a.b.c",
+        ".items[0][0]",
+        "[.[-1]?, .items[0][0]?]",
+        ".items[1].kind = \"c\" | .items[1].kind",
         ".items.x",
         "error(\"no\")",
         "1, error(\"no\"), 2",
@@ -122,6 +125,9 @@ fn filters_say_what_jq_says() {
         tojson | fromjson | .items[1].id  →  2
         [.items[] | .id] | min, max  →  1 3
         .a.b.c  →  null
+        .items[0][0]  →  Failed { error: "Cannot index object with number" }
+        [.[-1]?, .items[0][0]?]  →  []
+        .items[1].kind = "c" | .items[1].kind  →  "c"
         .items.x  →  Failed { error: "cannot index [{\"id\":1,\"kind\":\"a\",\"n\":2.50},{\"id\":2,\"kind\":\"b\",\"n\":1e400},{\"id\":3,\"kind\":\"a\",\"n\":-0}] with \"x\"" }
         error("no")  →  Failed { error: "no" }
         1, error("no"), 2  →  1 Failed { error: "no" }

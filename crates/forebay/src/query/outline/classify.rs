@@ -1,6 +1,6 @@
 //! What an output is, told from samples of its lines.
 
-use super::lines::{Numbering, Source, without_colours};
+use super::lines::{LOOKED_AT, Numbering, Source, without_colours};
 use super::{Form, Language, code, diff, listing, log, markup, matches, parse, table, test_run};
 use crate::{Call, Output, Result};
 use memchr::{memchr, memmem};
@@ -23,27 +23,37 @@ const TRIED: u64 = 32 * 1024;
 struct Sample {
     /// Lines of the beginning.
     head: Vec<Vec<u8>>,
+    /// The same, with as much of each as the outline of a table looks at.
+    long: Vec<Vec<u8>>,
     /// Lines of the other windows.
     rest: Vec<Vec<u8>>,
 }
 
 impl Sample {
     fn of(output: &Output) -> Result<Sample> {
-        let head = window(output, 0, WINDOW)?;
+        let long = window(output, 0, WINDOW, LOOKED_AT)?;
+        let head = long.iter().map(|line| line[..line.len().min(LINE)].to_vec()).collect();
         let mut rest = Vec::new();
         let length = output.len();
         if length > WINDOW {
             let between = (length - WINDOW) / (BETWEEN + 1);
             for place in 1..=BETWEEN {
-                rest.extend(window(output, WINDOW.max(place * between), WINDOW / 4)?);
+                rest.extend(window(output, WINDOW.max(place * between), WINDOW / 4, LINE)?);
             }
-            rest.extend(window(output, length.saturating_sub(WINDOW).max(WINDOW), WINDOW)?);
+            rest.extend(window(output, length.saturating_sub(WINDOW).max(WINDOW), WINDOW, LINE)?);
         }
-        Ok(Sample { head, rest })
+        Ok(Sample { head, long, rest })
     }
 
     fn lines(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.head.iter().chain(&self.rest).map(|line| &line[..])
+    }
+
+    /// The lines as rows of a table, whose columns are told by how many fields they have: the beginning, with as much of each as
+    /// there is, and of the other windows what was not cut.
+    fn rows(&self) -> Vec<&[u8]> {
+        let whole = self.rest.iter().filter(|line| line.len() < LINE);
+        self.long.iter().chain(whole).map(|line| &line[..]).collect()
     }
 
     /// How many of a hundred lines hold to `what`; empty lines do not count.
@@ -64,12 +74,12 @@ impl Sample {
         let plain = |lines: &[Vec<u8>]| {
             lines.iter().map(|line| numbering.strip(line).unwrap_or_default().to_vec()).collect()
         };
-        Sample { head: plain(&self.head), rest: plain(&self.rest) }
+        Sample { head: plain(&self.head), long: plain(&self.long), rest: plain(&self.rest) }
     }
 }
 
 /// The lines of a window, without those that are cut by its borders, each cut to what is looked at.
-fn window(output: &Output, start: u64, length: u64) -> Result<Vec<Vec<u8>>> {
+fn window(output: &Output, start: u64, length: u64, line: usize) -> Result<Vec<Vec<u8>>> {
     let bytes = output.read(start..(start + length).min(output.len()))?;
     let whole = start + length >= output.len();
     let mut bytes = &bytes[..];
@@ -83,10 +93,8 @@ fn window(output: &Output, start: u64, length: u64) -> Result<Vec<Vec<u8>>> {
         lines.pop();
     }
     let mut buffer = Vec::new();
-    Ok(lines
-        .into_iter()
-        .map(|line| without_colours(&line[..line.len().min(LINE)], &mut buffer).to_vec())
-        .collect())
+    let plain = |text: &[u8]| without_colours(&text[..text.len().min(line)], &mut buffer).to_vec();
+    Ok(lines.into_iter().map(plain).collect())
 }
 
 /// The form of a text, and how its lines are numbered if numbers were printed before them.
@@ -118,9 +126,12 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if is_page(sample) {
         return Ok(Form::Html);
     }
+    if is_xml(sample) && tags(sample) < TAGGED {
+        return Ok(Form::Text);
+    }
     let marked = sample.lines().any(log::is_mark);
     let stamped = sample.share(log::is_stamped);
-    if !marked && stamped >= 40 && table::is_stamped(&sample.lines().collect::<Vec<_>>()) {
+    if !marked && stamped >= 40 && table::is_stamped(&sample.rows()) {
         return Ok(Form::Table);
     }
     if marked || stamped >= 40 {
@@ -157,11 +168,10 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if let Some((form, _)) = markup {
         return Ok(form);
     }
-    let lines: Vec<&[u8]> = sample.lines().collect();
-    if table::is_table(&lines) {
+    if table::is_table(&sample.rows()) {
         return Ok(Form::Table);
     }
-    if tags(sample) >= 30 {
+    if tags(sample) >= TAGGED {
         return Ok(Form::Html);
     }
     if has_test_run(source)? {
@@ -231,6 +241,20 @@ fn is_page(sample: &Sample) -> bool {
     }
     false
 }
+
+/// XML says so in its first line, or has hardly a line that does not begin with a tag.
+fn is_xml(sample: &Sample) -> bool {
+    let first = sample.head.iter().map(|line| line.trim_ascii()).find(|line| !line.is_empty());
+    let is_tag = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        line.starts_with(b"<")
+            && line.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || b"/!".contains(byte))
+    };
+    first.is_some_and(|first| first.starts_with(b"<?xml ") || is_tag(first) && sample.share(is_tag) >= 60)
+}
+
+/// So many of a hundred lines of a page have tags of pages in them.
+const TAGGED: usize = 30;
 
 static TAGS: LazyLock<Regex> = LazyLock::new(|| {
     super::compiled(
@@ -406,13 +430,17 @@ fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<Option<Lang
         .filter(|(share, _)| *share >= FEW)
         .collect();
     candidates.sort_by_key(|(share, _)| std::cmp::Reverse(*share));
-    candidates.truncate(4);
+    candidates.truncate(CANDIDATES);
     if candidates.is_empty() {
         return Ok(None);
     }
     let text = code::text(source, TRIED)?.bytes;
-    let mut best: Option<(usize, Language)> = None;
+    let mut best: Option<Fit> = None;
     for (share, language) in candidates {
+        // What fits well is left only for what as many lines look like.
+        if best.as_ref().is_some_and(|best| best.of_text <= 3 && share * 2 < best.share) {
+            break;
+        }
         let hinted = hint.language() == Some(language);
         // Where hardly a line looks like the language, all of it has to fit.
         let worst = match share {
@@ -421,23 +449,54 @@ fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<Option<Lang
             _ if share < SOME => 5,
             _ => 15,
         };
-        let misfit = match parse::parse(language, &text) {
-            Ok(tree) => parse::misfit(&tree) * 100 / text.len().max(1),
+        let (of_text, of_code, faults) = match parse::parse(language, &text) {
+            Ok(tree) => {
+                let misfit = parse::misfit(&tree);
+                let (comments, faults) = parse::comments_and_faults(&tree);
+                // Comments are much the same in many languages, so how well a text fits is told by the rest.
+                let code = text.len().saturating_sub(comments).max(text.len() / 10).max(1);
+                (misfit * 100 / text.len().max(1), misfit * 100 / code, faults)
+            }
             // Without a grammar there have to be many such lines.
-            Err(parse::NoTree::NoGrammar) if share >= 40 => worst.min(14),
-            Err(_) => 100,
+            Err(parse::NoTree::NoGrammar) if share >= 40 => (worst.min(14), worst.min(14), FAULTS),
+            Err(_) => continue,
         };
-        if misfit > worst {
-            continue;
-        }
-        if misfit <= 3 && best.is_none() {
-            return Ok(Some(language));
-        }
-        if best.is_none_or(|(least, _)| misfit + 3 < least) {
-            best = Some((misfit, language));
+        let fit = Fit { language, share, hinted, of_text, of_code, faults };
+        if fit.of_text <= worst && best.as_ref().is_none_or(|best| fit.is_better_than(best)) {
+            best = Some(fit);
         }
     }
-    Ok(best.map(|(_, language)| language))
+    Ok(best.map(|best| best.language))
+}
+
+/// So many languages are tried.
+const CANDIDATES: usize = 5;
+
+/// In so few places a text may not fit its own language.
+const FAULTS: usize = 10;
+
+/// How well a text fits the grammar of a language.
+struct Fit {
+    language: Language,
+    /// How many of a hundred lines look like it, and more if something else says so.
+    share: usize,
+    /// Whether the call names it.
+    hinted: bool,
+    /// How many of a hundred bytes do not fit.
+    of_text: usize,
+    /// How many of a hundred bytes that are no comments do not fit.
+    of_code: usize,
+    /// At how many places it does not fit.
+    faults: usize,
+}
+
+impl Fit {
+    /// Whether it is better than one that more lines look like: much less of it does not fit, and at no more places, or at far fewer.
+    fn is_better_than(&self, best: &Fit) -> bool {
+        let less = self.of_code + 3 < best.of_code && self.faults <= best.faults.max(FAULTS);
+        let fewer = self.faults * 4 < best.faults && best.faults > FAULTS;
+        less || fewer && !best.hinted && self.share * 2 >= best.share
+    }
 }
 
 #[cfg(test)]
@@ -589,8 +648,77 @@ mod tests {
             "listing",
             ".\n├── README\n├── docs\n│   └── a.md\n└── src\n    ├── a.rs\n    └── main\n\n2 directories, 4 files\n",
         ),
+        (
+            "a report of tests",
+            "text",
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite time=\"12.5\" timestamp=\"2024-05-01T10:04:11.2\"><testcase file=\"a.py\" /></testsuite></testsuites>",
+        ),
+        (
+            "data in XML",
+            "text",
+            "<?xml version=\"1.0\"?>\n<!DOCTYPE entries [\n  <!ELEMENT entries (entry+)>\n]>\n<entries>\n  <entry\n    code=\"AED\"\n    number=\"784\" />\n  <entry\n    code=\"AFN\"\n    number=\"971\" />\n</entries>\n",
+        ),
         ("git ls-files", "listing", ".gitignore\nCargo.toml\nsrc/lib.rs\nsrc/a/b.rs\n"),
     ];
+
+    #[test]
+    #[cfg(all(
+        feature = "lang-java",
+        feature = "lang-c",
+        feature = "lang-javascript",
+        feature = "lang-ruby"
+    ))]
+    fn code_is_known_though_it_is_mostly_comments_and_its_end_is_not_seen() {
+        let comment = "    /**\n     * Says what it does, at length, and when it may be used.\n     * @param name the name\n     */\n";
+        let java: String = (0..300)
+            .map(|n| format!("{comment}    public int get{n}(int value) throws IOException {{\n        if (value > {n}) {{\n            return value;\n        }}\n        return size.get();\n    }}\n\n"))
+            .collect();
+        let javascript: String = (0..300)
+            .map(|n| format!("{comment}    get{n}(value) {{\n        if (value === undefined) return this._size;\n        this._size = value;\n        return this;\n    }}\n\n"))
+            .collect();
+        let c: String = (0..300)
+            .map(|n| format!("{comment}    void get{n} (struct state *s) {{\n        if (s->size > {n}) s->size = 0;\n        return s->size;\n    }}\n\n"))
+            .collect();
+        for (text, expected) in [
+            (format!("package a;\n\nimport java.util.List;\n\npublic class Store {{\n{java}}}\n"), "Java"),
+            (
+                format!(
+                    "const {{ A }} = require('./a.js');\n\nclass Store extends A {{\n{javascript}}}\n\nexports.Store = Store;\n"
+                ),
+                "JavaScript",
+            ),
+            (format!("#include <stdio.h>\n\n#ifdef ALL\n{c}#endif\n"), "C"),
+        ] {
+            assert_eq!(form(&output_of(text.as_bytes())).unwrap().name(), expected);
+        }
+    }
+
+    #[test]
+    fn what_has_other_signs_in_it_is_no_ruby() {
+        let found: String =
+            (0..40).map(|n| format!("{n} 2024-11-16 /srv/node_modules/@types/p{n}/package.json\n")).collect();
+        let symbols: String = (0..40)
+            .map(|n| format!("  {n:06}: 0000 00 FUNC GLOBAL DEFAULT UND call_{n}@GLIBC_2.2.5 (2)\n"))
+            .collect();
+        for text in [found, symbols] {
+            assert_eq!(form(&output_of(text.as_bytes())).unwrap().name(), "text", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_title_in_capitals_above_prose_is_no_header_and_a_wide_table_is_one() {
+        let prose = "  Everyone is permitted to copy and distribute verbatim copies\nof this document, but changing it is not what anybody may do.\n";
+        let text = format!("                    SOME GENERAL PUBLIC TERMS\n\n{}", prose.repeat(30));
+        assert_eq!(form(&output_of(text.as_bytes())).unwrap().name(), "text");
+        for columns in [5, 17, 60, 200] {
+            let row =
+                |n: usize| (0..columns).map(|c| format!("value of {}", n * c)).collect::<Vec<_>>().join(",");
+            let names: Vec<String> = (0..columns).map(|c| format!("c{c}")).collect();
+            let rows: String = (0..30).map(|n| row(n) + "\n").collect();
+            let text = format!("{}\n{rows}", names.join(","));
+            assert_eq!(form(&output_of(text.as_bytes())).unwrap().name(), "table", "{columns}");
+        }
+    }
 
     #[test]
     fn the_outputs_of_many_tools_are_known_for_what_they_are() {

@@ -105,7 +105,7 @@ fn finish(file: Option<File>, last: u64, items: &mut Items) {
     let path = super::shortened(path, room);
     let last = file.hunks.last().map_or(last, |(_, end, _)| *end).max(file.line);
     let name = format!("{path} {counts}");
-    items.add_counted((file.line, last), "file", name, file.added + file.removed);
+    items.add_counted((file.line, last), 0, "file", name, file.added + file.removed);
     for (line, last, header) in file.hunks {
         items.add((line, last), 1, "hunk", header);
     }

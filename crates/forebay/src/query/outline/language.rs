@@ -400,7 +400,8 @@ impl Language {
                 r"\bdo(?: \|.*\|)?$",
                 r"^(?:attr_\w+|include|extend|private|protected|has_many|belongs_to|validates)\b",
                 r"^(?:if|unless|elsif|when|rescue|case) [^{]*$",
-                r"@\w+\b",
+                // No part of an address, a version or a path.
+                r"(?:^|[\s(\[{,!&|])@@?[a-z_]\w*(?:[^\w/@]|$)",
             ],
             Language::Rust => &[
                 r"^(?:pub(?:\([a-z:]+\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|trait|mod|union) \w+",

@@ -96,8 +96,10 @@ pub(crate) struct Entry<'a> {
 pub(super) struct Reader {
     /// The folder that a recursive listing is in.
     within: Option<Vec<u8>>,
-    /// The folders that a tree is in: how long the path is up to each.
+    /// The folders that a tree is in: how long the path is up to each. The first is what it begins with.
     ends: Vec<usize>,
+    /// Whether there was a branch of a tree, so that what is none begins another.
+    is_tree: bool,
     path: Vec<u8>,
     /// Whether a line comes that is not the first, and whether the one before it has something on it.
     begun: bool,
@@ -117,7 +119,12 @@ impl Reader {
             return None;
         }
         if let Some((depth, name)) = branch(text) {
-            let name = without_target(name);
+            let name = without_note(without_target(name));
+            self.is_tree = true;
+            // What the tree begins with may be no path.
+            if self.ends.is_empty() {
+                self.ends.push(0);
+            }
             self.ends.truncate(depth);
             let end = self.ends.last().copied().unwrap_or(0);
             self.path.truncate(end);
@@ -157,13 +164,14 @@ impl Reader {
             return Some(Entry { line, path: &self.path, size: None });
         }
         // What a tree begins with.
-        if first && !text.contains(&b' ') {
-            self.path = tidy(text).to_vec();
+        let root = if first || self.is_tree { without_note(text) } else { text };
+        if self.is_tree || first && (!text.contains(&b' ') || root.len() < text.len()) {
+            self.path = tidy(root).to_vec();
             self.ends = vec![self.path.len()];
         }
         // What is counted behind a path is no part of it.
         let counted = text.ends_with(b")") && PATH.is_match(text);
-        let path = if counted { text.split(|&byte| byte == b' ').next()? } else { text };
+        let path = if counted { text.split(|&byte| byte == b' ').next()? } else { root };
         let is_path = path.iter().any(|byte| b"/\\.".contains(byte)) && !text.ends_with(b":");
         is_path.then(|| Entry { line, path: tidy(path), size: None })
     }
@@ -189,6 +197,12 @@ fn tidy(path: &[u8]) -> &[u8] {
     let path = path.strip_prefix(b"./").unwrap_or(path);
     let path = if path.len() > 1 { path.strip_suffix(b"/").unwrap_or(path) } else { path };
     if path == b"." { b"" } else { path }
+}
+
+/// The name of a package without what is said of it behind: where it lies, that it is listed above.
+fn without_note(name: &[u8]) -> &[u8] {
+    let note = memmem::rfind(name, b" (").filter(|_| name.ends_with(b")"));
+    note.map_or(name, |note| &name[..note])
 }
 
 fn without_target(name: &[u8]) -> &[u8] {
@@ -289,6 +303,16 @@ mod tests {
                 &["", "a", "a/b.rs", "a/c", "a/c/d.md", "e.txt"],
             ),
             ("src\n|-- a.rs\n`-- b\n    `-- c.rs\n", &["src/a.rs", "src/b", "src/b/c.rs"]),
+            ("a/x\n├── b.rs\n└── c\nd\n└── e.rs\n", &["a/x", "a/x/b.rs", "a/x/c", "d/e.rs"]),
+            (
+                "demo v1.0 (/srv)\n├── axum v0.8\n│   └── http v1.5 (*)\n└── serde v1.0\n",
+                &[
+                    "demo v1.0",
+                    "demo v1.0/axum v0.8",
+                    "demo v1.0/axum v0.8/http v1.5",
+                    "demo v1.0/serde v1.0",
+                ],
+            ),
             (
                 "Found 2 matches for \"*.py\" in /srv:\n/srv/a.py\n/srv/b/c.py\n",
                 &["/srv/a.py", "/srv/b/c.py"],

@@ -29,7 +29,9 @@ pub(super) fn is_match(line: &[u8]) -> bool {
 fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     if let Some(found) = MATCH.captures(line) {
         let path = found.get(1)?.as_bytes();
-        let is_path = path.iter().any(|byte| b"/.\\".contains(byte));
+        // What has tags or quotes in it may have times in it, too.
+        let is_path =
+            path.iter().any(|byte| b"/.\\".contains(byte)) && !path.iter().any(|byte| b"<>\"".contains(byte));
         if is_path && memchr::memmem::find(path, b"  ").is_none() {
             return Some((path, found.get(2).is_some()));
         }
@@ -151,7 +153,7 @@ impl<'a> Runs<'a> {
         if let Some((path, first, last, count)) = self.current.take() {
             let path = shortened(&String::from_utf8_lossy(&path), 130);
             let name = format!("{path}: {}", super::counted(count, self.noun));
-            self.items.add_counted((first, last), self.kind, name, count);
+            self.items.add_counted((first, last), 0, self.kind, name, count);
         }
     }
 }

@@ -82,13 +82,35 @@ pub(super) fn misfit(tree: &Tree) -> usize {
 }
 
 /// The bytes of an error that do not lie in anything that was understood. An excerpt has errors around whole
-/// functions, because it does not have the end of what they are in; a text of another kind has loose words.
+/// functions and comments, because it does not have the end of what they are in; a text of another kind has loose words.
 fn loose(error: &Node) -> usize {
     let mut cursor = error.walk();
     let understood: usize = error
         .children(&mut cursor)
-        .filter(|child| child.is_error() || (child.is_named() && child.child_count() > 1))
+        .filter(|child| child.is_error() || child.is_extra() || (child.is_named() && child.child_count() > 1))
         .map(|child| child.byte_range().len())
         .sum();
     error.byte_range().len().saturating_sub(understood)
+}
+
+/// How many bytes of a tree's text are comments, and at how many places it does not fit: the language that a text is in has few,
+/// however much of it lies in one of them because the end is missing.
+pub(super) fn comments_and_faults(tree: &Tree) -> (usize, usize) {
+    let (mut comments, mut faults) = (0, 0);
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.is_extra() && node.kind().contains("comment") {
+            comments += node.byte_range().len();
+        }
+        faults += usize::from(node.is_error() || node.is_missing());
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return (comments, faults);
+            }
+        }
+    }
 }

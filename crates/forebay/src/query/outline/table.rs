@@ -42,7 +42,12 @@ fn columns(lines: &[&[u8]]) -> Option<Columns> {
         let wanted = fields(header, separator).len();
         // Two columns apart by a comma may be a sentence.
         let least = if separator == b'\t' { 2 } else { 3 };
-        let same = rows.iter().filter(|row| fields(row, separator).len() == wanted).count();
+        let is_same = |row: &&&[u8]| match fields(row, separator).len() {
+            // A row that is cut has lost some, which counts for one only where so many are no sentence.
+            found if row.len() >= LOOKED_AT => found <= wanted && wanted >= MANY,
+            found => found == wanted,
+        };
+        let same = rows.iter().filter(is_same).count();
         let named = fields(header, separator).iter().filter(|field| !field.trim().is_empty()).count();
         wanted >= least && named * 4 >= wanted * 3 && same * 20 >= rows.len() * 19
     });
@@ -56,8 +61,29 @@ fn columns(lines: &[&[u8]]) -> Option<Columns> {
     }
     let wanted = aligned(header).len();
     let fit = rows[1..].iter().filter(|row| aligned(row).len() + 1 >= wanted).count();
-    let is_header = is_header(header) || has_numbers_below(header, &rows[1..]);
+    let is_header =
+        is_header(header) && is_in_columns(header, &rows[1..]) || has_numbers_below(header, &rows[1..]);
     (is_header && fit * 10 >= (rows.len() - 1) * 9).then_some(Columns::Aligned)
+}
+
+/// No sentence has so many commas.
+const MANY: usize = 8;
+
+/// Whether rows stand in the columns of a header: they have as many fields, or there is a place between two names at which nearly
+/// every row is blank, for most of them. Of prose under a title in capitals neither holds.
+fn is_in_columns(header: &[u8], rows: &[&[u8]]) -> bool {
+    let names = aligned(header);
+    let nearly_all = |fit: usize| fit * 10 >= rows.len() * 9;
+    if nearly_all(rows.iter().filter(|row| aligned(row).len() == names.len()).count()) {
+        return true;
+    }
+    let start = |name: &&[u8]| name.as_ptr() as usize - header.as_ptr() as usize;
+    let is_border = |pair: &&[&[u8]]| {
+        (start(&pair[0]) + 1..start(&pair[1]) + pair[1].len()).any(|place| {
+            nearly_all(rows.iter().filter(|row| row.get(place).is_none_or(u8::is_ascii_whitespace)).count())
+        })
+    };
+    names.windows(2).filter(is_border).count() * 2 >= names.len()
 }
 
 /// The line under a header is among the first ones.
@@ -263,13 +289,38 @@ impl Column {
         odd
     }
 
+    /// Whether its values are kinds of something that can be listed.
+    fn has_kinds(&self, rows: u64) -> bool {
+        self.distinct.as_ref().is_some_and(|distinct| rows > DISTINCT as u64 || distinct.len() == 1)
+    }
+
+    /// How much is told of it: kinds that differ more than a range, that more than what all rows have, and that more than an example.
+    fn told(&self, rows: u64) -> u64 {
+        match &self.distinct {
+            _ if self.filled == 0 => 0,
+            Some(distinct) if self.has_kinds(rows) => {
+                if distinct.len() > 1 {
+                    3
+                } else {
+                    1
+                }
+            }
+            _ if self.is_number() => 2,
+            _ => 0,
+        }
+    }
+
+    /// Whether nearly all values are numbers.
+    fn is_number(&self) -> bool {
+        self.numbers * RARE >= self.filled * (RARE - 1) && self.numbers > 0
+    }
+
     /// What is in it, in a few words.
     fn described(&self, rows: u64) -> String {
-        let is_number = self.numbers * RARE >= self.filled * (RARE - 1) && self.numbers > 0;
         let range = self.least.as_ref().zip(self.greatest.as_ref());
         let what = match (&self.distinct, range) {
             _ if self.filled == 0 => "empty".to_owned(),
-            (Some(distinct), _) if rows > DISTINCT as u64 || distinct.len() == 1 => {
+            (Some(distinct), _) if self.has_kinds(rows) => {
                 let mut distinct: Vec<_> = distinct.iter().collect();
                 distinct.sort_by_key(|(_, count, line)| (std::cmp::Reverse(*count), *line));
                 let said = |(value, count, _): &&(Vec<u8>, u64, u64)| {
@@ -282,7 +333,7 @@ impl Column {
                 };
                 distinct.iter().map(said).collect::<Vec<_>>().join(", ")
             }
-            (_, Some(((_, least), (_, greatest)))) if is_number => match self.filled - self.numbers {
+            (_, Some(((_, least), (_, greatest)))) if self.is_number() => match self.filled - self.numbers {
                 0 => format!("{least} to {greatest}"),
                 words => format!("{least} to {greatest}, {} no numbers", crate::view::grouped(words)),
             },
@@ -462,7 +513,8 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
     let columns = counted(table.fields.len() as u64, "column");
     items.add((*line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
     for column in &table.fields {
-        items.add((*line, *line), 1, "column", name(&column.described(table.rows)));
+        let described = name(&column.described(table.rows));
+        items.add_counted((*line, *line), 1, "column", described, column.told(table.rows));
     }
     Ok(table.odd())
 }

@@ -1,7 +1,9 @@
-//! The headings of plain text: numbered, in capitals, or called articles and chapters.
+//! What is in plain text: the sections of settings, the elements of XML, the tables of SQL; else headings, which are numbered, in
+//! capitals, or called articles and chapters.
 
 use super::lines::Source;
-use super::{Items, compiled, name};
+use super::sections::Layout;
+use super::{Items, compiled, name, sections, sql, xml};
 use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -15,8 +17,32 @@ static CALLED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A heading stands after an empty line, so that an item of a list seldom is one.
+/// So much of a text tells how it is laid out.
+const BEGINNING: u64 = 64 * 1024;
+
+/// The outline of a text by how it is laid out.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
+    let beginning = source.output.read(0..source.output.len().min(BEGINNING))?;
+    let lines = || beginning.split(|&byte| byte == b'\n');
+    if xml::begins(&beginning) {
+        return xml::outline(source, items);
+    }
+    if sql::is_sql(lines()) {
+        return sql::outline(source, items);
+    }
+    match sections::layout(lines()) {
+        Some(layout @ Layout::Keys) => sections::outline(source, layout, items),
+        // What looks like a heading tells more than what is only not indented.
+        Some(layout @ Layout::Titles) => {
+            headings(source, items)?;
+            if items.items.is_empty() { sections::outline(source, layout, items) } else { Ok(()) }
+        }
+        None => headings(source, items),
+    }
+}
+
+/// A heading stands after an empty line, so that an item of a list seldom is one.
+fn headings(source: &Source, items: &mut Items) -> Result<()> {
     let mut after_empty = true;
     source.for_each(|line| {
         let text = line.text.trim_ascii();

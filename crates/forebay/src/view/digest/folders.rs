@@ -157,14 +157,15 @@ impl Folders {
         };
         let said = fitted(order.len().min(MOST), room, |count| self.tree(&order[..count], top));
         let kinds = self.kinds(all);
-        let more = match order.len() - said {
-            0 => String::new(),
-            more => format!(", {} smaller folders not said", grouped(more as u64)),
+        let folders = match (said, order.len() - said) {
+            (0, _) => String::new(),
+            (_, 0) => " by folder".to_owned(),
+            (_, more) => format!(" by folder, {} smaller folders not said", grouped(more as u64)),
         };
         let entries = grouped(all.entries);
         let within = if top.is_empty() { String::new() } else { format!(" in {}", shown(top)) };
         Some(format!(
-            "{omitted}; all {entries} entries{within}{kinds} by folder{more}{}",
+            "{omitted}; all {entries} entries{within}{kinds}{folders}{}",
             self.tree(&order[..said], top)
         ))
     }
@@ -265,9 +266,14 @@ fn shown(path: &[u8]) -> String {
     crate::shortened(&crate::printable(&String::from_utf8_lossy(path)), NAME)
 }
 
-/// The end of a name that says what kind of file it is.
+/// The end of a name that says what kind of file it is; a version or a number may stand behind it.
 fn extension(path: &[u8]) -> Option<&[u8]> {
-    let name = path.rsplit(|byte| b"/\\".contains(byte)).next()?;
+    let mut name = path.rsplit(|byte| b"/\\".contains(byte)).next()?;
+    while let Some(dot) = memchr::memrchr(b'.', name).filter(|&dot| dot + 1 < name.len())
+        && name[dot + 1..].iter().all(u8::is_ascii_digit)
+    {
+        name = &name[..dot];
+    }
     let dot = memchr::memrchr(b'.', name).filter(|&dot| dot > 0)?;
     let extension = &name[dot + 1..];
     let is_one = (1..=10).contains(&extension.len())
@@ -346,6 +352,47 @@ mod tests {
     }
 
     #[test]
+    fn an_extension_may_have_a_version_behind_it() {
+        for (path, expected) in [
+            ("usr/lib/libc.so", Some("so")),
+            ("libz.so.1.3.1", Some("so")),
+            ("syslog.log.2", Some("log")),
+            ("man1/find.1", None),
+            ("python3.11", None),
+            (".bashrc", None),
+            ("a.tar.gz", Some("gz")),
+            ("a.", None),
+        ] {
+            assert_eq!(extension(path.as_bytes()), expected.map(str::as_bytes), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_tree_of_several_roots_has_each_counted_by_itself() {
+        check(
+            "/srv/one\n├── a.rs\n└── lib\n    ├── b.rs\n    └── c.rs\n/srv/two\n├── d.js\n└── e.js\n\n3 directories, 5 files\n",
+            200,
+            expect![[r#"
+                … 9 lines of a listing omitted; all 5 entries in /srv (.rs 3, .js 2) by folder
+                one/ 3 (.rs)
+                  lib/ 2 (.rs)
+                two/ 2 (.js)"#]],
+        );
+    }
+
+    #[test]
+    fn of_packages_that_need_each_other_siblings_do_not_lie_in_each_other() {
+        check(
+            "demo v0.1.0 (/srv/demo)\n├── axum v0.8.9\n│   ├── bytes v1.12.1\n│   ├── http v1.5.0\n│   └── mime v0.3.17\n├── reqwest v0.12.0\n│   ├── bytes v1.12.1\n│   └── http v1.5.0 (*)\n└── serde v1.0.0 (proc-macro)\n",
+            200,
+            expect![[r#"
+                … 9 lines of a listing omitted; all 6 entries in demo v0.1.0 by folder
+                axum v0.8.9/ 3
+                reqwest v0.12.0/ 2"#]],
+        );
+    }
+
+    #[test]
     fn a_folder_that_holds_nothing_but_another_is_passed_over() {
         check(
             "a/b/1.rs\na/b/2.rs\nc.rs\n",
@@ -399,6 +446,6 @@ mod tests {
         let flat: String = (0..60_000).map(|n| format!("{n}/c.rs\n")).collect();
         let folders = Folders::of(&output_of(flat.as_bytes())).unwrap();
         let said = folders.said(9, 100).unwrap();
-        assert_eq!(said, "… 9 lines of a listing omitted; all 60,000 entries (.rs) by folder");
+        assert_eq!(said, "… 9 lines of a listing omitted; all 60,000 entries (.rs)");
     }
 }

@@ -1,6 +1,6 @@
 //! The paths of JSON: what is found at each, and the records that are not like the others.
 
-use crate::query::{JsonPath, Place, Shape};
+use crate::query::{JsonPath, Place, Shape, member};
 use crate::view::count;
 use crate::{Output, Result, tokens};
 use std::ops::Range;
@@ -33,12 +33,13 @@ fn is_rare(count: u64, all: u64) -> bool {
 }
 
 impl Paths {
-    pub(super) fn of(shape: Shape) -> Paths {
+    pub(super) fn of(output: &Output) -> Result<Paths> {
+        let shape = crate::query::shape(output)?;
         let line = |path: &JsonPath| {
-            let said = |example: bool| {
-                let text = path_line(path, shape.documents, example);
+            let said = |example: bool| -> Result<(String, u64)> {
+                let text = path_line(output, path, shape.documents, example)?;
                 let cost = tokens::count(&text);
-                (text, cost)
+                Ok((text, cost))
             };
             let holds_only = path.types.iter().all(|(name, _)| *name == "object") && path.keys.is_none();
             let rank = match odd_places(path).is_empty() {
@@ -48,16 +49,16 @@ impl Paths {
             };
             let depth = path.path.bytes().filter(|byte| b".[".contains(byte)).count();
             let holds = |(name, _): &(&str, u64)| matches!(*name, "array" | "object");
-            Line {
-                text: said(true),
-                bare: said(false),
+            Ok(Line {
+                text: said(true)?,
+                bare: said(false)?,
                 rank: (rank, depth),
                 first: path.place.at,
                 is_one_value: path.count == 1 && !path.types.iter().any(holds),
-            }
+            })
         };
-        let lines = shape.paths.iter().map(line).collect();
-        Paths { shape, lines }
+        let lines = shape.paths.iter().map(line).collect::<Result<_>>()?;
+        Ok(Paths { shape, lines })
     }
 
     /// The records that have what hardly any other has: the rarest first.
@@ -141,9 +142,35 @@ fn record(output: &Output, place: Place) -> Result<Range<u64>> {
             return alone_on_lines(output, start..start + length as u64);
         }
     }
-    let start = place.inner.max(place.at.saturating_sub(BEFORE));
+    let start = output.character_start(place.inner.max(place.at.saturating_sub(BEFORE)))?;
     let end = output.character_start((start + PART).min(output.len()))?;
-    Ok(output.character_start(start)?..end)
+    let borders: Vec<u64> =
+        borders(&output.read(start..end)?).into_iter().map(|border| start + border).collect();
+    // A member that is cut says nothing, so it is not begun.
+    let before = borders.iter().find(|border| start > place.inner && **border <= place.at);
+    let behind = borders.iter().rfind(|border| **border > place.at);
+    Ok(*before.unwrap_or(&start)..*behind.unwrap_or(&end))
+}
+
+/// Where members of arrays and objects end, behind their commas and the white space after these. Inside of strings there may be what
+/// looks the same.
+pub(super) fn borders(bytes: &[u8]) -> Vec<u64> {
+    let is_border = |&comma: &usize| {
+        let before = bytes[..comma].trim_ascii_end();
+        let behind = bytes[comma + 1..].trim_ascii_start();
+        let ends = match before {
+            [.., b'\\', b'"'] => false,
+            [.., last] => matches!(last, b'"' | b'}' | b']' | b'0'..=b'9' | b'e' | b'l'),
+            [] => false,
+        };
+        let is_value = before.last().is_some_and(|last| matches!(last, b'"' | b'}' | b']'));
+        ends && matches!((behind.first(), is_value), (Some(b'"'), _) | (Some(b'{' | b'['), true))
+    };
+    let behind = |comma: usize| {
+        let rest = &bytes[comma + 1..];
+        (comma + 1 + rest.len() - rest.trim_ascii_start().len()) as u64
+    };
+    memchr::memchr_iter(b',', bytes).filter(is_border).map(behind).collect()
 }
 
 /// How long the JSON value is that bytes begin with, if it ends in them.
@@ -180,8 +207,25 @@ fn alone_on_lines(output: &Output, range: Range<u64>) -> Result<Range<u64>> {
     Ok(if is_alone { start..end } else { range })
 }
 
+/// Which member of the outermost array or map that a path goes through has what is at a place: a path itself. Nothing where it
+/// goes through none.
+fn outer_member(output: &Output, path: &JsonPath, place: &Place) -> Result<Option<String>> {
+    let Some((depth, length)) = path.merged else { return Ok(None) };
+    let outer = &path.path[..length];
+    let Some(&key) = place.keys.get(depth) else { return Ok(None) };
+    if key == 0 {
+        return Ok(Some(format!("{outer}[{}]", place.index)));
+    }
+    let bytes = output.read(key..(key + KEY).min(output.len()))?;
+    let key = value_length(&bytes).and_then(|length| serde_json::from_slice::<String>(&bytes[..length]).ok());
+    Ok(key.map(|key| member(outer, &key)))
+}
+
+/// A longer key is not said.
+const KEY: u64 = 120;
+
 /// A path of JSON, with what is found there: the values, the least and the greatest of them, or an example if that is wanted.
-fn path_line(path: &JsonPath, documents: u64, example: bool) -> String {
+fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) -> Result<String> {
     let types: Vec<&str> = path.types.iter().map(|(name, _)| *name).collect();
     // What every record has need not be counted.
     let is_each = path.path.ends_with("[]") || path.path == ".";
@@ -190,24 +234,25 @@ fn path_line(path: &JsonPath, documents: u64, example: bool) -> String {
         count if count == path.of && !is_each => String::new(),
         count => format!(" × {}", crate::view::grouped(count)),
     };
-    // Which record of an array it is; documents have lines, which markers tell.
-    let which = |count: u64, all: u64, place: &Place| match path.path.find("[]") {
-        Some(array) if documents == 1 && is_rare(count, all) => {
-            format!(" in {}[{}]", &path.path[..array], place.index)
-        }
-        _ => String::new(),
+    // Which record of an array or a map it is; documents have lines, which markers tell.
+    let which = |count: u64, all: u64, place: &Place| -> Result<String> {
+        let member = match documents == 1 && is_rare(count, all) {
+            true => outer_member(output, path, place)?,
+            false => None,
+        };
+        Ok(member.map_or(String::new(), |member| format!(" in {member}")))
     };
     let values = match (&path.distinct, &path.numbers, &path.items) {
         (Some(values), ..) if !values.is_empty() => {
             let each = |((value, times), place): (&(String, u64), &Place)| {
-                let which = which(*times, path.count, place);
-                match times {
+                let which = which(*times, path.count, place)?;
+                Ok(match times {
                     1 => format!("{value}{which}"),
                     times if *times == path.count => format!("always {value}"),
                     times => format!("{value} × {}{which}", crate::view::grouped(*times)),
-                }
+                })
             };
-            format!(": {}", values.iter().zip(&path.values).map(each).collect::<Vec<_>>().join(", "))
+            format!(": {}", values.iter().zip(&path.values).map(each).collect::<Result<Vec<_>>>()?.join(", "))
         }
         (_, Some((least, most)), _) if least != most => format!(": {least} to {most}"),
         (.., Some((least, most))) if least == most => format!(" of {}", crate::view::grouped(*most)),
@@ -219,6 +264,62 @@ fn path_line(path: &JsonPath, documents: u64, example: bool) -> String {
             first.map_or(String::new(), |example| format!(": {example}"))
         }
     };
-    let first = which(path.count, path.of, &path.place);
-    format!("\n{} {}{times}{first}{values}", path.path, types.join(" or "))
+    let first = which(path.count, path.of, &path.place)?;
+    Ok(format!("\n{} {}{times}{first}{values}", path.path, types.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn members_end_where_commas_are_between_them() {
+        let table = [
+            (r#""a":1,"b":"x, y","c":[1, 2],{"#, vec!["\"b\"", "\"c\"", "{"]),
+            ("\"a\": true,\n  \"b\": null, \"c\\\",\"", vec!["\"b\"", "\"c\\"]),
+            ("no members, only words", vec![]),
+        ];
+        for (text, expected) in table {
+            let found = borders(text.as_bytes());
+            assert_eq!(found.len(), expected.len(), "{text} {found:?}");
+            for (border, expected) in found.iter().zip(expected) {
+                assert!(text[*border as usize..].starts_with(expected), "{text} {border}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_hardly_any_member_of_a_map_has_is_told_with_the_key_that_has_it() {
+        let members: Vec<String> = (0..60)
+            .map(|n| {
+                let more = if n == 40 { r#", "optional": true"# } else { "" };
+                format!(r#""node_modules/p{n}": {{"version": "1.{n}"{more}}}"#)
+            })
+            .collect();
+        let text = format!(r#"{{"name": "demo", "packages": {{{}}}}}"#, members.join(", "));
+        let paths = Paths::of(&output_of(text.as_bytes())).unwrap();
+        let said = paths.said(0, 400).unwrap();
+        assert!(
+            said.contains("\n.packages[].optional boolean × 1 in .packages[\"node_modules/p40\"]"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn every_member_that_is_named_has_what_is_said_of_it() {
+        let records: Vec<String> = (0..30)
+            .map(|n| format!(r#"{{"id": {n}{}}}"#, if n == 7 { r#", "note": "x""# } else { "" }))
+            .collect();
+        for (text, expected) in [
+            (format!("[{}]", records.join(",")), ".[].note string × 1 in .[7]"),
+            (
+                format!(r#"{{"a b": {{"rows": [{}]}}}}"#, records.join(",")),
+                r#".["a b"].rows[].note string × 1 in .["a b"].rows[7]"#,
+            ),
+        ] {
+            let said = Paths::of(&output_of(text.as_bytes())).unwrap().said(0, 400).unwrap();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
 }

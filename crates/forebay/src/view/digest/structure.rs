@@ -2,12 +2,12 @@
 
 use super::changes;
 use super::folders::Folders;
-use super::paths::Paths;
+use super::paths::{self, Paths};
 use super::templates::Templates;
 use super::{closing, frame_of, marker, opening, wording};
 use crate::query::ask::{Choice, Unit as Ranked, ranges};
 use crate::query::outline::{Item, Outline};
-use crate::query::{self, Form, outline, shape};
+use crate::query::{self, Form, outline};
 use crate::view::units::{self, Unit};
 use crate::view::{Piece, View, Why, Wording, rendering};
 use crate::{Budget, Output, Result, tokens};
@@ -33,7 +33,7 @@ impl Shares {
         let (said, head) = match form {
             Form::Markdown | Form::Rst => return Shares::DOCUMENT,
             // What a program needs comes first, and what it does last: names tell what lies between.
-            Form::Code(_) => (0.08, 0.2),
+            Form::Code(_) => (0.12, 0.2),
             // The first changes, and which files have others.
             Form::Diff => (0.1, 1.0),
             // What was found first, and which files have most. A line of the end may have the path of its file far before it.
@@ -106,7 +106,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
     let shares = Shares::of(form);
     match form {
         Form::Json => {
-            let paths = Paths::of(shape(output)?);
+            let paths = Paths::of(output)?;
             let odd = paths.odd(output)?;
             let parts = Parts { odd: &odd, ..Parts::default() };
             between(output, budget, &shares, &parts, |gap, room| Ok(paths.said(gap.start, room)))
@@ -136,14 +136,40 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 true => Shares { head: 1.0, ..shares },
                 false => shares,
             };
+            let beginning = || output.read(0..output.len().min(2 * enough(budget)));
             let passed = match form {
-                Form::Diff => changes::passed_over(&output.read(0..output.len().min(2 * enough(budget)))?),
+                Form::Diff => changes::passed_over(&beginning()?),
+                Form::Code(_) => licence(&beginning()?).into_iter().collect(),
                 _ => Vec::new(),
             };
             let parts = Parts { passed: &passed, ..Parts::default() };
             between(output, budget, &shares, &parts, |gap, room| things(output, &outline, gap, room))
         }
     }
+}
+
+/// The licence that a file begins with, but for its first line.
+fn licence(beginning: &[u8]) -> Option<Range<u64>> {
+    let mut at = 0;
+    let mut first = None;
+    let mut in_block = false;
+    for line in beginning.split_inclusive(|&byte| byte == b'\n') {
+        let text = line.trim_ascii();
+        let opens = text.starts_with(b"/*");
+        let is_comment =
+            in_block || opens || [&b"//"[..], b"#", b"--", b";"].iter().any(|mark| text.starts_with(mark));
+        if !is_comment {
+            break;
+        }
+        in_block = (in_block || opens) && !text.ends_with(b"*/");
+        at += line.len();
+        first = first.or(Some(at));
+    }
+    let words = beginning[..at].to_ascii_lowercase();
+    let is_licence = [&b"copyright"[..], b"licence", b"license"]
+        .iter()
+        .any(|word| memchr::memmem::find(&words, word).is_some());
+    first.filter(|first| is_licence && !in_block && *first < at).map(|first| first as u64..at as u64)
 }
 
 /// Whether a file ends with its tests, as those of Rust do: its end says little of what it does.
@@ -234,9 +260,9 @@ fn between(
             }
         }
         let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
-        let first = part(output, &head, shown_room * shares.head, &passed, gap)?;
+        let first = part(output, &head, shown_room * shares.head, (&passed, gap), shares.is_data)?;
         shown.extend(without(first.clone(), &passed));
-        shown.push(part(output, &tail, shown_room * (1.0 - shares.head), &[], gap)?);
+        shown.push(part(output, &tail, shown_room * (1.0 - shares.head), (&[], gap), shares.is_data)?);
         let shown = rendering::cursor::widened(&shown, &areas);
         let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
@@ -291,13 +317,13 @@ fn without(range: Range<u64>, passed: &[Range<u64>]) -> Vec<Range<u64>> {
 }
 
 /// The units that `room` tokens are enough for, as one range; `units` begin at one end of the output. Of a long line,
-/// a part of a part. What is passed over costs a marker.
+/// a part of a part, which in data ends with a member if it can. What is passed over costs a marker.
 fn part(
     output: &Output,
     units: &[Unit],
     room: f64,
-    passed: &[Range<u64>],
-    marker: u64,
+    (passed, marker): (&[Range<u64>], u64),
+    is_data: bool,
 ) -> Result<Range<u64>> {
     let mut left = room;
     let mut part: Option<Range<u64>> = None;
@@ -326,6 +352,19 @@ fn part(
                 true => start..output.character_start(start + fits)?,
                 false => output.character_start(end - fits)?..end,
             };
+            if is_data {
+                let borders = paths::borders(&output.read(range.clone())?);
+                let half = (range.end - range.start) / 2;
+                range = match forward {
+                    true => {
+                        start..borders.last().filter(|at| **at >= half).map_or(range.end, |at| start + at)
+                    }
+                    false => {
+                        borders.first().filter(|at| **at <= half).map_or(range.start, |at| range.start + at)
+                            ..end
+                    }
+                };
+            }
         }
         left -= cost;
         let known = part.get_or_insert(range.clone());
@@ -362,8 +401,10 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
             break;
         }
     }
-    let is_outer = |item: &&&Item| item.depth == outermost;
-    let (count, all) = (chosen.iter().filter(is_outer).count(), inside.iter().filter(is_outer).count());
+    // Files have parts, and what lies in other things is of the same kind as these.
+    let is_counted =
+        |item: &&&Item| item.depth == outermost || !matches!(outline.form, Form::Diff | Form::Matches);
+    let (count, all) = (chosen.iter().filter(is_counted).count(), inside.iter().filter(is_counted).count());
     if count == 0 {
         return Ok(None);
     }
@@ -377,7 +418,9 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     let noun = match outline.form {
         Form::Code(_) => "definition",
         Form::Matches | Form::Diff => "file",
-        Form::Markdown | Form::Rst | Form::Html | Form::Text => "heading",
+        Form::Text if inside.iter().all(|item| item.kind == inside[0].kind) => inside[0].kind,
+        Form::Text => "part",
+        Form::Markdown | Form::Rst | Form::Html => "heading",
         _ => "part",
     };
     let with = match all - count {
@@ -413,22 +456,50 @@ fn listed(items: &[&Item], form: Form) -> String {
     text
 }
 
+/// Words before a definition that say who may use it and how.
+const MODIFIERS: [&str; 13] = [
+    "pub",
+    "export",
+    "default",
+    "declare",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "static",
+    "final",
+    "abstract",
+    "override",
+    "synchronized",
+];
+
 /// What is defined, without who may use it and what it takes and gives.
 fn definition(name: &str) -> &str {
-    let name = match name.strip_prefix("pub") {
-        Some(rest) if rest.starts_with('(') => rest.split_once(") ").map_or(name, |(_, rest)| rest),
-        Some(rest) if rest.starts_with(' ') => &rest[1..],
-        _ => name,
+    let mut name = name;
+    while let Some((word, rest)) = name.split_once(' ')
+        && (MODIFIERS.contains(&word) || word.starts_with("pub("))
+    {
+        name = rest;
+    }
+    // What a method of Go belongs to stands before its name.
+    let receiver = match name.strip_prefix("func (") {
+        Some(rest) => rest.find(')').map_or(0, |end| name.len() - rest.len() + end),
+        None => 0,
     };
-    let name = name.strip_prefix("export ").unwrap_or(name);
-    name.split(['(', ':', '{', '=']).next().unwrap_or(name)
+    let end = name[receiver..].find(['(', ':', '{', '=']).map_or(name.len(), |end| receiver + end);
+    &name[..end]
 }
 
-/// The columns of a table, as many as there is room for.
+/// The columns of a table, as many as there is room for: those first of which something can be told.
 fn columns(outline: &Outline, gap: u64, room: u64) -> Option<String> {
     let (table, columns) = outline.items.split_first()?;
-    let listed =
-        |count: usize| columns[..count].iter().map(|column| format!("\n{}", column.name)).collect::<String>();
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|&column| std::cmp::Reverse(columns[column].count));
+    let listed = |count: usize| {
+        let mut told = order[..count].to_vec();
+        told.sort_unstable();
+        told.iter().map(|&column| format!("\n{}", columns[column].name)).collect::<String>()
+    };
     let count = fitting(columns.len().min(MOST), |count| tokens::count(&listed(count)) <= room);
     let more = match columns.len() - count {
         0 => String::new(),
@@ -604,6 +675,63 @@ mod tests {
     }
 
     #[test]
+    fn the_licence_that_a_file_begins_with_is_passed_over_but_for_its_first_line() {
+        let table: [(&str, Option<&str>); 6] = [
+            (
+                "/*\n * Copyright 2024 A\n * All rights\n */\nint x;\n",
+                Some(" * Copyright 2024 A\n * All rights\n */\n"),
+            ),
+            ("// Copyright 2024 A\n// Licensed under B\n\npackage a\n", Some("// Licensed under B\n")),
+            ("#!/bin/sh\n# License: B\n# more\necho\n", Some("# License: B\n# more\n")),
+            ("// What this file is for\n// and how\npackage a\n", None),
+            ("/* Copyright */\nint x;\n", None),
+            ("int x;\n// Copyright\n// more\n", None),
+        ];
+        for (text, expected) in table {
+            let found = licence(text.as_bytes()).map(|range| &text[range.start as usize..range.end as usize]);
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "lang-python")]
+    fn as_many_definitions_are_counted_as_are_listed() {
+        let methods: String =
+            (0..80).map(|n| format!("    def step_{n}(self):\n        return self.x[{n}]\n\n")).collect();
+        let text = shown(
+            &format!("import os\n\nclass Store:\n{methods}"),
+            Form::Code(crate::query::Language::Python),
+            400,
+        );
+        let said = text.lines().find(|line| line.contains(" of Python omitted, with ")).unwrap();
+        let counted: usize = said.split("with ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let listed = text.lines().find(|line| line.contains(" · ")).unwrap();
+        assert_eq!(counted, listed.split(" · ").count(), "{text}");
+    }
+
+    #[test]
+    fn of_many_columns_those_are_said_of_which_something_can_be_told() {
+        let mut text = "first note,second note,third note,colour,amount\n".to_owned();
+        (0..200).for_each(|n| {
+            text += &format!("what {n} is,how {n} came,why {n} went,{},{n}\n", ["red", "blue"][n % 2]);
+        });
+        let outline = outline::outline(&output_of(text.as_bytes())).unwrap();
+        let said = columns(&outline, 9, 24).unwrap();
+        assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
+    }
+
+    #[test]
+    fn of_json_on_one_line_no_member_is_cut() {
+        let members: Vec<String> =
+            (0..400).map(|n| format!(r#""member number {n}": "value of it""#)).collect();
+        let text = shown(&format!("{{{}}}", members.join(",")), Form::Json, 400);
+        let (before, behind) = text.split_once("[… ").unwrap();
+        assert!(before.ends_with("value of it\","), "{text}");
+        let behind = behind.split_once("]\"").map_or("", |(_, rest)| rest);
+        assert!(behind.starts_with("member number "), "{text}");
+    }
+
+    #[test]
     fn what_is_said_has_its_first_line_in_its_room() {
         let list =
             |room: u64| Ok(Some(format!("a line of six words here{}", "\nx".repeat(room as usize / 2))));
@@ -620,6 +748,10 @@ mod tests {
             ("def total(self, discount=0)", "def total"),
             ("export function add(a, b)", "function add"),
             ("public_key = 3", "public_key "),
+            ("func (c *Command) Name() string", "func (c *Command) Name"),
+            ("func main()", "func main"),
+            ("public static final int total(int discount)", "int total"),
+            ("static void make(int x)", "void make"),
         ] {
             assert_eq!(definition(name), expected);
         }
