@@ -3,7 +3,9 @@
 //! Worth fades from line to line, on and back, the slower the more the lines belong together.
 
 use super::alike::{hash, template, without_paths};
-use super::layout::{Layout, defines, depth, is_call, is_frame, is_inward, is_noise, is_title};
+use super::layout::{
+    Layout, continues, defines, depth, is_call, is_frame, is_heading, is_inward, is_noise, is_title, level,
+};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
 use super::trouble::{has_passed, informs};
@@ -55,6 +57,18 @@ const TITLE: f32 = 0.7;
 /// So many lines make a stack trace, and what its end counts of what it began with.
 const TRACE: usize = 2;
 const TRACE_END: f32 = 0.95;
+
+/// What a line counts that heads the one a good unit stands in: the condition above a statement, the name above its
+/// description, the parent in a tree. In a program that is so many lines above: what is further away is a function, and
+/// there are others to show.
+const HEAD: f32 = 0.7;
+const HEAD_IN_CODE: usize = 1;
+
+/// What the nearest heading above a good unit counts.
+const HEADING: f32 = 0.5;
+
+/// How worth fades, on and back, between the lines of one sentence.
+const GOES_ON: f32 = 0.85;
 
 /// How worth fades from line to line.
 struct Fading {
@@ -211,6 +225,11 @@ impl Around<'_> {
         self.question.aim == Aim::Trouble
     }
 
+    /// Whether the question is about what its words say, and not about trouble.
+    fn is_of_words(&self) -> bool {
+        self.question.aim == Aim::Words && !self.question.trouble && self.layout != Layout::Lone
+    }
+
     /// From a good unit on.
     fn on(&mut self, place: &Place) {
         let (own, fading) = (place.own, &place.fading);
@@ -218,6 +237,7 @@ impl Around<'_> {
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
         let mut trace = 0;
+        let of_words = self.is_of_words();
         for at in own + 1..place.all.len() {
             let line = &*readable(place.line(at));
             if let Some(share) = self.skipped(place, at, line) {
@@ -236,6 +256,9 @@ impl Around<'_> {
             };
             left *= match () {
                 () if blank => fading.blank,
+                () if of_words && continues(&readable(place.line(at - 1)), line, self.layout) => {
+                    GOES_ON.max(fading.on)
+                }
                 () if !deeper => fading.on,
                 () if self.question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
@@ -254,6 +277,14 @@ impl Around<'_> {
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
         let mut titled = false;
+        let of_words = self.is_of_words();
+        let inner = level(&readable(place.line(own)));
+        let reach = match self.layout {
+            Layout::Source => HEAD_IN_CODE,
+            Layout::Blocks => usize::MAX,
+            Layout::Lone | Layout::Prose | Layout::Diff => 0,
+        };
+        let mut headed = false;
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
             let line = &*readable(place.line(at));
@@ -271,8 +302,22 @@ impl Around<'_> {
                 continue;
             }
             let blank = line.trim_ascii().is_empty();
-            left *= if blank { place.fading.blank } else { place.fading.back };
+            left *= match () {
+                () if blank => place.fading.blank,
+                () if of_words && continues(line, &readable(place.line(at + 1)), self.layout) => {
+                    GOES_ON.max(place.fading.back)
+                }
+                () => place.fading.back,
+            };
             repeats.take(line);
+            if of_words && !headed && !blank && level(line) < inner && own - at <= reach {
+                headed = true;
+                self.show(place, at, place.worth * HEAD);
+            }
+            if of_words && !titled && is_heading(line, self.layout) {
+                titled = true;
+                self.show(place, at, place.worth * HEADING);
+            }
             self.show(place, at, self.lent(left, line, &repeats));
         }
     }

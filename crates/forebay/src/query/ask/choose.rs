@@ -18,6 +18,10 @@ const FILLED: u64 = 12;
 const FILL: u64 = 2;
 const READ_ON: u64 = 3;
 
+/// In an answer, a small hole between two passages is filled up to so many tokens: whoever reads on both sides of it
+/// would ask for it.
+const HOLE_TOKENS: u64 = 30;
+
 /// A unit that stands alone must have this share of the best one's worth in a view of so many tokens, and more in a
 /// smaller one, by this power and up to a bound: what belongs to the best comes before what has a gap on both sides.
 const ALONE: f32 = 0.4;
@@ -54,7 +58,17 @@ pub(crate) struct Choice {
 impl Choice {
     /// The units to show in their order: those of most worth, as long as `cost` says that what is printed of them fits.
     pub(crate) fn choose(
+        self,
+        budget: Budget,
+        cost: impl Fn(&[&Unit]) -> Result<(u64, bool)>,
+    ) -> Result<Vec<Unit>> {
+        self.choose_filling(0, budget, cost)
+    }
+
+    /// The same, with what is between two of them where that is no more than `hole` units.
+    pub(super) fn choose_filling(
         mut self,
+        hole: u64,
         budget: Budget,
         cost: impl Fn(&[&Unit]) -> Result<(u64, bool)>,
     ) -> Result<Vec<Unit>> {
@@ -77,7 +91,7 @@ impl Choice {
             _ => 0.0,
         };
         let late = if self.last.is_some() { LATE } else { 0.0 };
-        let mut chosen = Chosen::new(&self);
+        let mut chosen = Chosen::new(&self, hole);
         let (mut used, _) = cost(&[])?;
         for round in 0..ROUNDS {
             let before = chosen.order.len();
@@ -100,6 +114,8 @@ impl Choice {
 /// What has been chosen so far.
 struct Chosen<'a> {
     choice: &'a Choice,
+    /// A hole of so few units is filled.
+    hole: u64,
     known: HashMap<u64, (&'a Unit, u64)>,
     units: BTreeMap<u64, &'a Unit>,
     /// The order in which they were taken.
@@ -107,10 +123,10 @@ struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    fn new(choice: &'a Choice) -> Chosen<'a> {
+    fn new(choice: &'a Choice, hole: u64) -> Chosen<'a> {
         let sized = |unit: &'a Unit| (unit.index, (unit, tokens::count(&unit.text)));
         let known = choice.units.iter().map(sized).collect();
-        Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
+        Chosen { choice, hole, known, units: BTreeMap::new(), order: Vec::new() }
     }
 
     /// Takes units while `left` tokens last: one that stands alone if it is worth `alone`, and one that joins others if it
@@ -140,7 +156,14 @@ impl<'a> Chosen<'a> {
                 continue;
             }
             let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
-            let between: u64 = fills.iter().flatten().map(|(_, tokens)| tokens).sum();
+            let holes = [before.map(|start| start..unit.index), behind.map(|end| unit.index + 1..end)];
+            let fills: Vec<_> = fills
+                .into_iter()
+                .zip(holes)
+                .filter_map(|(fill, hole)| fill.or_else(|| self.hole(hole?)))
+                .collect();
+            let joins = fills.len();
+            let between: u64 = fills.iter().map(|(_, tokens)| tokens).sum();
             // One more passage has one more marker; one that closes a gap saves one.
             let cost = (own + between + self.choice.marker).saturating_sub(self.choice.marker * joins as u64);
             if cost > left {
@@ -149,7 +172,7 @@ impl<'a> Chosen<'a> {
             }
             left -= cost;
             self.add(unit);
-            for (gap, _) in fills.into_iter().flatten() {
+            for (gap, _) in fills {
                 for index in gap {
                     if let Some(&(unit, _)) = self.known.get(&index) {
                         self.add(unit);
@@ -168,6 +191,15 @@ impl<'a> Chosen<'a> {
         // A text that is read on is better read with what stands between its paragraphs than with markers in them.
         let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { FILL };
         tokens.filter(|&tokens| tokens <= most).map(|tokens| (gap, tokens))
+    }
+
+    /// A hole of few units in an answer, with its tokens.
+    fn hole(&self, gap: Range<u64>) -> Option<(Range<u64>, u64)> {
+        if gap.end.saturating_sub(gap.start) > self.hole {
+            return None;
+        }
+        let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
+        tokens.filter(|&tokens| tokens <= HOLE_TOKENS).map(|tokens| (gap, tokens))
     }
 
     fn add(&mut self, unit: &'a Unit) {
