@@ -9,6 +9,9 @@
 mod alike;
 mod around;
 mod choose;
+mod date;
+mod ends;
+mod extreme;
 mod json;
 mod layout;
 mod members;
@@ -25,6 +28,7 @@ pub(crate) use rank::Trouble;
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
+use layout::Layout;
 use question::{Aim, Question};
 use serde::Serialize;
 use std::ops::Range;
@@ -50,6 +54,10 @@ pub(crate) const READ_WHOLE: u64 = 32 * 1024 * 1024;
 
 /// What it costs to say where a passage stands, about.
 const LABEL: u64 = 6;
+
+/// In what forms blocks, a hole of so few lines between two passages is filled. A program and a document of long lines
+/// have better use for the room.
+const HOLE: u64 = 4;
 
 /// A unit that may be shown.
 #[derive(Clone, Debug)]
@@ -123,39 +131,48 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         let page = rendering::page::text(&output.read(0..output.len())?);
         let mut units = page::units(&page, &page.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
-        return choose(output, units, budget, true, |_| None);
+        return choose(output, choice(units, true, 0), budget, |_| None);
     }
     if small && question.aim != Aim::Gist && matches!(output.record().kind, Kind::Json | Kind::JsonLines) {
         let members = json::members(&output.read(0..output.len())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = members.text.origin(&unit.range));
-        return choose(output, units, budget, true, |index| Some(members.container((index >> 20) as usize)));
+        let path = |index: u64| Some(members.container((index >> 20) as usize));
+        return choose(output, choice(units, true, 0), budget, path);
     }
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
         (_, Aim::Gist) => rank::opening(output)?,
-        _ => rank::ranked(output, &question)?,
+        _ => extreme::with_extremes(output, &question, rank::ranked(output, &question)?)?,
     };
+    let layout = layout::Layout::of(output)?;
     // What answers is a paragraph, or a line of a list, and none of its neighbours.
-    let reads_on = question.aim == Aim::Words
-        && matches!(layout::Layout::of(output)?, layout::Layout::Prose | layout::Layout::Lone);
-    choose(output, units, budget, reads_on, |_| None)
+    let reads_on = question.aim == Aim::Words && matches!(layout, Layout::Prose | Layout::Lone);
+    let hole = if question.aim == Aim::Words && layout == Layout::Blocks { HOLE } else { 0 };
+    choose(output, choice(units, reads_on, hole), budget, |_| None)
+}
+
+/// What answers are chosen from.
+fn choice(units: Vec<Unit>, reads_on: bool, hole: u64) -> Choice {
+    Choice { units, last: None, marker: LABEL, reads_on, hole }
 }
 
 /// Takes units by their worth until the budget is used. `path` tells where a unit stands, if that is how it is found.
 fn choose(
     output: &Output,
-    units: Vec<Unit>,
+    choice: Choice,
     budget: Budget,
-    reads_on: bool,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
-    let choice = Choice { units, last: None, marker: LABEL, reads_on };
     let chosen = choice.choose(budget, |units| {
         let text = print(output, units, &path)?.text;
         Ok((tokens::count_bytes(&text), budget.holds(&text)))
     })?;
-    let excerpt = print(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
+    let mut excerpt = print(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
+    if excerpt.shown.is_empty() && output.record().kind != Kind::Binary {
+        let ends = ends::ends(output, &excerpt.text, budget)?;
+        excerpt.text.extend(ends);
+    }
     match budget.holds(&excerpt.text) {
         true => Ok(excerpt),
         false => {
@@ -174,7 +191,7 @@ fn print(
     let total_lines = output.lines()?;
     let mut passages: Vec<Passage> = Vec::new();
     let mut last: Option<(u64, Option<usize>)> = None;
-    for unit in chosen {
+    for unit in without_blank_ends(chosen) {
         let index = unit.index;
         let (container, path) = path(index).unzip();
         let adjacent = last.is_some_and(|(last, _)| last + 1 == index);
@@ -201,7 +218,6 @@ fn print(
         }
         last = Some((index, container));
     }
-    passages.retain(|passage| !passage.text.trim().is_empty());
     for passage in &mut passages {
         passage.last_line = output.newlines_before(passage.bytes.end - 1)? + 1;
     }
@@ -239,6 +255,17 @@ fn print(
         growing: output.is_growing(),
         found: Found::Passages(passages),
     })
+}
+
+/// The units without those that are blank and not between others: a passage begins and ends with what it shows.
+fn without_blank_ends<'a>(chosen: &[&'a Unit]) -> Vec<&'a Unit> {
+    let mut kept: Vec<&Unit> = Vec::with_capacity(chosen.len());
+    for run in chosen.chunk_by(|one, next| one.index + 1 == next.index) {
+        let shows = |unit: &&Unit| !unit.text.trim().is_empty();
+        let last = run.iter().rposition(shows).map_or(0, |last| last + 1);
+        kept.extend(run[..last].iter().skip_while(|unit| !shows(unit)));
+    }
+    kept
 }
 
 /// What a terminal would show of a unit.
@@ -816,9 +843,151 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_is_named_by_the_first_and_the_last_line_that_is_shown() {
+        let text = noise(0, 60) + "\n\nRuritania has a king\n\nand a castle\n\n" + &noise(60, 90);
+        for tokens in [64, 80, 120, 200, 400] {
+            let budget = Budget { tokens, ..SMALL };
+            let found = answer(text.as_bytes(), "Who is king in Ruritania?", budget);
+            let Found::Passages(passages) = found.found else { panic!() };
+            assert!(!passages.is_empty());
+            for passage in passages {
+                let lines: Vec<&str> = text
+                    .lines()
+                    .skip(passage.line as usize - 1)
+                    .take((passage.last_line - passage.line) as usize + 1)
+                    .collect();
+                assert_eq!(passage.text.trim_end_matches('\n'), lines.join("\n"));
+                assert!(!lines[0].is_empty() && !lines[lines.len() - 1].is_empty(), "{lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_nothing_answers_it_is_shown_how_the_output_begins_and_ends() {
+        let text = noise(0, 100) + &"wide ".repeat(90) + "\n";
+        for (tokens, first, last) in [(1_000, 12, 98), (90, 2, 101), (64, 1, 0)] {
+            let budget = Budget { tokens, bytes: 4_000, lines: None };
+            let found = answer(text.as_bytes(), "Where is Ruritania?", budget);
+            assert_eq!(
+                (found.found, found.shown, found.lines),
+                (Found::Passages(Vec::new()), Vec::new(), None)
+            );
+            let shown = String::from_utf8(found.text).unwrap();
+            let begins =
+                if first == 1 { "with line 1".to_owned() } else { format!("with lines 1–{first}") };
+            assert!(shown.contains(&format!("[it begins {begins}]\ncompiling unit number 0 ")), "{shown}");
+            let ends =
+                if last == 101 { "with line 101".to_owned() } else { format!("with lines {last}–101") };
+            assert_eq!(shown.contains(&format!("[it ends {ends}]\n")), last > 0, "{shown}");
+            assert_eq!(shown.contains("wide …\n"), last > 0, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_a_line_belongs_to_is_shown_with_it() {
+        let tree = |name: &str| format!("│ ├─┬ {name}@1.0.0\n");
+        let leaves = |n: u64| -> String {
+            (n..n + 20).map(|n| format!("│ │ ├── leaf{n}@1.0.0\n")).collect()
+        };
+        let parents = tree("outer") + &leaves(0) + &tree("parent") + &leaves(20) + "│ │ ├── yaml@3.15.2\n";
+        let all = parents + &leaves(40) + &tree("other") + &leaves(60);
+        let budget = Budget { tokens: 100, ..SMALL };
+        let shown = String::from_utf8(answer(all.as_bytes(), "Where is yaml?", budget).text).unwrap();
+        assert!(shown.contains("─┬ parent@1.0.0") && !shown.contains("─┬ outer@1.0.0"), "{shown}");
+
+        let section = |n: u64| format!("## 3.{n}.0\n\n{}\n", noise(n * 20, n * 20 + 20));
+        let text: String = (0..9).map(section).collect();
+        let text = text.replace("unit number 115 of", "unit for Ruritania of");
+        let shown = String::from_utf8(answer(text.as_bytes(), "What about Ruritania?", budget).text).unwrap();
+        assert!(shown.contains("] ## 3.5.0\n") && !shown.contains("## 3.4.0"), "{shown}");
+    }
+
+    #[test]
+    fn in_a_program_the_line_that_a_statement_stands_under_is_shown_with_it() {
+        let function = |n: u64| {
+            format!(
+                "static void part{n}() {{\n    if (ready({n})) {{\n        run({n});\n    }}\n    wait_for({n});\n}}\n"
+            )
+        };
+        let functions: String = (0..40).map(function).collect();
+        let text = format!("#include <a.h>\n{functions}").replace("run(20)", "shrink(ruritania)");
+        let budget = Budget { tokens: 64, ..SMALL };
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "When does Ruritania shrink?", budget).text).unwrap();
+        assert!(shown.contains("    if (ready(20)) {\n        shrink"), "{shown}");
+    }
+
+    #[test]
+    fn a_sentence_is_shown_to_its_end_and_from_its_beginning() {
+        let wrapped = "It may be that the castle of the king is closed to whoever comes\nfrom the town of Ruritania by the river without a letter that says\nwho he is, or to anyone who comes late.\n";
+        let text = noise(0, 60) + "\n" + wrapped + "\n" + &noise(60, 90);
+        let budget = Budget { tokens: 64, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "Who is in Ruritania?", budget).text).unwrap();
+        assert!(shown.contains(wrapped), "{shown}");
+    }
+
+    #[test]
+    fn a_small_hole_between_two_passages_is_filled() {
+        let between = "it stands on a hill\nthat has no name yet\nand few go up there\n";
+        let text = noise(0, 60)
+            + &format!("Ruritania has a king\n{between}the king of Ruritania is old\n")
+            + &noise(60, 120);
+        let budget = Budget { tokens: 64, ..SMALL };
+        let shown = String::from_utf8(answer(text.as_bytes(), "the king of Ruritania", budget).text).unwrap();
+        assert!(shown.contains(&format!("a king\n{between}the king")), "{shown}");
+    }
+
+    #[test]
+    fn a_date_is_found_however_it_is_written() {
+        for written in ["2015/03/15", "2015-03-15", "Mar 15 2015", "15/Mar/2015"] {
+            let day = |n: u64| {
+                format!("{},15,3,2015,march\n", written.replace("15", &format!("{:02}", n % 14 + 16)))
+            };
+            let text = (0..90).map(day).chain([format!("{written},wet\n")]).chain((90..180).map(day));
+            let text: String = text.collect();
+            let budget = Budget { tokens: 80, ..SMALL };
+            let question = "How much did it rain on 15 March 2015?";
+            let shown = String::from_utf8(answer(text.as_bytes(), question, budget).text).unwrap();
+            assert!(shown.contains(&format!("{written},wet")), "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_rows_with_the_most_of_what_is_asked_for_are_shown() {
+        let row = |n: u64| format!("2012/01/{n},{}.5,{}\n", n * 37 % 91, n * 7 % 13);
+        let text = "date,temp_max,wind\n".to_owned() + &(0..90).map(row).collect::<String>();
+        let shown =
+            String::from_utf8(answer(text.as_bytes(), "What was the hottest day?", SMALL).text).unwrap();
+        assert!(shown.contains(",90.5,") && shown.contains("date,temp_max,wind"), "{shown}");
+    }
+
+    #[test]
+    fn of_a_record_that_is_named_the_members_are_shown_and_no_long_text_of_others() {
+        let prose = "The rsa package is under a licence that who wrote it gave. ".repeat(40);
+        let record = |n: u64, name: &str| {
+            format!(
+                r#"{{"name":"{name}","author":"Author {n}","description":"{prose}","needs":["part{n} (>=1)"]}}"#
+            )
+        };
+        let records: Vec<String> =
+            (0..40).map(|n| record(n, if n == 23 { "rsa" } else { "other" })).collect();
+        let text = format!(r#"{{"installed":[{}]}}"#, records.join(","));
+        let budget = Budget { tokens: 500, bytes: 8_000, lines: None };
+        for (question, answered) in [
+            ("Who wrote rsa?", "\"author\":\"Author 23\""),
+            ("Which part does rsa need?", "\"part23 (>=1)\""),
+        ] {
+            let shown = String::from_utf8(answer(text.as_bytes(), question, budget).text).unwrap();
+            assert!(shown.contains(answered), "{question}: {shown}");
+        }
+    }
+
+    #[test]
     fn nothing_is_said_to_be_nothing() {
         let none = expect![[r#"
             [nothing answers that · 1 line · s/id1234]
+            [it begins with line 1]
+            some words
         "#]];
         none.assert_eq(&String::from_utf8_lossy(&answer(b"some words\n", "Where is Ruritania?", SMALL).text));
         for question in ["", " \n"] {

@@ -205,7 +205,7 @@ fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
     let last = output.lines()?.saturating_sub(1);
     let areas = rendering::cursor::areas(output)?;
     let units = painted_once(output, units, &areas)?;
-    chosen(output, budget, Choice { units, last: Some(last), marker: 0, reads_on: false }, |shown| {
+    chosen(output, budget, Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 }, |shown| {
         let shown = rendering::cursor::widened(shown, &areas);
         View::showing(output, &shown, wording(budget))?.on_screen(output)
     })
@@ -241,7 +241,7 @@ fn page(output: &Output, budget: Budget, wanted: Option<&str>) -> Result<View> {
         None => query::ask::unasked_page(&page),
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
-    let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.is_none() };
+    let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.is_none(), hole: 0 };
     chosen(output, budget, choice, |shown| Ok(View::showing(output, shown, wording(budget))?.on_page()))
 }
 

@@ -3,7 +3,9 @@
 //! Worth fades from line to line, on and back, the slower the more the lines belong together.
 
 use super::alike::{hash, template, without_paths};
-use super::layout::{Layout, defines, depth, is_call, is_frame, is_inward, is_noise, is_title};
+use super::layout::{
+    Layout, continues, defines, depth, is_call, is_frame, is_heading, is_inward, is_noise, is_title, level,
+};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
 use super::trouble::{has_passed, informs};
@@ -49,8 +51,7 @@ const SHORT: usize = 20;
 /// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
 const CLEANED_UP: f32 = 0.57;
 
-/// What the title of the section counts that trouble stands in, and what it is set in below: the file of a finding, the
-/// test of an assertion.
+/// What the title of the section counts that trouble stands in.
 const TITLE: f32 = 0.7;
 
 /// Before what a stack trace ends with stand the calls nearest to it: so many lines fade only so.
@@ -60,6 +61,18 @@ const NEAREST: f32 = 0.96;
 /// So many lines make a stack trace, and what its end counts of what it began with.
 const TRACE: usize = 2;
 const TRACE_END: f32 = 0.95;
+
+/// What a line counts that heads a good unit, which is set in deeper: the file of a finding, the condition above a
+/// statement, the name above its description, the parent in a tree. In a program that is so many lines above: what is further away is a function, and
+/// there are others to show.
+const HEAD: f32 = 0.7;
+const HEAD_IN_CODE: usize = 1;
+
+/// What the nearest heading above a good unit counts.
+const HEADING: f32 = 0.5;
+
+/// How worth fades, on and back, between the lines of one sentence.
+const GOES_ON: f32 = 0.85;
 
 /// How worth fades from line to line.
 struct Fading {
@@ -216,6 +229,11 @@ impl Around<'_> {
         self.question.aim == Aim::Trouble
     }
 
+    /// Whether the question is about what its words say, and not about trouble.
+    fn is_of_words(&self) -> bool {
+        self.question.aim == Aim::Words && !self.question.trouble && self.layout != Layout::Lone
+    }
+
     /// From a good unit on.
     fn on(&mut self, place: &Place) {
         let (own, fading) = (place.own, &place.fading);
@@ -223,6 +241,7 @@ impl Around<'_> {
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
         let mut trace = 0;
+        let of_words = self.is_of_words();
         for at in own + 1..place.all.len() {
             let line = &*readable(place.line(at));
             if let Some(share) = self.skipped(place, at, line) {
@@ -241,6 +260,9 @@ impl Around<'_> {
             };
             left *= match () {
                 () if blank => fading.blank,
+                () if of_words && continues(&readable(place.line(at - 1)), line, self.layout) => {
+                    GOES_ON.max(fading.on)
+                }
                 () if !deeper => fading.on,
                 () if self.question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
@@ -258,8 +280,10 @@ impl Around<'_> {
         let of_trouble = self.is_of_trouble();
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
+        let of_words = self.is_of_words();
         let (mut titled, mut headed) = (false, false);
-        let deep = depth(&readable(place.line(own)));
+        let inner = level(&readable(place.line(own)));
+        let reach = self.heads_within();
         let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
@@ -270,13 +294,17 @@ impl Around<'_> {
                 continue;
             }
             let blank = line.trim_ascii().is_empty();
-            if of_trouble && !titled && is_title(line) {
+            if !titled && of_trouble && is_title(line) {
                 titled = true;
                 self.show(place, at, place.worth * TITLE);
             }
-            if of_trouble && !headed && !blank && depth(line) < deep {
+            if !titled && of_words && is_heading(line, self.layout) {
+                titled = true;
+                self.show(place, at, place.worth * HEADING);
+            }
+            if !headed && !blank && level(line) < inner && own - at <= reach {
                 headed = true;
-                self.show(place, at, place.worth * TITLE);
+                self.show(place, at, place.worth * HEAD);
             }
             if of_trouble && place.ends && is_frame(line) {
                 self.show(place, at, left * PASSED_BY);
@@ -284,11 +312,25 @@ impl Around<'_> {
             }
             left *= match () {
                 () if blank => place.fading.blank,
-                () if ends_trace && own - at <= INNER && depth(line) > deep => NEAREST,
+                () if ends_trace && own - at <= INNER && level(line) > inner => NEAREST,
+                () if of_words && continues(line, &readable(place.line(at + 1)), self.layout) => {
+                    GOES_ON.max(place.fading.back)
+                }
                 () => place.fading.back,
             };
             repeats.take(line);
             self.show(place, at, self.lent(left, line, &repeats));
+        }
+    }
+
+    /// How many lines above a good unit the one that heads it may stand.
+    fn heads_within(&self) -> usize {
+        match self.layout {
+            _ if self.is_of_trouble() => usize::MAX,
+            _ if !self.is_of_words() => 0,
+            Layout::Source => HEAD_IN_CODE,
+            Layout::Blocks => usize::MAX,
+            Layout::Lone | Layout::Prose | Layout::Diff => 0,
         }
     }
 

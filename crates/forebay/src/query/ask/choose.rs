@@ -18,6 +18,10 @@ const FILLED: u64 = 12;
 const FILL: u64 = 2;
 const READ_ON: u64 = 3;
 
+/// In an answer, a small hole between two passages is filled up to so many tokens: whoever reads on both sides of it
+/// would ask for it.
+const HOLE_TOKENS: u64 = 30;
+
 /// A unit that stands alone must have this share of the best one's worth in a view of so many tokens, and more in a
 /// smaller one, by this power and up to a bound: what belongs to the best comes before what has a gap on both sides.
 const ALONE: f32 = 0.4;
@@ -49,6 +53,8 @@ pub(crate) struct Choice {
     /// Whether a unit says enough by itself, as a paragraph does or a line of a list: then it may stand alone, however long it is,
     /// and what is between two of them is better read on than marked.
     pub(crate) reads_on: bool,
+    /// What is between two of them is shown where it is no more than so many units.
+    pub(crate) hole: u64,
 }
 
 impl Choice {
@@ -140,7 +146,14 @@ impl<'a> Chosen<'a> {
                 continue;
             }
             let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
-            let between: u64 = fills.iter().flatten().map(|(_, tokens)| tokens).sum();
+            let holes = [before.map(|start| start..unit.index), behind.map(|end| unit.index + 1..end)];
+            let fills: Vec<_> = fills
+                .into_iter()
+                .zip(holes)
+                .filter_map(|(fill, hole)| fill.or_else(|| self.hole(hole?)))
+                .collect();
+            let joins = fills.len();
+            let between: u64 = fills.iter().map(|(_, tokens)| tokens).sum();
             // One more passage has one more marker; one that closes a gap saves one.
             let cost = (own + between + self.choice.marker).saturating_sub(self.choice.marker * joins as u64);
             if cost > left {
@@ -149,7 +162,7 @@ impl<'a> Chosen<'a> {
             }
             left -= cost;
             self.add(unit);
-            for (gap, _) in fills.into_iter().flatten() {
+            for (gap, _) in fills {
                 for index in gap {
                     if let Some(&(unit, _)) = self.known.get(&index) {
                         self.add(unit);
@@ -168,6 +181,15 @@ impl<'a> Chosen<'a> {
         // A text that is read on is better read with what stands between its paragraphs than with markers in them.
         let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { FILL };
         tokens.filter(|&tokens| tokens <= most).map(|tokens| (gap, tokens))
+    }
+
+    /// A hole of few units in an answer, with its tokens.
+    fn hole(&self, gap: Range<u64>) -> Option<(Range<u64>, u64)> {
+        if gap.end.saturating_sub(gap.start) > self.choice.hole {
+            return None;
+        }
+        let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
+        tokens.filter(|&tokens| tokens <= HOLE_TOKENS).map(|tokens| (gap, tokens))
     }
 
     fn add(&mut self, unit: &'a Unit) {
@@ -222,7 +244,7 @@ mod tests {
             .collect();
         let last = Some(100 + lines.len() as u64 * apart);
         let budget = Budget { tokens, bytes: u64::MAX, lines: None };
-        let choice = Choice { units, last, marker: 6, reads_on: false };
+        let choice = Choice { units, last, marker: 6, reads_on: false, hole: 0 };
         let units = choice.choose(budget, |units| {
             let used = units.iter().map(|unit| tokens::count(&unit.text) + 6).sum();
             Ok((used, used <= tokens))

@@ -123,6 +123,43 @@ pub(super) fn depth(line: &[u8]) -> usize {
     without_gutter(line).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
+/// How far what a line says is set in, by blanks or by the lines of a drawn tree.
+pub(super) fn level(line: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(&line[..line.len().min(200)]);
+    text.chars().take_while(|sign| matches!(sign, ' ' | '\t' | '|' | '│' | '├' | '└' | '─' | '┬')).count()
+}
+
+/// Whether a line is a heading of a document: one that is marked so.
+pub(super) fn is_heading(line: &[u8], layout: Layout) -> bool {
+    let marks = line.iter().take_while(|&&byte| byte == b'#').count();
+    let least = if layout == Layout::Prose { 1 } else { 2 };
+    layout != Layout::Source && (least..=6).contains(&marks) && line.get(marks) == Some(&b' ')
+}
+
+/// A line without what marks it as a comment, and whether it is one.
+fn comment(line: &[u8]) -> (&[u8], bool) {
+    let line = line.trim_ascii();
+    let marks = line.iter().take_while(|byte| matches!(byte, b'/' | b'#' | b'*' | b'!' | b';')).count();
+    (line[marks..].trim_ascii(), marks > 0)
+}
+
+/// A sentence is not wrapped before this many bytes.
+const WRAPPED: usize = 56;
+
+/// Whether a line goes on with the sentence that the one before it began.
+pub(super) fn continues(line: &[u8], next: &[u8], layout: Layout) -> bool {
+    let ((one, noted), (next, next_noted)) = (comment(line), comment(next));
+    let (Some(&last), Some(&first)) = (one.last(), next.first()) else { return false };
+    let is_program = matches!(layout, Layout::Source | Layout::Diff);
+    let word = next.split(|&byte| byte == b' ').next().unwrap_or_default();
+    let (_, inner) = word.split_last().unwrap_or((&0, b""));
+    let is_word = word.len() < next.len() && inner.iter().all(u8::is_ascii_lowercase);
+    let sentence = line.len() >= WRAPPED
+        && (last.is_ascii_alphabetic() || b",)\"'`-".contains(&last))
+        && (first.is_ascii_lowercase() && is_word || b"(\"'`".contains(&first));
+    !is_program && noted == next_noted && sentence
+}
+
 /// Whether a line is a call in a stack trace that begins with the innermost one.
 pub(super) fn is_call(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"at ")
@@ -256,6 +293,37 @@ mod tests {
             &["/// One.\n//! Two.\n", "/** Three.\n * Four. */\n"],
         );
         check("\"\"\"It never ends.\n", &["\"\"\"It never ends.\n"]);
+    }
+
+    #[test]
+    fn a_line_goes_on_with_the_sentence_of_the_one_before() {
+        let one = "it may be that the castle of the king is closed to whoever";
+        for (line, next, goes_on) in [
+            (one, "comes late.", true),
+            (one, "(see below).", true),
+            ("// it may be that the castle of the king is closed to all", "// who come late", true),
+            ("// it may be that the castle of the king is closed to all", "who come late", false),
+            (one, "Comes late.", false),
+            (one, "close(3) = 0", false),
+            (one, "", false),
+            ("it may be that the castle of the king is closed to all.", "comes late", false),
+            ("it is closed to whoever", "comes late", false),
+        ] {
+            assert_eq!(
+                continues(line.as_bytes(), next.as_bytes(), Layout::Blocks),
+                goes_on,
+                "{line} | {next}"
+            );
+        }
+        assert!(!continues(one.as_bytes(), b"comes late.", Layout::Source));
+    }
+
+    #[test]
+    fn a_tree_is_set_in_by_its_lines() {
+        for (line, deep) in [("root", 0), ("│ ├─┬ a@1", 6), ("│ │ └── b@1", 8), ("    c", 4), ("", 0)]
+        {
+            assert_eq!(level(line.as_bytes()), deep, "{line}");
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@ use super::Unit;
 use super::json::Members;
 use super::question::{Aim, Question};
 use super::rank::told;
-use super::scan::{Scanner, Units};
+use super::scan::{LONG, Scanner, Units};
 use crate::{Output, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// So many of the best members are looked at closely.
 const BEST: usize = 600;
@@ -19,6 +20,15 @@ const FAR: f32 = 0.3;
 
 /// What all that counts for a member that has no term of its own.
 const ONLY_NEAR: f32 = 0.3;
+
+/// What a value tells that is longer than a unit, beside one that says the same in few words; and how much less each
+/// further part of it tells: one value does not answer for all.
+const LONG_VALUE: f32 = 0.6;
+const FURTHER: f32 = 0.7;
+
+/// What the members tell of a record whose name the question has, and those of the containers in it: so much more of
+/// what the name tells.
+const NAMED: f32 = 1.0;
 
 /// The same member again tells less.
 const AGAIN: f32 = 0.6;
@@ -40,71 +50,118 @@ pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Re
     let told = told(&scanned, question);
     let lines = &members.text.lines;
     let bytes = &members.text.text;
+    let range = |line: usize| {
+        lines[line].start as usize..lines.get(line + 1).map_or(bytes.len(), |next| next.start as usize)
+    };
+    let is_long = |line: usize| range(line).len() > LONG;
     // A long member is several units; what one of them has, the member has.
     let mut own = vec![0u64; lines.len()];
     let mut trouble = vec![0f32; lines.len()];
+    let mut parts: HashMap<u64, u64> = HashMap::new();
     for seen in &scanned.seen {
         let line = lines.partition_point(|line| line.start <= seen.start) - 1;
         own[line] |= seen.terms;
         trouble[line] = trouble[line].max(seen.trouble);
+        parts.insert(seen.start, seen.terms);
     }
     let mut beside = vec![0u64; members.containers.len()];
+    let mut named = vec![0u64; members.containers.len()];
     for (line, &container) in members.within.iter().enumerate().filter(|(line, _)| !lines[*line].heading) {
-        beside[container] |= own[line];
+        // A long text has many words, and few of them tell of what stands beside it.
+        if !is_long(line) {
+            beside[container] |= own[line];
+        }
+        if own[line] != 0 {
+            named[container] |= own[line] & names(&bytes[range(line)], question);
+        }
     }
-    let mut above: Vec<(u64, u64)> = Vec::with_capacity(members.containers.len());
-    for container in &members.containers {
+    let mut above: Vec<Above> = Vec::with_capacity(members.containers.len());
+    for (at, container) in members.containers.iter().enumerate() {
         // Containers come after the ones they stand in.
-        above.push(container.parent.map_or((0, 0), |parent| {
-            let (keys, far) = above[parent];
-            (keys | own.get(container.line).copied().unwrap_or(0), far | beside[parent])
-        }));
+        let known = container.parent.filter(|&parent| parent < at).map(|parent| Above {
+            keys: above[parent].keys | own.get(container.line).copied().unwrap_or(0),
+            far: above[parent].far | beside[parent],
+            named: above[parent].named | named[parent],
+        });
+        above.push(known.unwrap_or_default());
     }
-    let range = |line: usize| {
-        lines[line].start as usize..lines.get(line + 1).map_or(bytes.len(), |next| next.start as usize)
-    };
-    let worth = |line: usize| {
-        let (own, container) = (own[line], members.within[line]);
-        let (keys, far) = above[container];
+    let near = |line: usize, own: u64| {
+        let container = members.within[line];
+        let Above { keys, far, named: record } = above[container];
         let beside = beside[container] & !keys;
-        let near = ABOVE * told(keys & !own)
+        ABOVE * told(keys & !own)
             + BESIDE * told(beside & !own)
-            + FAR * told(far & !own & !keys & !beside);
+            + FAR * told(far & !own & !keys & !beside)
+            + NAMED * told((record | named[container]) & !own)
+    };
+    let worth = |line: usize, own: u64| {
         let start = range(line).start;
         let dated = question.when && own != 0 && has_date(&bytes[start..range(line).end.min(start + 200)]);
+        let near = near(line, own);
         match own {
             0 if trouble[line] > 0.0 => trouble[line] + near,
             0 => ONLY_NEAR * near,
             _ => (told(own) + near) * if dated { DATED } else { 1.0 },
         }
     };
-    let mut best: Vec<(f32, usize)> =
-        (0..lines.len()).map(|line| (worth(line), line)).filter(|(worth, _)| *worth > 0.0).collect();
+    let mut best: Vec<(f32, usize)> = (0..lines.len())
+        .map(|line| (worth(line, own[line]), line))
+        .filter(|(worth, _)| *worth > 0.0)
+        .collect();
     best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     best.truncate(BEST);
-    let having: HashSet<u64> = scanned.seen.iter().map(|seen| seen.start).collect();
     let mut said: HashMap<&[u8], i32> = HashMap::new();
     let mut units = Vec::new();
-    for (worth, line) in best {
+    for (whole, line) in best {
         let range = range(line);
         let times = said.entry(&bytes[range.clone()]).or_default();
-        let worth = worth * AGAIN.powi(*times);
+        let again = AGAIN.powi(*times);
         *times += 1;
-        let parts: Vec<_> = Units { bytes: &bytes[range.clone()], at: 0 }.collect();
-        for (part, within) in parts.iter().enumerate() {
-            let (start, end) = (range.start + within.start, range.start + within.end);
-            // Of a long value, the parts that say something.
-            let says = parts.len() == 1 || having.contains(&(start as u64));
-            units.push(Unit {
-                index: (line as u64) << 20 | part as u64,
-                range: start as u64..end as u64,
-                text: String::from_utf8_lossy(&bytes[start..end]).into_owned(),
-                worth: if says { worth } else { worth * 0.5 },
-            });
+        let unit = |part: usize, within: &Range<usize>, worth: f32| Unit {
+            index: (line as u64) << 20 | part as u64,
+            range: (range.start + within.start) as u64..(range.start + within.end) as u64,
+            text: String::from_utf8_lossy(&bytes[range.start + within.start..range.start + within.end])
+                .into_owned(),
+            worth: worth * again,
+        };
+        let cut: Vec<Range<usize>> = Units { bytes: &bytes[range.clone()], at: 0 }.collect();
+        if let [one] = &cut[..] {
+            units.push(unit(0, one, whole));
+            continue;
         }
+        // Of a long value, the parts that say something, and of those less each time.
+        let part = |(part, within): (usize, &Range<usize>)| {
+            let terms = parts.get(&((range.start + within.start) as u64)).copied().unwrap_or(0);
+            unit(part, within, LONG_VALUE * worth(line, terms) * if terms == 0 { 0.5 } else { 1.0 })
+        };
+        let mut long: Vec<Unit> = cut.iter().enumerate().map(part).collect();
+        long.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+        long.iter_mut().zip(0..).for_each(|(unit, at)| unit.worth *= FURTHER.powi(at));
+        units.extend(long);
     }
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok(units)
+}
+
+/// What is known of what a container stands in.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    /// The terms in the keys that lead to it.
+    keys: u64,
+    /// Those in members beside the containers above it.
+    far: u64,
+    /// Those that name a record it stands in.
+    named: u64,
+}
+
+/// The terms that a member has as its whole value, a bit each: by them a record is named.
+fn names(member: &[u8], question: &Question) -> u64 {
+    let value = memchr::memmem::rfind(member, b"\": ").or(memchr::memmem::rfind(member, b"\":"));
+    let value = value.map_or(&b""[..], |at| &member[at + 2..]).trim_ascii();
+    let Some(value) = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) else { return 0 };
+    let is_it = |form: &str| value.eq_ignore_ascii_case(form.as_bytes());
+    let terms = question.terms.iter().enumerate().filter(|(_, term)| is_it(&term.form));
+    terms.fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
 /// Whether there is a date as machines write it.

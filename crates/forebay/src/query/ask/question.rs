@@ -1,5 +1,6 @@
 //! A question in plain words, taken apart into what can be looked for.
 
+use super::date;
 use std::collections::HashSet;
 
 /// No question has more terms that count: a mask of them fits a machine word.
@@ -17,6 +18,9 @@ const PART: f32 = 0.45;
 
 /// What words that a hyphen joins tell together, beside what each of them does.
 const JOINED: f32 = 0.5;
+
+/// What a word tells by which people judge: outputs judge seldom.
+const SAYS_LITTLE: f32 = 0.4;
 
 /// What a term tells that a question says again, by itself or as a part of a name: so much more each time, up to a
 /// bound, since long questions say some words many times.
@@ -50,6 +54,8 @@ pub(super) struct Term {
 /// A question, taken apart.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
+    /// As it was asked.
+    pub(super) text: String,
     pub(super) terms: Vec<Term>,
     /// What stands in quotes, in small letters.
     pub(super) quoted: Vec<String>,
@@ -68,6 +74,7 @@ impl Question {
     pub(super) fn new(text: &str) -> Question {
         let text: String = text.chars().take(4_000).collect();
         let mut question = Question {
+            text: text.clone(),
             terms: Vec::new(),
             quoted: quoted(&text),
             aim: Aim::Words,
@@ -85,6 +92,9 @@ impl Question {
                 known.weight = (known.weight + SAID_AGAIN * term.weight).min(MOST_SAID);
             }
         };
+        for form in date::forms(&text) {
+            add(Term { text: form.clone(), form, word: false, weight: NAME });
+        }
         // One or two words are looked for as they are.
         let bare = text.split_whitespace().count() <= 2 && !text.contains('?');
         let mut words = 0;
@@ -120,7 +130,11 @@ impl Question {
                 }
                 words += usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
                 // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
-                let weight = if name && !joined { PART } else { 1.0 };
+                let weight = match () {
+                    () if name && !joined => PART,
+                    () if VAGUE.contains(&lower.as_str()) => SAYS_LITTLE,
+                    () => 1.0,
+                };
                 add(Term { text: stem(&lower), form: lower, word: true, weight });
             }
         }
@@ -231,6 +245,9 @@ const WHOLE: &[&str] = &[
     "summarize",
     "overview",
 ];
+
+/// Words by which people judge.
+const VAGUE: &[&str] = &["big", "certain", "exactly", "large", "recommended", "several", "small"];
 
 /// Words that say nothing of where to look.
 const COMMON: &[&str] = &[

@@ -92,7 +92,7 @@ fn troubles(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<V
     units.iter_mut().filter(|unit| unit.worth < least).for_each(|unit| unit.worth = 0.0);
     let gap = marker(output, wording(budget));
     let tokens = (budget.tokens as f64 * TROUBLES) as u64;
-    let choice = Choice { units, last: None, marker: gap, reads_on: false };
+    let choice = Choice { units, last: None, marker: gap, reads_on: false, hole: 0 };
     let chosen = choice.choose(Budget { tokens, ..budget }, |units| {
         let passages = ranges(units).len() as u64;
         let used = units.iter().map(|unit| tokens::count(&unit.text)).sum::<u64>() + (passages + 1) * gap;
