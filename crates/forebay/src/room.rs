@@ -325,7 +325,9 @@ mod tests {
                 line 5 of a long output
                 line 6 of a long output
                 line 7 of a long output
-                [… forebay read s/output --lines 8:199]
+                line 8 of a long output
+                [… forebay read s/output --lines 9:198]
+                line 199 of a long output
                 line 200 of a long output
             "#]],
         );
@@ -337,7 +339,9 @@ mod tests {
                 line 1 of a long output
                 line 2 of a long output
                 line 3 of a long output
-                [… forebay read s/output --lines 4:200]
+                line 4 of a long output
+                [… forebay read s/output --lines 5:199]
+                line 200 of a long output
             "#]],
         );
         check(
