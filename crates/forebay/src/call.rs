@@ -99,7 +99,7 @@ fn shown_file(command: &str) -> Option<String> {
     let mut words = command.split_whitespace();
     words.next().filter(|first| SHOWING.contains(first))?;
     let is_path = |word: &&str| word.contains(['.', '/']) || word.starts_with(char::is_alphabetic);
-    words.filter(is_path).last().map(|path| path.trim_matches(['"', '\'']).to_owned())
+    words.rfind(is_path).map(|path| path.trim_matches(['"', '\'']).to_owned())
 }
 
 /// Whether a file is called a log.

@@ -39,7 +39,7 @@ pub(super) fn forms(question: &str) -> Vec<String> {
 fn written_out(words: &[&str], at: usize) -> Option<Date> {
     let word = words[at].to_ascii_lowercase();
     let is_month = |month: &&str| word == **month || word.len() == 3 && month.starts_with(&word);
-    let month = MONTHS.iter().position(|month| is_month(&month))? + 1;
+    let month = MONTHS.iter().position(is_month)? + 1;
     let word = |at: Option<usize>| at.and_then(|at| words.get(at)).copied();
     let before = word(at.checked_sub(1)).and_then(day);
     let behind = word(Some(at + 1)).and_then(day);
