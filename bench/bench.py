@@ -192,20 +192,20 @@ def main():
                 print(f'| {what}; {processes} | ' + ' | '.join(cells) + ' |', flush=True)
 
     def views():
-        """What a digest takes beside keeping: the CPU of `put` less that of `put --preset handle`, whose view is one line."""
-        def cpu(path, *more):
+        """What a digest takes beside keeping: the CPU and the time of `put` less those of `put --preset handle`, whose view is one line."""
+        def taken(path, *more):
             clean()
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run([forebay, 'put', *more, path], env=env, stdout=subprocess.DEVNULL, check=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print('| output | keeping it, CPU | with its view | the view alone | peak memory |\n|---|---|---|---|---|', flush=True)
+            after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, end - start
+        print('| output | keeping it, CPU | with its view | the view alone, by CPU | by the clock | peak memory |\n|---|---|---|---|---|---|', flush=True)
         def measured(what, path):
             megabytes = os.path.getsize(path) / 1e6
-            kept, viewed = (statistics.median(cpu(path, *more) for _ in range(5)) for more in (['--preset', 'handle'], []))
+            kept, viewed = ([statistics.median(times) for times in zip(*(taken(path, *more) for _ in range(5)))] for more in (['--preset', 'handle'], []))
             clean(); peak = memory([forebay, 'put', path], env)
-            alone = f'{megabytes / (viewed - kept):,.0f} MB/s' if viewed > kept else 'nothing to measure'
-            print(f'| {what} | {kept:.2f} s | {viewed:.2f} s | {alone} | {peak:.0f} MiB |', flush=True)
+            alone = [f'{megabytes / (with_view - without):,.0f} MB/s' if with_view > without else 'nothing to measure' for without, with_view in zip(kept, viewed)]
+            print(f'| {what} | {kept[0]:.2f} s | {viewed[0]:.2f} s | {alone[0]} | {alone[1]} | {peak:.0f} MiB |', flush=True)
         path = os.path.join(work, 'view')
         for what, size in [('100 MB of log', 10**8), ('1 GB of log', 10**9)]:
             log(path, size); measured(what, path)
