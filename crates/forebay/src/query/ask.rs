@@ -670,7 +670,7 @@ mod tests {
         );
         let shown =
             String::from_utf8(answer(text.as_bytes(), "The header loses its folding", SMALL).text).unwrap();
-        let meant = shown.split("[363–").nth(1).unwrap_or_default();
+        let meant = shown.split("[364–").nth(1).unwrap_or_default();
         assert!(meant.contains("    folding = value"), "{shown}");
     }
 

@@ -62,11 +62,11 @@ const NEAREST: f32 = 0.96;
 const TRACE: usize = 2;
 const TRACE_END: f32 = 0.95;
 
-/// What a line counts that heads a good unit, which is set in deeper: the file of a finding, the condition above a
-/// statement, the name above its description, the parent in a tree. In a program that is so many lines above: what is further away is a function, and
-/// there are others to show.
-const HEAD: f32 = 0.7;
-const HEAD_IN_CODE: usize = 1;
+/// How far above a good unit the line may stand that heads it, being set in less (the file of a finding, the condition
+/// above a statement, the name above its description, the parent in a tree), and what that counts. In a program what is
+/// further away is a function, and there are others to show.
+const HEAD: (usize, f32) = (usize::MAX, 0.7);
+const HEAD_IN_CODE: (usize, f32) = (1, 0.6);
 
 /// What the nearest heading above a good unit counts.
 const HEADING: f32 = 0.5;
@@ -283,7 +283,7 @@ impl Around<'_> {
         let of_words = self.is_of_words();
         let (mut titled, mut headed) = (false, false);
         let inner = level(&readable(place.line(own)));
-        let reach = self.heads_within();
+        let (reach, head) = self.head();
         let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
@@ -304,7 +304,7 @@ impl Around<'_> {
             }
             if !headed && !blank && level(line) < inner && own - at <= reach {
                 headed = true;
-                self.show(place, at, place.worth * HEAD);
+                self.show(place, at, place.worth * head);
             }
             if of_trouble && place.ends && is_frame(line) {
                 self.show(place, at, left * PASSED_BY);
@@ -323,14 +323,13 @@ impl Around<'_> {
         }
     }
 
-    /// How many lines above a good unit the one that heads it may stand.
-    fn heads_within(&self) -> usize {
+    /// How far above a good unit the line may stand that heads it, and what that counts.
+    fn head(&self) -> (usize, f32) {
         match self.layout {
-            _ if self.is_of_trouble() => usize::MAX,
-            _ if !self.is_of_words() => 0,
-            Layout::Source => HEAD_IN_CODE,
-            Layout::Blocks => usize::MAX,
-            Layout::Lone | Layout::Prose | Layout::Diff => 0,
+            _ if self.is_of_trouble() => HEAD,
+            Layout::Source if self.is_of_words() => HEAD_IN_CODE,
+            Layout::Blocks if self.is_of_words() => HEAD,
+            _ => (0, 0.0),
         }
     }
 

@@ -19,9 +19,6 @@ const PART: f32 = 0.45;
 /// What words that a hyphen joins tell together, beside what each of them does.
 const JOINED: f32 = 0.5;
 
-/// What a word tells by which people judge: outputs judge seldom.
-const SAYS_LITTLE: f32 = 0.4;
-
 /// What a term tells that a question says again, by itself or as a part of a name: so much more each time, up to a
 /// bound, since long questions say some words many times.
 const SAID_AGAIN: f32 = 0.5;
@@ -130,11 +127,7 @@ impl Question {
                 }
                 words += usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
                 // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
-                let weight = match () {
-                    () if name && !joined => PART,
-                    () if VAGUE.contains(&lower.as_str()) => SAYS_LITTLE,
-                    () => 1.0,
-                };
+                let weight = if name && !joined { PART } else { 1.0 };
                 add(Term { text: stem(&lower), form: lower, word: true, weight });
             }
         }
@@ -245,9 +238,6 @@ const WHOLE: &[&str] = &[
     "summarize",
     "overview",
 ];
-
-/// Words by which people judge.
-const VAGUE: &[&str] = &["big", "certain", "exactly", "large", "recommended", "several", "small"];
 
 /// Words that say nothing of where to look.
 const COMMON: &[&str] = &[
