@@ -92,7 +92,7 @@ impl Templates {
             (_, others) => format!(", {} of other templates", count("line", others)),
         };
         let lines = count("line", gap);
-        Ok(Some(format!("… {lines} omitted; all lines that differ only in numbers, which are #{more}{text}")))
+        Ok(Some(format!("… {lines} omitted; templates of the whole output, with # for numbers{more}{text}")))
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let templates = Templates::of(&output).unwrap();
         let said = templates.said(&output, 230, 200).unwrap().unwrap();
         expect_test::expect![[r#"
-            … 230 lines omitted; all lines that differ only in numbers, which are #, 1 other
+            … 230 lines omitted; templates of the whole output, with # for numbers, 1 other
             × 200 in 1–200: GET /items/# # in # ms
             × 30 in 202–231: heartbeat"#]]
         .assert_eq(&said);
