@@ -177,6 +177,7 @@ impl<'a> Run<'a> {
                 let program = Program::compile(self.code, tree)?;
                 return Ok(self.gather.run(&program, value, document.end - document.start));
             }
+            Found::NoValue(broken) => return self.no_value(&broken),
             Found::Broken(broken @ Broken::Wrong { .. }) => {
                 return Ok(ControlFlow::Break(Ended::Broken(broken_here(self.output, &broken)?)));
             }
@@ -193,7 +194,11 @@ impl<'a> Run<'a> {
                 self.read_whole(found, cut, Some(program))
             }
             (_, None) => {
-                let (tree, value) = self.plan.step_onwards(steps, self.scalar(found)?);
+                let value = match self.scalar(found)? {
+                    Ok(value) => value,
+                    Err(broken) => return self.no_value(&broken),
+                };
+                let (tree, value) = self.plan.step_onwards(steps, value);
                 let program = Program::compile(self.code, tree)?;
                 Ok(self.gather.run(&program, value, 0))
             }
@@ -318,10 +323,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn scalar(&self, range: Range<u64>) -> Result<Val> {
-        let bytes = Bytes::from(self.output.read(range.start..range.end.min(range.start + WHOLE))?);
+    fn scalar(&self, range: Range<u64>) -> Result<std::result::Result<Val, Broken>> {
+        if range.end - range.start > WHOLE {
+            return Err(too_large(&range));
+        }
+        let bytes = Bytes::from(self.output.read(range.clone())?);
         let length = bytes.len();
-        Ok(parse::parse(&bytes, 0..length).unwrap_or_default())
+        Ok(parse::parse(&bytes, 0..length).map_err(|wrong| match wrong.at >= length {
+            true => Broken::Ended { began: range.start },
+            false => Broken::Wrong { at: range.start + wrong.at as u64, expected: wrong.why },
+        }))
+    }
+
+    /// What is no value at all.
+    fn no_value(&self, broken: &Broken) -> Result<Flow> {
+        match self.broken(broken)? {
+            ControlFlow::Break(ended) => Ok(ControlFlow::Break(self.first_failure(ended, false)?)),
+            flow => Ok(flow),
+        }
     }
 
     /// Follows the steps of the plan in the bytes of a document.
@@ -329,7 +348,10 @@ impl<'a> Run<'a> {
         let mut here = document;
         for (number, step) in self.plan.steps.iter().enumerate() {
             let Some(mut members) = Members::of(self.output, here.clone())? else {
-                return Ok(Found::Other(number, self.scalar(here)?));
+                return Ok(match self.scalar(here)? {
+                    Ok(value) => Found::Other(number, value),
+                    Err(broken) => Found::NoValue(broken),
+                });
             };
             let other = match (step, members.is_object()) {
                 (Step::Key(_), true) | (Step::Index(_), false) => None,
@@ -359,6 +381,8 @@ enum Found {
     At(Range<u64>),
     /// The step of this number found something that it does not lead into.
     Other(usize, Val),
+    /// Where a value should be is none.
+    NoValue(Broken),
     Broken(Broken),
 }
 

@@ -427,6 +427,16 @@ fn results_are_given_from_a_number_on_and_as_far_as_there_is_room() {
     assert_eq!((cut.json.as_str(), cut.length, cut.is_whole()), ("\"a long", 15, false));
 }
 
+#[test]
+fn a_giant_word_is_no_value_whatever_is_asked_of_it() {
+    let word = "x".repeat(3 << 20);
+    for code in [".", ".[0]", ".a", ".[]", "length", "map(.a)", ".[2:4]"] {
+        let said = said(word.as_bytes(), code);
+        assert!(said.starts_with("error: the output is text, not JSON: "), "{code}: {said}");
+    }
+    assert_eq!(said(format!("\"{word}\"").as_bytes(), "length"), word.len().to_string());
+}
+
 /// A document with something large before its members, so that it is gone through piece by piece.
 fn large(members: &str) -> Vec<u8> {
     let padding = "x".repeat(1_100_000);
