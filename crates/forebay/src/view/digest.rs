@@ -103,34 +103,37 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             Some(intent) => run(output, budget, query::ask::asked(output, intent)?),
             None => structure::fold(output, form, budget),
         },
-        (form, wanted) => {
-            if form == Form::Log
-                && wanted.is_none()
-                && query::outline::is_entries(output)?
-                && let Some(view) = structure::entries(output, budget, weighed)?
-            {
-                return Ok(view);
-            }
-            let (units, trouble) = query::ask::unasked(output)?;
-            let went_wrong = trouble.most >= TROUBLE && is_run(output, form, &units, &trouble)?;
-            let is_text = matches!(form, Form::Log | Form::TestRun | Form::Text);
-            let wanted = if is_text { wanted } else { call.intent.clone() };
-            let units = weighed(match &wanted {
-                Some(wanted) if is_text || went_wrong => {
-                    joined_units(units, query::ask::asked(output, wanted)?)
-                }
-                Some(wanted) => query::ask::asked(output, wanted)?,
-                None => units,
-            });
-            if wanted.is_some() || form == Form::TestRun {
-                return run(output, budget, units);
-            }
-            match (form, went_wrong) {
-                (_, true) => run(output, budget, units),
-                (Form::Text, false) if is_document(output)? => structure::document(output, budget),
-                (form, false) => structure::fold(output, form, budget),
+        (Form::Log, None) if query::outline::is_entries(output)? => {
+            match structure::entries(output, budget, weighed)? {
+                Some(view) => Ok(view),
+                None => told(output, form, budget, None, weighed),
             }
         }
+        (Form::Log | Form::TestRun | Form::Text, wanted) => told(output, form, budget, wanted, weighed),
+        // What a command names are tests, and only a run tells of those.
+        _ => told(output, form, budget, call.intent.clone(), weighed),
+    }
+}
+
+/// What is shown of an output that may tell how something ran: what went wrong, if that is told, and what is wanted.
+fn told(
+    output: &Output,
+    form: Form,
+    budget: Budget,
+    wanted: Option<String>,
+    weighed: impl Fn(Vec<Unit>) -> Vec<Unit>,
+) -> Result<View> {
+    let (units, trouble) = query::ask::unasked(output)?;
+    let went_wrong = trouble.most >= TROUBLE && is_run(output, form, &units, &trouble)?;
+    let is_run = went_wrong || matches!(form, Form::Log | Form::TestRun | Form::Text);
+    match wanted {
+        Some(wanted) if is_run => {
+            run(output, budget, weighed(joined_units(units, query::ask::asked(output, &wanted)?)))
+        }
+        Some(wanted) => run(output, budget, weighed(query::ask::asked(output, &wanted)?)),
+        None if went_wrong || form == Form::TestRun => run(output, budget, weighed(units)),
+        None if form == Form::Text && is_document(output)? => structure::document(output, budget),
+        None => structure::fold(output, form, budget),
     }
 }
 
