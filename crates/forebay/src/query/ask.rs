@@ -19,6 +19,7 @@ mod page;
 mod question;
 mod rank;
 mod scan;
+mod trace;
 mod trouble;
 
 pub(crate) use alike::{pattern, template};
@@ -576,6 +577,25 @@ mod tests {
         let budget = Budget { tokens: 200, ..SMALL };
         let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
         assert!(shown.contains("not a thing that one calls"), "{shown}");
+    }
+
+    #[test]
+    fn calls_that_better_trouble_has_too_are_worth_less_than_others() {
+        let trace = |error: &str, own: &str| {
+            let calls = (0..4).map(|n| format!("    at Runner.step{n} (runner.js:{n})\n"));
+            format!("{error}\n    at {own} (shop.js:7)\n") + &calls.collect::<String>()
+        };
+        let text = noise(0, 50)
+            + &trace("TypeError: the price is missing", "Shop.price")
+            + &noise(50, 60)
+            + &trace("RangeError: the tax is invalid", "Shop.tax");
+        let units = unasked(&output_of(text.as_bytes())).unwrap().0;
+        let worths = |call: &str| -> Vec<f32> {
+            units.iter().filter(|unit| unit.text.contains(call)).map(|unit| unit.worth).collect()
+        };
+        let [shared, shared_first] = worths("Runner.step0")[..] else { panic!("two traces have it") };
+        let own = worths("Shop.price")[0].min(worths("Shop.tax")[0]);
+        assert!(shared.min(shared_first) < own * 0.8, "{shared} {shared_first} {own}");
     }
 
     #[test]

@@ -3,11 +3,10 @@
 //! Worth fades from line to line, on and back, the slower the more the lines belong together.
 
 use super::alike::{hash, template, without_paths};
-use super::layout::{
-    Layout, continues, defines, depth, is_call, is_frame, is_heading, is_inward, is_noise, is_title, level,
-};
+use super::layout::{Layout, continues, defines, depth, is_heading, is_noise, is_title, level};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
+use super::trace::{is_call, is_frame, is_inward};
 use super::trouble::{has_passed, informs};
 use super::{Unit, rank, visible};
 use crate::view::rendering::readable;
@@ -23,7 +22,7 @@ const DEEPER: usize = 24;
 const TOO_DEEP: f32 = 0.9;
 
 /// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
-const CALLS: usize = 10;
+const CALLS: usize = 14;
 const TOO_FAR: f32 = 0.6;
 
 /// What is said again, but for its numbers, tells less each time, down to a floor.
@@ -46,6 +45,9 @@ const INFORMS: f32 = 0.4;
 /// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
 const SAID_BEFORE: f32 = 0.5;
 const FAR: u64 = 200;
+
+/// A call that stands in the trace of better trouble too.
+const SHARED: f32 = 0.7;
 const SHORT: usize = 20;
 
 /// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
@@ -352,14 +354,32 @@ impl Around<'_> {
         }
     }
 
+    /// What a line beside trouble counts that stands beside better trouble too, or is told for information.
+    fn said_before(&mut self, place: &Place, at: usize, index: u64) -> f32 {
+        // Below a call in Python stands the line that makes it.
+        let makes_call = at > 0 && is_inward(&readable(place.line(at - 1)));
+        let above = usize::from(makes_call);
+        let line = &*readable(place.line(at - above));
+        if line.len() <= SHORT {
+            return 1.0;
+        }
+        let index = index - above as u64;
+        let apart = self.first.entry(hash(line)).or_insert(index).abs_diff(index);
+        let said = match apart {
+            0 => 1.0,
+            1..=FAR if is_frame(line) => SHARED,
+            1..=FAR => 1.0,
+            _ => SAID_BEFORE,
+        };
+        said * if informs(line) { INFORMS } else { 1.0 }
+    }
+
     /// A unit is worth as much as the best place gives it.
     fn show(&mut self, place: &Place, at: usize, mut worth: f32) {
         let unit = &place.all[at];
         let index = place.index.saturating_add_signed(at as i64 - place.own as i64);
-        if self.is_of_trouble() && at != place.own && unit.len() > SHORT {
-            let line = &*readable(place.line(at));
-            let far = self.first.entry(hash(line)).or_insert(index).abs_diff(index) > FAR;
-            worth *= if far { SAID_BEFORE } else { 1.0 } * if informs(line) { INFORMS } else { 1.0 };
+        if self.is_of_trouble() && at != place.own {
+            worth *= self.said_before(place, at, index);
         }
         let known = self.units.entry(index).or_insert_with(|| Unit {
             index,

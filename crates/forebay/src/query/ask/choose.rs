@@ -1,6 +1,6 @@
 //! Which units are shown: the best that fit, with few gaps, because every gap costs a marker.
 
-use super::{Unit, layout};
+use super::{Unit, trace};
 use crate::{Budget, Result, tokens};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -66,7 +66,7 @@ impl Choice {
     ) -> Result<Vec<Unit>> {
         if !self.reads_on {
             // The calls of a stack trace are shown together and with what is above them, however long that is.
-            let is_frame = |unit: &&Unit| layout::is_frame(unit.text.as_bytes());
+            let is_frame = |unit: &&Unit| trace::is_frame(unit.text.as_bytes());
             let frames: HashSet<u64> = self.units.iter().filter(is_frame).map(|unit| unit.index).collect();
             let in_trace = |unit: &Unit| frames.contains(&unit.index) || frames.contains(&(unit.index + 1));
             for unit in self.units.iter_mut().filter(|unit| !in_trace(unit)) {
@@ -140,7 +140,7 @@ impl<'a> Chosen<'a> {
             ];
             let joins = fills.iter().flatten().count();
             // A line without a word says nothing alone, nor does a call without what it led to.
-            let says = unit.text.contains(char::is_alphanumeric) && !layout::is_frame(unit.text.as_bytes());
+            let says = unit.text.contains(char::is_alphanumeric) && !trace::is_frame(unit.text.as_bytes());
             let wordless = joins == 0 && !says;
             if wordless || unit.worth < if joins == 0 { alone } else { joining } {
                 continue;

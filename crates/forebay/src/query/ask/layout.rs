@@ -111,7 +111,7 @@ pub(super) fn is_lone(line: &[u8]) -> bool {
 }
 
 /// A line without the sign that some put in front of every line of a report: `= `, `| `, `> `.
-fn without_gutter(line: &[u8]) -> &[u8] {
+pub(super) fn without_gutter(line: &[u8]) -> &[u8] {
     match line {
         [b'=' | b'|' | b'>', b' ', rest @ ..] => rest,
         _ => line,
@@ -158,29 +158,6 @@ pub(super) fn continues(line: &[u8], next: &[u8], layout: Layout) -> bool {
         && (last.is_ascii_alphabetic() || b",)\"'`-".contains(&last))
         && (first.is_ascii_lowercase() && is_word || b"(\"'`".contains(&first));
     !is_program && noted == next_noted && sentence
-}
-
-/// Whether a line is a call in a stack trace that begins with the innermost one.
-pub(super) fn is_call(line: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(b"at ")
-}
-
-/// Whether a line is a call in any stack trace.
-pub(super) fn is_frame(line: &[u8]) -> bool {
-    let line = without_gutter(line).trim_ascii_start();
-    // `#3 0x45 in main`, `#1  main () at main.c:3`, `#0 /srv/a.php(12): f()`. Builds number their steps so too.
-    let numbered = line.strip_prefix(b"#").is_some_and(|rest| {
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let call = rest[digits..].trim_ascii_start();
-        let begins = [&b"0x"[..], b"/", b"{main}", b"[internal"].iter().any(|with| call.starts_with(with));
-        digits > 0 && (begins || memchr::memmem::find(call, b") at ").is_some())
-    });
-    numbered || line.starts_with(b"at ") || line.starts_with(b"File \"")
-}
-
-/// Whether a line is a call in a stack trace that ends with what went wrong.
-pub(super) fn is_inward(line: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(b"File \"")
 }
 
 /// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`.
@@ -258,24 +235,6 @@ pub(super) fn diff_files(output: &Output) -> Result<Vec<(u64, bool)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_call_in_a_stack_trace_is_told_from_a_step_of_a_build() {
-        for (line, is_call) in [
-            ("    at Module.load (module.js:3)", true),
-            ("  File \"a.py\", line 3, in f", true),
-            ("    #0 0x45508 in main /src/a.c:12:3", true),
-            ("#1  main (argc=1) at main.c:3", true),
-            ("#0 /srv/a.php(12): f()", true),
-            ("#2 {main}", true),
-            ("#12 [build 3/5] RUN make", false),
-            ("#12 0.345 make: *** [all] Error 2", false),
-            ("#12 ERROR: it did not work", false),
-            ("# a comment", false),
-        ] {
-            assert_eq!(is_frame(line.as_bytes()), is_call, "{line}");
-        }
-    }
 
     #[test]
     fn what_documents_a_program_is_told_from_what_it_does() {

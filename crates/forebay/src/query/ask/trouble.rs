@@ -334,6 +334,9 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if passed(said, visible_end(line)) {
         return 0.1;
     }
+    if is_bare_level(said) {
+        return 0.1;
+    }
     if ends {
         return 1.0;
     }
@@ -354,6 +357,13 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     }
     // A word in capitals is a verdict, at whatever level it is told.
     if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
+}
+
+/// Whether a line has a level and says nothing at it: `[ERROR]`.
+fn is_bare_level(line: &[u8]) -> bool {
+    let line = readable(line);
+    let level = line.trim_ascii().strip_prefix(b"[").and_then(|level| level.strip_suffix(b"]"));
+    level.is_some_and(|level| level.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// Whether a line is told for information.
@@ -486,6 +496,8 @@ mod tests {
             "TEST 9/10 [running]   \rSKIP Bug #1 (causes Segmentation fault) [x.phpt] reason: online",
             "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
             "test_error ... ok\n",
+            "[ERROR] \n",
+            "[\x1b[1;31mERROR\x1b[m] \n",
         ] {
             assert_eq!(standing(line.as_bytes(), true, false), 0.1, "{line:?}");
         }
