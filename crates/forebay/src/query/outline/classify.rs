@@ -552,6 +552,31 @@ mod tests {
             "[INFO] Scanning for projects...\n[INFO] Building demo 1.0\n[INFO] --- surefire:3.2.5:test (default-test) @ demo ---\n[INFO] Running org.example.CartTest\n[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n[ERROR] BUILD FAILURE\n",
         ),
         (
+            "a log of a proxy, with addresses that are no paths",
+            "log",
+            "127.0.0.1:37678 [16/Nov/2026:20:41:01.331] web app/a1 0/0/0/4/4 200 116 \"GET /app/8 HTTP/1.1\"\n127.0.0.1:37690 [16/Nov/2026:20:41:01.349] web app/a2 0/0/0/1/1 200 116 \"GET /app/9 HTTP/1.1\"\n[ALERT]    (32687) : backend 'pay' has no server available!\n127.0.0.1:37700 [16/Nov/2026:20:41:01.357] web pay/<NOSRV> 0/-1/-1/-1/0 503 217 \"GET /pay/80 HTTP/1.1\"\n",
+        ),
+        (
+            "a log with the number of a process before the time",
+            "log",
+            "18133:C 16 Nov 2026 20:37:02.056 # Redis is starting\n\n_.-``__ ''-._\n\nport.7391\n18133:M 16 Nov 2026 20:37:02.057 * Running mode=standalone\n18133:M 16 Nov 2026 20:37:02.059 * Ready to accept connections\n18133:M 16 Nov 2026 20:37:06.184 # Background saving error\n",
+        ),
+        (
+            "httpd",
+            "log",
+            "[Mon Nov 16 20:41:01.331 2026] [core:error] [pid 7] AH00037: Symbolic link not allowed\n[Mon Nov 16 20:41:02.331 2026] [mpm_event:notice] [pid 7] AH00489: resuming normal operations\n",
+        ),
+        (
+            "python -m http.server",
+            "log",
+            "127.0.0.1 - - [16/Nov/2026 20:41:01] \"GET / HTTP/1.1\" 200 -\n127.0.0.1 - bob [16/Nov/2026 20:41:01] \"GET /a HTTP/1.1\" 404 -\n",
+        ),
+        (
+            "what has numbers before colons that do not grow",
+            "text",
+            "src/a.rs\n7: one\n3: two\n\nsrc/b.rs\n9: three\n2: four\n",
+        ),
+        (
             "gradle test",
             "test run",
             "> Task :compileJava UP-TO-DATE\n> Task :test\n\nCartTest > totals() FAILED\n    org.opentest4j.AssertionFailedError at CartTest.java:12\n\n2 tests completed, 1 failed\n\nBUILD FAILED in 3s\n",

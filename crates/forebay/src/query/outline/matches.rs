@@ -36,11 +36,13 @@ fn path(line: &[u8]) -> Option<(&[u8], bool)> {
             return Some((path, found.get(2).is_some()));
         }
     }
-    Some((PLAIN.captures(line)?.get(1)?.as_bytes(), true))
+    let path = PLAIN.captures(line)?.get(1)?.as_bytes();
+    let is_address = path.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    (!is_address).then_some((path, true))
 }
 
 /// A line with its number below the path of its file, or one beside it, as `rg --heading` prints them.
-static BELOW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:\d+([:-]))"));
+static BELOW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:(\d{1,9})([:-]))"));
 
 /// A path that has a line to itself and no time stamp or address in it.
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -77,6 +79,8 @@ enum Grouped {
 struct Groups {
     /// Whether the last line has something on it, so that no path comes.
     filled: bool,
+    /// The number of the last line below a path: they grow.
+    number: u64,
 }
 
 impl Groups {
@@ -86,10 +90,16 @@ impl Groups {
             return Grouped::Between;
         }
         if let Some(found) = BELOW.captures(line) {
-            return Grouped::Below(&found[1] == b":");
+            let number = found[1].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+            let grows = number > std::mem::replace(&mut self.number, number);
+            return if grows { Grouped::Below(&found[2] == b":") } else { Grouped::Other };
         }
         let is_path = line.iter().any(|byte| b"/.\\".contains(byte)) && HEADING.is_match(line);
-        if after_blank && is_path { Grouped::Heading } else { Grouped::Other }
+        if !after_blank || !is_path {
+            return Grouped::Other;
+        }
+        self.number = 0;
+        Grouped::Heading
     }
 }
 
