@@ -509,8 +509,9 @@ mod tests {
         let listener = Listener::default();
         let store = MemoryStore::default();
         let text = "many words\n".repeat(40);
-        // The place that tells is known before anybody listens: other tests may come to it at the same moment.
-        reply(&MemoryStore::default(), &call("before"), &text, end());
+        // Where there is one listener, a thread that comes to the place that tells for the first time asks only its own, and
+        // finds none: another test may do so at this moment. Of two, all threads know.
+        let _second = tracing::dispatcher::Dispatch::new(Listener::default());
         tracing::subscriber::with_default(listener.clone(), || {
             reply(&store, &call("small"), "small\n", end());
             reply(&store, &call("file-xyz"), &text, end());
