@@ -9,6 +9,7 @@
 mod alike;
 mod around;
 mod choose;
+mod common;
 mod date;
 mod ends;
 mod extreme;
@@ -296,6 +297,14 @@ mod tests {
 
     fn noise(from: u64, to: u64) -> String {
         (from..to).map(|line| format!("compiling unit number {line} of the project\n")).collect()
+    }
+
+    /// Lines that are like no other.
+    fn unlike(from: u8, to: u8) -> String {
+        let letter = |n: u8| char::from(b'a' + n);
+        (from..to)
+            .map(|n| format!("compiling {}{} for the project\n", letter(n % 26), letter(n / 26)))
+            .collect()
     }
 
     #[test]
@@ -599,6 +608,23 @@ mod tests {
     }
 
     #[test]
+    fn of_many_threads_that_wait_the_one_is_shown_that_does_something_else() {
+        let waits = |n: u64| {
+            format!(
+                "goroutine {n} [semacquire]:\nmain.(*Broker).Subscribe(0xc0{n:04x})\n\tmain.go:21 +0x65\n\n"
+            )
+        };
+        let text = "fatal error: all goroutines are asleep - deadlock!\n\n".to_owned()
+            + &(1..40).map(waits).collect::<String>()
+            + "goroutine 43 [chan send]:\nmain.(*Broker).Publish(0xc00007)\n\tmain.go:17 +0xeb\n\n"
+            + &(44..90).map(waits).collect::<String>();
+        let budget = Budget { tokens: 400, bytes: 4_000, lines: None };
+        let shown = String::from_utf8(answer(text.as_bytes(), "why did it fail?", budget).text).unwrap();
+        let holder = "goroutine 43 [chan send]:\nmain.(*Broker).Publish(0xc00007)\n\tmain.go:17 +0xeb\n";
+        assert!(shown.contains("all goroutines are asleep") && shown.contains(holder), "{shown}");
+    }
+
+    #[test]
     fn calls_in_colour_are_calls_too() {
         let call = |n: u64| format!("    \u{1b}[1mat\u{1b}[m Module{n}.load (module.js:{n})\n");
         let text = noise(0, 200)
@@ -638,12 +664,12 @@ mod tests {
     fn what_a_line_points_at_is_its_cause() {
         for (pointing, is_shown) in [("^---- failure of the lint", true), ("---- failure of the lint", false)]
         {
-            let text = noise(0, 200)
+            let text = unlike(0, 200)
                 + "The function depends on the locale:\n"
                 + &('a'..'i').map(|name| format!("src/{name}.cpp: prints it\n")).collect::<String>()
                 + pointing
                 + "\n"
-                + &noise(200, 230);
+                + &unlike(200, 230);
             let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
             assert_eq!(shown.contains("depends on the locale"), is_shown, "{shown}");
         }

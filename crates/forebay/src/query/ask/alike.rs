@@ -64,9 +64,15 @@ impl<'a> Iterator for Parts<'a> {
             }
             () if classes & DIGIT == 0 => Some(Part::Word(word, text)),
             () if classes & OTHER == 0 && length >= ID => Some(Part::Id),
+            () if is_address(word) => Some(Part::Id),
             () => Some(Part::Mixed(word)),
         }
     }
+}
+
+/// Whether a word is an address: `0xc00003a6b8`.
+fn is_address(word: &[u8]) -> bool {
+    word.strip_prefix(b"0x").is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// A word with digits in it, each number as one `number`.
@@ -168,6 +174,7 @@ mod tests {
             ("GET /items/77 200 in 3.25 ms", "GET /items/# # in # ms"),
             ("10.251.73.220:50010 is added to blk_-712 é2", "# is added to blk_-# é#"),
             ("id=91b7584a2265b1f5 of a1 and decade", "id=# of a# and decade"),
+            ("main.f(0xc00003a6b8, 0x1, 0xyz)", "main.f(#, #, #xyz)"),
             ("", ""),
         ] {
             assert_eq!(pattern(line), expected);

@@ -3,6 +3,7 @@
 //! Worth fades from line to line, on and back, the slower the more the lines belong together.
 
 use super::alike::{hash, template, without_paths};
+use super::common::Common;
 use super::layout::{Layout, continues, defines, depth, is_heading, is_noise, is_title, level};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
@@ -29,7 +30,7 @@ const TOO_FAR: f32 = 0.6;
 const AGAIN: f32 = 0.45;
 const FLOOR: f32 = 0.34;
 
-/// A line that differs from the one beside it only in its numbers says little; what runners note for themselves says nothing.
+/// A line that differs from the one beside it, or from many, only in its numbers says little; what runners note for themselves says nothing.
 const REPEATED: f32 = 0.4;
 const NOISE: f32 = 0.02;
 
@@ -45,6 +46,9 @@ const INFORMS: f32 = 0.4;
 /// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
 const SAID_BEFORE: f32 = 0.5;
 const FAR: u64 = 200;
+
+/// What a line is worth that is like no other, beside the best one, where nearly all lines are like others.
+const RARE: f32 = 0.55;
 
 /// A call that stands in the trace of better trouble too.
 const SHARED: f32 = 0.7;
@@ -112,11 +116,17 @@ pub(super) fn around(
     layout: Layout,
     described: &[Range<u64>],
 ) -> Result<Vec<Unit>> {
+    let most = best.first().map_or(0.0, |(_, worth)| *worth);
+    let (common, rare) = match question.aim {
+        Aim::Trouble => Common::of(output, most * RARE)?,
+        _ => (Common::default(), Vec::new()),
+    };
     let mut around = Around {
         output,
         question,
         layout,
         described,
+        common,
         units: HashMap::new(),
         said: HashMap::new(),
         first: HashMap::new(),
@@ -128,6 +138,11 @@ pub(super) fn around(
         let cleans_up = seen.start == last && seen.ends && ended_before;
         around.take(seen, *worth, cleans_up)?;
     }
+    // A log without an end shows what is rare in its own way.
+    for unit in rare.into_iter().filter(|_| !question.anywhere) {
+        let known = around.units.entry(unit.index).or_insert_with(|| unit.clone());
+        known.worth = known.worth.max(unit.worth);
+    }
     Ok(around.units.into_values().collect())
 }
 
@@ -137,6 +152,8 @@ struct Around<'a> {
     question: &'a Question,
     layout: Layout,
     described: &'a [Range<u64>],
+    /// What the output says over and over, if trouble is asked for.
+    common: Common,
     units: HashMap<u64, Unit>,
     /// How often lines were good that differ only in numbers and paths.
     said: HashMap<u64, i32>,
@@ -371,7 +388,8 @@ impl Around<'_> {
             1..=FAR => 1.0,
             _ => SAID_BEFORE,
         };
-        said * if informs(line) { INFORMS } else { 1.0 }
+        let common = if self.common.has(line) { REPEATED } else { 1.0 };
+        said * common * if informs(line) { INFORMS } else { 1.0 }
     }
 
     /// A unit is worth as much as the best place gives it.

@@ -74,6 +74,7 @@ pub(super) const WORDS: &[Word] = &[
     alone("leaks", 1.0),
     starts("deadlock", 1.5),
     starts("data race", 2.0),
+    starts("sanitizer", 1.6),
     starts("overflow", 1.2),
     starts("corrupt", 1.3),
     starts("offense", 1.2),
@@ -103,6 +104,17 @@ pub(super) const WORDS: &[Word] = &[
     ends("failures:", 1.2),
     ends("]: *** [", 2.0),
 ];
+
+/// Whether a line has words of the vocabulary, and none of them tells of trouble there: `0 errors`.
+pub(super) fn is_harmless(line: &[u8]) -> bool {
+    let small = line.to_ascii_lowercase();
+    let found = |word: &'static Word| {
+        let at = memchr::memmem::find(&small, word.text.as_bytes())?;
+        Some(said(line, at..at + word.text.len(), &(0..line.len()), word, false))
+    };
+    let mut said = WORDS.iter().filter_map(found).peekable();
+    said.peek().is_some() && said.all(|weight| weight == 0.0)
+}
 
 /// What makes a word of trouble before it part of a name, and what such a name counts: `error messages`, `failure detection`.
 const NAMING: &[&str] =
@@ -522,6 +534,8 @@ mod tests {
             assert!(weight(line) < full / 2.0, "{line}");
         }
         assert_eq!(weight("under License Exception TSU"), 0.0);
+        assert!(weight("SUMMARY: AddressSanitizer: use-after-free a.cpp:13 in main") > 1.0);
+        assert_eq!(weight("../libsanitizer/asan.cpp:164"), 0.0);
         for line in ["# Starting Test: http - error", "=== RUN TestError", "[ RUN      ] Error.IsTold"] {
             assert_eq!(standing(line.as_bytes(), false, false), 0.25, "{line}");
         }

@@ -1,0 +1,136 @@
+//! What an output says over and over, and what it says only once: lines are told apart by their templates.
+
+use super::alike::template;
+use super::layout::is_noise;
+use super::scan::Units;
+use super::trouble::{has_passed, is_harmless};
+use super::{Unit, visible};
+use crate::view::rendering::readable;
+use crate::{Output, Result};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// A larger output is not read whole for that.
+const READ_FOR_THAT: u64 = 8 * 1024 * 1024;
+
+/// Where more templates are told apart, hardly a line is like others.
+const TOLD_APART: usize = 1 << 16;
+
+/// A line is common if there are more than so many like it, and this share of all. Shorter ones do not count: they cost
+/// hardly anything.
+const MANY: u32 = 8;
+const SHARE: f32 = 0.03;
+const SHORT: usize = 8;
+
+/// Lines that have at most one like them are rare where so many lines have this share that are not, and the rare ones are
+/// not many, nor many in a row.
+const ONCE: u32 = 2;
+const LINES: u32 = 50;
+const ALIKE: f32 = 0.75;
+const FEW: u32 = 40;
+const IN_A_ROW: usize = 6;
+
+/// What a line beside a rare one is worth of it.
+const BESIDE: f32 = 0.5;
+
+/// How often the lines of an output occur, but for their numbers.
+#[derive(Default)]
+pub(super) struct Common {
+    counts: HashMap<u64, u32>,
+    lines: u32,
+}
+
+impl Common {
+    /// Counts the lines of an output, and finds the rare ones, with their neighbours: the first is worth `worth`.
+    pub(super) fn of(output: &Output, worth: f32) -> Result<(Common, Vec<Unit>)> {
+        let mut common = Common::default();
+        if output.len() > READ_FOR_THAT {
+            return Ok((common, Vec::new()));
+        }
+        let bytes = output.read(0..output.len())?;
+        let units = || Units { bytes: &bytes, at: 0 }.enumerate();
+        for template in units().filter_map(|(_, unit)| template_of(&readable(&bytes[unit]))) {
+            *common.counts.entry(template).or_default() += 1;
+            common.lines += 1;
+            if common.counts.len() > TOLD_APART {
+                return Ok((Common::default(), Vec::new()));
+            }
+        }
+        let once = common.counts.values().filter(|&&count| count <= ONCE).sum::<u32>();
+        let alike = (common.lines - once) as f32 >= common.lines as f32 * ALIKE;
+        if common.lines < LINES || !alike || once > FEW {
+            return Ok((common, Vec::new()));
+        }
+        let occurs_once = |(_, unit): &(usize, Range<usize>)| {
+            let template = template_of(&readable(&bytes[unit.clone()]));
+            template.is_some_and(|template| common.counts.get(&template).is_some_and(|&count| count <= ONCE))
+        };
+        let rare: Vec<(usize, Range<usize>)> = units().filter(occurs_once).collect();
+        let is_odd = |unit: &Range<usize>| {
+            let line = readable(&bytes[unit.clone()]);
+            !is_harmless(&line) && !has_passed(&line) && !is_noise(&line)
+        };
+        // So many in a row are another part of the output.
+        let few = rare.chunk_by(|(one, _), (next, _)| one + 1 == *next).filter(|run| run.len() <= IN_A_ROW);
+        let odd: HashSet<usize> =
+            few.flatten().filter(|(_, unit)| is_odd(unit)).map(|(index, _)| *index).collect();
+        let near = |(index, _): &(usize, Range<usize>)| {
+            (index.saturating_sub(1)..index + 2).any(|index| odd.contains(&index))
+        };
+        let unit = |(index, unit): (usize, Range<usize>)| Unit {
+            index: index as u64,
+            text: visible(&bytes[unit.clone()]),
+            range: unit.start as u64..unit.end as u64,
+            worth: if odd.contains(&index) { worth } else { worth * BESIDE },
+        };
+        let shown = units().filter(near).map(unit).collect();
+        Ok((common, shown))
+    }
+
+    /// Whether an output has many lines like this one.
+    pub(super) fn has(&self, line: &[u8]) -> bool {
+        let count = template_of(line).and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
+        count > MANY && count as f32 > self.lines as f32 * SHARE && line.trim_ascii().len() > SHORT
+    }
+}
+
+/// The template of a line that says something.
+fn template_of(line: &[u8]) -> Option<u64> {
+    let line = line.trim_ascii();
+    line.iter().any(u8::is_ascii_alphanumeric).then(|| template(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    fn threads(count: u64) -> String {
+        let waits = |n: u64| format!("thread {n} [waits]:\nqueue.take(0x{n:x})\n    queue.c:7\n\n");
+        (0..count).map(waits).collect()
+    }
+
+    #[test]
+    fn what_is_like_no_other_among_much_that_is_alike_is_rare() {
+        let odd = "thread 40 [holds the lock]:\nqueue.put(0x7)\n    queue.c:7\n\n";
+        let text = threads(20) + odd + &threads(20);
+        let (common, rare) = Common::of(&output_of(text.as_bytes()), 1.0).unwrap();
+        let shown = |worth: f32| -> Vec<&str> {
+            rare.iter().filter(|unit| unit.worth == worth).map(|unit| unit.text.trim()).collect()
+        };
+        assert_eq!(shown(1.0), ["thread 40 [holds the lock]:", "queue.put(0x7)"]);
+        assert_eq!(shown(BESIDE), ["", "queue.c:7"]);
+        assert_eq!(&text[rare[1].range.start as usize..rare[1].range.end as usize], &odd[..28]);
+        assert!(common.has(b"thread 3 [waits]:") && common.has(b"  queue.take(0x99)"));
+        assert!(!common.has(b"thread 40 [holds the lock]:") && !common.has(b"something else"));
+    }
+
+    #[test]
+    fn where_much_is_like_nothing_else_that_says_nothing() {
+        let unlike: String =
+            ('a'..='z').flat_map(|one| ('a'..='c').map(move |two| format!("{one}{two} is\n"))).collect();
+        for text in [threads(3), unlike.clone(), unlike + &threads(200)] {
+            assert!(Common::of(&output_of(text.as_bytes()), 1.0).unwrap().1.is_empty(), "{text}");
+        }
+    }
+}
