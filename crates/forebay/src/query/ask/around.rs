@@ -30,7 +30,8 @@ const TOO_FAR: f32 = 0.6;
 const AGAIN: f32 = 0.45;
 const FLOOR: f32 = 0.34;
 
-/// A line that differs from the one beside it, or from many, only in its numbers says little; what runners note for themselves says nothing.
+/// A line that differs from the one beside it, or from many, only in its numbers says little; what runners note for
+/// themselves says nothing.
 const REPEATED: f32 = 0.4;
 const NOISE: f32 = 0.02;
 
@@ -46,13 +47,13 @@ const INFORMS: f32 = 0.4;
 /// A line that stands beside trouble, and beside better trouble so many units away just the same. Shorter ones do not count.
 const SAID_BEFORE: f32 = 0.5;
 const FAR: u64 = 200;
-
-/// What a line is worth that is like no other, beside the best one, where nearly all lines are like others.
-const RARE: f32 = 0.55;
+const SHORT: usize = 20;
 
 /// A call that stands in the trace of better trouble too.
 const SHARED: f32 = 0.7;
-const SHORT: usize = 20;
+
+/// What a line is worth that is like no other, beside the best one, where nearly all lines are like others.
+const RARE: f32 = 0.55;
 
 /// What comes between a step that ended badly and the end is clean-up: how it fades from the end back.
 const CLEANED_UP: f32 = 0.57;
@@ -380,7 +381,7 @@ impl Around<'_> {
         if line.len() <= SHORT {
             return 1.0;
         }
-        let index = index - above as u64;
+        let index = index.saturating_sub(above as u64);
         let apart = self.first.entry(hash(line)).or_insert(index).abs_diff(index);
         let said = match apart {
             0 => 1.0,

@@ -16,11 +16,9 @@ const READ_FOR_THAT: u64 = 8 * 1024 * 1024;
 /// Where more templates are told apart, hardly a line is like others.
 const TOLD_APART: usize = 1 << 16;
 
-/// A line is common if there are more than so many like it, and this share of all. Shorter ones do not count: they cost
-/// hardly anything.
+/// A line is common if there are more than so many like it, and this share of all.
 const MANY: u32 = 8;
 const SHARE: f32 = 0.03;
-const SHORT: usize = 8;
 
 /// Lines that have at most one like them are rare where so many lines have this share that are not, and the rare ones are
 /// not many, nor many in a row.
@@ -41,7 +39,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Counts the lines of an output, and finds the rare ones, with their neighbours: the first is worth `worth`.
+    /// Counts the lines of an output, and finds the rare ones, each worth `worth`, with their neighbours.
     pub(super) fn of(output: &Output, worth: f32) -> Result<(Common, Vec<Unit>)> {
         let mut common = Common::default();
         if output.len() > READ_FOR_THAT {
@@ -90,7 +88,7 @@ impl Common {
     /// Whether an output has many lines like this one.
     pub(super) fn has(&self, line: &[u8]) -> bool {
         let count = template_of(line).and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
-        count > MANY && count as f32 > self.lines as f32 * SHARE && line.trim_ascii().len() > SHORT
+        count > MANY && count as f32 > self.lines as f32 * SHARE
     }
 }
 

@@ -105,15 +105,19 @@ pub(super) const WORDS: &[Word] = &[
     ends("]: *** [", 2.0),
 ];
 
-/// Whether a line has words of the vocabulary, and none of them tells of trouble there: `0 errors`.
-pub(super) fn is_harmless(line: &[u8]) -> bool {
+/// What each word of the vocabulary tells that a line has in it.
+fn spoken(line: &[u8]) -> impl Iterator<Item = f32> {
     let small = line.to_ascii_lowercase();
-    let found = |word: &'static Word| {
+    WORDS.iter().filter_map(move |word| {
         let at = memchr::memmem::find(&small, word.text.as_bytes())?;
         Some(said(line, at..at + word.text.len(), &(0..line.len()), word, false))
-    };
-    let mut said = WORDS.iter().filter_map(found).peekable();
-    said.peek().is_some() && said.all(|weight| weight == 0.0)
+    })
+}
+
+/// Whether a line has words of the vocabulary, and none of them tells of trouble there: `0 errors`.
+pub(super) fn is_harmless(line: &[u8]) -> bool {
+    let mut spoken = spoken(line).peekable();
+    spoken.peek().is_some() && spoken.all(|weight| weight == 0.0)
 }
 
 /// What makes a word of trouble before it part of a name, and what such a name counts: `error messages`, `failure detection`.
@@ -522,13 +526,7 @@ mod tests {
 
     #[test]
     fn words_of_trouble_that_name_something_tell_less() {
-        let weight = |line: &str| {
-            let of_word = |word: &Word| {
-                let at = line.to_lowercase().find(word.text)?;
-                Some(said(line.as_bytes(), at..at + word.text.len(), &(0..line.len()), word, false))
-            };
-            WORDS.iter().filter_map(of_word).fold(0.0, f32::max)
-        };
+        let weight = |line: &str| spoken(line.as_bytes()).fold(0.0, f32::max);
         let full = weight("an error in it");
         for line in ["gives useful error messages", "with better error handling", "the error log is here"] {
             assert!(weight(line) < full / 2.0, "{line}");
