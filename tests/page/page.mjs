@@ -74,15 +74,17 @@ test('an output is shown as the model saw it, and gaps open and close where they
   await fold.locator('.unfold').click();
   await fold.locator('.line').nth(199).waitFor();
   assert.equal(await fold.locator('.line').count(), 200);
-  assert.equal(await fold.locator('.line .said').first().innerText(), '   Compiling app v0.1.0');
+  // The view begins with the one line that is like no other; test case_N is on line N + 2.
+  const first = Number(await fold.locator('.line').first().getAttribute('data-line'));
+  assert.equal(await fold.locator('.line .said').first().innerText(), `test case_${first - 2} ... ok`);
   await picture(page, 'view');
   await fold.locator('.more-tail').click();
   await until(page, () => document.querySelectorAll('.fold .line').length === 400);
-  const last = Number((await fold.locator('.what').innerText()).match(/^[\d,]+/)[0].replaceAll(',', ''));
-  assert.equal(await fold.locator('.line').last().getAttribute('data-line'), String(last));
+  const count = Number((await fold.locator('.what').innerText()).match(/^[\d,]+/)[0].replaceAll(',', ''));
+  assert.equal(await fold.locator('.line').last().getAttribute('data-line'), String(first + count - 1));
   await fold.locator('.more-head').click();
   await until(page, () => document.querySelectorAll('.fold .line').length === 600);
-  assert.match(await fold.locator('.between').first().innerText(), new RegExp(`${(last - 600).toLocaleString('en-US')} lines between`));
+  assert.match(await fold.locator('.between').first().innerText(), new RegExp(`${(count - 600).toLocaleString('en-US')} lines between`));
   await fold.getByRole('button', { name: 'Close' }).click();
   await fold.locator('.inside').waitFor({ state: 'hidden' });
   assert.equal(await fold.locator('.unfold').getAttribute('aria-expanded'), 'false');
