@@ -125,6 +125,7 @@ test('a digest stands in its fold', async () => {
 test('an output that passed whole is shown whole', async () => {
   const page = await look(server, at('app', 'small'));
   assert.match(await page.locator('.told').innerText(), /^The model got all of it: \d+ tokens\.$/);
+  await page.locator('.line[data-line="3"]').waitFor();
   assert.deepEqual(await seen(page), [[1, 'first'], [2, 'second'], [3, 'third']]);
   await well(page);
 });
