@@ -9,10 +9,10 @@
 mod alike;
 mod around;
 mod choose;
-mod common;
 mod date;
 mod ends;
 mod extreme;
+mod frequency;
 mod json;
 mod layout;
 mod members;

@@ -3,7 +3,7 @@
 //! Worth fades from line to line, on and back, the slower the more the lines belong together.
 
 use super::alike::{hash, template, without_paths};
-use super::common::Common;
+use super::frequency::Frequency;
 use super::layout::{Layout, continues, defines, depth, is_heading, is_noise, is_title, level};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
@@ -118,16 +118,16 @@ pub(super) fn around(
     described: &[Range<u64>],
 ) -> Result<Vec<Unit>> {
     let most = best.first().map_or(0.0, |(_, worth)| *worth);
-    let (common, rare) = match question.aim {
-        Aim::Trouble => Common::of(output, most * RARE)?,
-        _ => (Common::default(), Vec::new()),
+    let (frequency, rare) = match question.aim {
+        Aim::Trouble => Frequency::of(output, most * RARE)?,
+        _ => (Frequency::default(), Vec::new()),
     };
     let mut around = Around {
         output,
         question,
         layout,
         described,
-        common,
+        frequency,
         units: HashMap::new(),
         said: HashMap::new(),
         first: HashMap::new(),
@@ -153,8 +153,8 @@ struct Around<'a> {
     question: &'a Question,
     layout: Layout,
     described: &'a [Range<u64>],
-    /// What the output says over and over, if trouble is asked for.
-    common: Common,
+    /// How often the output says what it says, if trouble is asked for.
+    frequency: Frequency,
     units: HashMap<u64, Unit>,
     /// How often lines were good that differ only in numbers and paths.
     said: HashMap<u64, i32>,
@@ -389,7 +389,7 @@ impl Around<'_> {
             1..=FAR => 1.0,
             _ => SAID_BEFORE,
         };
-        let common = if self.common.has(line) { REPEATED } else { 1.0 };
+        let common = if self.frequency.is_common(line) { REPEATED } else { 1.0 };
         said * common * if informs(line) { INFORMS } else { 1.0 }
     }
 

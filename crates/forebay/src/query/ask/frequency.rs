@@ -33,35 +33,36 @@ const BESIDE: f32 = 0.5;
 
 /// How often the lines of an output occur, but for their numbers.
 #[derive(Default)]
-pub(super) struct Common {
+pub(super) struct Frequency {
     counts: HashMap<u64, u32>,
     lines: u32,
 }
 
-impl Common {
+impl Frequency {
     /// Counts the lines of an output, and finds the rare ones, each worth `worth`, with their neighbours.
-    pub(super) fn of(output: &Output, worth: f32) -> Result<(Common, Vec<Unit>)> {
-        let mut common = Common::default();
+    pub(super) fn of(output: &Output, worth: f32) -> Result<(Frequency, Vec<Unit>)> {
+        let mut frequency = Frequency::default();
         if output.len() > READ_FOR_THAT {
-            return Ok((common, Vec::new()));
+            return Ok((frequency, Vec::new()));
         }
         let bytes = output.read(0..output.len())?;
         let units = || Units { bytes: &bytes, at: 0 }.enumerate();
         for template in units().filter_map(|(_, unit)| template_of(&readable(&bytes[unit]))) {
-            *common.counts.entry(template).or_default() += 1;
-            common.lines += 1;
-            if common.counts.len() > TOLD_APART {
-                return Ok((Common::default(), Vec::new()));
+            *frequency.counts.entry(template).or_default() += 1;
+            frequency.lines += 1;
+            if frequency.counts.len() > TOLD_APART {
+                return Ok((Frequency::default(), Vec::new()));
             }
         }
-        let once = common.counts.values().filter(|&&count| count <= ONCE).sum::<u32>();
-        let alike = (common.lines - once) as f32 >= common.lines as f32 * ALIKE;
-        if common.lines < LINES || !alike || once > FEW {
-            return Ok((common, Vec::new()));
+        let once = frequency.counts.values().filter(|&&count| count <= ONCE).sum::<u32>();
+        let alike = (frequency.lines - once) as f32 >= frequency.lines as f32 * ALIKE;
+        if frequency.lines < LINES || !alike || once > FEW {
+            return Ok((frequency, Vec::new()));
         }
         let occurs_once = |(_, unit): &(usize, Range<usize>)| {
             let template = template_of(&readable(&bytes[unit.clone()]));
-            template.is_some_and(|template| common.counts.get(&template).is_some_and(|&count| count <= ONCE))
+            template
+                .is_some_and(|template| frequency.counts.get(&template).is_some_and(|&count| count <= ONCE))
         };
         let rare: Vec<(usize, Range<usize>)> = units().filter(occurs_once).collect();
         let is_odd = |unit: &Range<usize>| {
@@ -82,11 +83,11 @@ impl Common {
             worth: if odd.contains(&index) { worth } else { worth * BESIDE },
         };
         let shown = units().filter(near).map(unit).collect();
-        Ok((common, shown))
+        Ok((frequency, shown))
     }
 
     /// Whether an output has many lines like this one.
-    pub(super) fn has(&self, line: &[u8]) -> bool {
+    pub(super) fn is_common(&self, line: &[u8]) -> bool {
         let count = template_of(line).and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
         count > MANY && count as f32 > self.lines as f32 * SHARE
     }
@@ -112,15 +113,17 @@ mod tests {
     fn what_is_like_no_other_among_much_that_is_alike_is_rare() {
         let odd = "thread 40 [holds the lock]:\nqueue.put(0x7)\n    queue.c:7\n\n";
         let text = threads(20) + odd + &threads(20);
-        let (common, rare) = Common::of(&output_of(text.as_bytes()), 1.0).unwrap();
+        let (frequency, rare) = Frequency::of(&output_of(text.as_bytes()), 1.0).unwrap();
         let shown = |worth: f32| -> Vec<&str> {
             rare.iter().filter(|unit| unit.worth == worth).map(|unit| unit.text.trim()).collect()
         };
         assert_eq!(shown(1.0), ["thread 40 [holds the lock]:", "queue.put(0x7)"]);
         assert_eq!(shown(BESIDE), ["", "queue.c:7"]);
         assert_eq!(&text[rare[1].range.start as usize..rare[1].range.end as usize], &odd[..28]);
-        assert!(common.has(b"thread 3 [waits]:") && common.has(b"  queue.take(0x99)"));
-        assert!(!common.has(b"thread 40 [holds the lock]:") && !common.has(b"something else"));
+        assert!(frequency.is_common(b"thread 3 [waits]:") && frequency.is_common(b"  queue.take(0x99)"));
+        assert!(
+            !frequency.is_common(b"thread 40 [holds the lock]:") && !frequency.is_common(b"something else")
+        );
     }
 
     #[test]
@@ -128,7 +131,7 @@ mod tests {
         let unlike: String =
             ('a'..='z').flat_map(|one| ('a'..='c').map(move |two| format!("{one}{two} is\n"))).collect();
         for text in [threads(3), unlike.clone(), unlike + &threads(200)] {
-            assert!(Common::of(&output_of(text.as_bytes()), 1.0).unwrap().1.is_empty(), "{text}");
+            assert!(Frequency::of(&output_of(text.as_bytes()), 1.0).unwrap().1.is_empty(), "{text}");
         }
     }
 }
