@@ -113,8 +113,24 @@ fn is_log(file: &str) -> bool {
 const FILTERS: &[&str] =
     &["-k", "-run", "--run", "-t", "--filter", "--tests", "--test", "--testNamePattern", "--gtest_filter"];
 
+/// Programs that run tests and do not say so in their names.
+const RUNNERS: &[&str] =
+    &["mocha", "mvn", "mvnw", "gradle", "gradlew", "tox", "nox", "ava", "cypress", "playwright"];
+
+/// Whether a command runs tests: `pytest`, `go test`, `npm run test:unit`, `rspec`.
+fn runs_tests(command: &str) -> bool {
+    command.split_whitespace().any(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let says = ["test", "spec", "jest"].iter().any(|part| name.contains(part));
+        says && !word.starts_with('-') || RUNNERS.contains(&name)
+    })
+}
+
 /// The tests that a command asks for by name.
 fn named_tests(command: &str) -> Option<String> {
+    if !runs_tests(command) {
+        return None;
+    }
     let mut names: Vec<&str> = Vec::new();
     let mut words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
     while let Some(word) = words.next() {
@@ -147,6 +163,10 @@ mod tests {
             ("mvn test -Dtest=LoginTest", Some("why does LoginTest fail?")),
             ("cargo test", None),
             ("make -k", None),
+            ("make -k CFLAGS=-g all", None),
+            ("cargo clippy -- -D clippy::needless_pass_by_value", None),
+            ("cargo test parse::tests::empty", Some("why does tests::empty fail?")),
+            ("./gradlew check --tests LoginSpec", Some("why does LoginSpec fail?")),
         ];
         for (command, expected) in table {
             assert_eq!(call(command).wanted().as_deref(), expected, "{command}");
