@@ -1,6 +1,6 @@
 //! What the bytes of an output are, told from the bytes alone.
 
-mod json;
+pub(crate) mod json;
 
 use crate::Size;
 use json::{Json, Shape};

@@ -7,7 +7,7 @@ const DEEPEST: usize = 10_000;
 
 /// What the checked bytes turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Not JSON, or a bare scalar.
     No,
     /// One object or array.
@@ -18,7 +18,7 @@ pub(super) enum Shape {
 
 /// A checker that is fed bytes. It gives up at the first byte that cannot be JSON.
 #[derive(Default)]
-pub(super) struct Json {
+pub(crate) struct Json {
     state: State,
     /// Open brackets: `{` or `[`.
     open: Vec<u8>,
@@ -69,7 +69,7 @@ enum State {
 }
 
 impl Json {
-    pub(super) fn update(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
             if self.state == State::Failed {
                 return;
@@ -91,7 +91,7 @@ impl Json {
         }
     }
 
-    pub(super) fn finish(self) -> Shape {
+    pub(crate) fn finish(self) -> Shape {
         match (self.state, self.values) {
             (State::Top, 1) => Shape::One,
             (State::Top, 2..) if !self.not_lines => Shape::Many,

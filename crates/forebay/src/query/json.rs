@@ -3,6 +3,7 @@
 //! Both go through an output of any size in blocks, so that memory is bounded by the answer and by single values, not
 //! by the output.
 
+mod found;
 mod fuel;
 mod parse;
 mod plan;
@@ -17,6 +18,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use found::found;
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
 pub(crate) use shape::{Place, member};

@@ -29,8 +29,9 @@ pub use language::Language;
 pub(crate) use listing::Entry;
 pub(super) use print::excerpt;
 
+use super::json;
 use crate::{Kind, Output, Result};
-use lines::Source;
+use lines::{Numbering, Source};
 use serde::Serialize;
 use std::sync::LazyLock;
 
@@ -135,10 +136,15 @@ pub struct Outline {
 
 /// What an output is.
 pub(crate) fn form(output: &Output) -> Result<Form> {
+    Ok(form_and_numbering(output)?.0)
+}
+
+/// What an output is, and how its lines are numbered.
+fn form_and_numbering(output: &Output) -> Result<(Form, Option<Numbering>)> {
     Ok(match output.record().kind {
-        Kind::Json | Kind::JsonLines => Form::Json,
-        Kind::Binary => Form::Binary,
-        Kind::Text => classify::classify(output)?.0,
+        Kind::Binary => (Form::Binary, None),
+        _ if json::found(output)?.is_some() => (Form::Json, None),
+        _ => classify::classify(output)?,
     })
 }
 
@@ -181,11 +187,7 @@ pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> R
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
     let mut items = Items::default();
     let (mut note, mut odd) = (None, Vec::new());
-    let (form, numbering) = match output.record().kind {
-        Kind::Json | Kind::JsonLines => (Form::Json, None),
-        Kind::Binary => (Form::Binary, None),
-        Kind::Text => classify::classify(output)?,
-    };
+    let (form, numbering) = form_and_numbering(output)?;
     let source = Source::new(output, numbering);
     match form {
         Form::Code(language) => note = code::outline(&source, language, &mut items)?,

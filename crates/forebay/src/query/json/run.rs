@@ -4,6 +4,7 @@
 //! they give is put together in the order of the output. So the answer is the same however many threads there are, and
 //! no more is in memory than a few batches and the answer.
 
+use super::found::found;
 use super::fuel::{Fuel, STACK};
 use super::parse;
 use super::plan::{After, Plan, Step, Then, plan};
@@ -85,7 +86,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn documents(&mut self) -> Result<Ended> {
-        let all = 0..self.output.len();
+        let all = found(self.output)?.unwrap_or(0..self.output.len());
         let single = self.output.record().kind == Kind::Json && !self.output.is_growing();
         if single && self.output.len() > LARGE {
             // Its writer has seen that it is one document, so its end need not be looked for.

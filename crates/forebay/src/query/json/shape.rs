@@ -3,6 +3,7 @@
 //! The paths make a tree. Objects that are used as maps, from ids or file names to values, would make it grow without
 //! end, so their keys are merged into one path, as are the items of an array.
 
+use super::found::found;
 use super::parse;
 use crate::output::BLOCK;
 use crate::{Output, Result};
@@ -74,7 +75,7 @@ pub struct JsonPath {
     #[serde(skip)]
     pub(crate) place: Place,
     #[serde(skip)]
-    pub(crate) values: Vec<Place>,
+    pub(crate) values: Vec<Vec<Place>>,
     #[serde(skip)]
     pub(crate) of_types: Vec<Place>,
 }
@@ -120,8 +121,9 @@ const EXAMPLES: usize = 3;
 /// So many characters are kept of an example.
 const EXAMPLE: usize = 60;
 
-/// More values than these are not listed.
+/// More values than these are not listed, and no more places of each are kept.
 const DISTINCT: usize = 6;
+const PLACES: usize = 4;
 
 /// An object with more keys, and values of one type, is a map.
 const MANY_KEYS: usize = 50;
@@ -137,8 +139,9 @@ const LONG: usize = 64 * 1024;
 
 /// Goes through an output and describes its shape.
 pub(super) fn shape(output: &Output) -> Result<Shape> {
+    let all = found(output)?.unwrap_or(0..output.len());
     let mut walk = Walk {
-        text: Text { output, buffer: Vec::new(), start: 0, at: 0 },
+        text: Text { output, buffer: Vec::new(), start: all.start, at: 0, end: all.end },
         tree: Tree { nodes: vec![Node::new(0)], free: Vec::new(), more: false },
         open: Vec::new(),
         documents: 0,
@@ -168,6 +171,9 @@ const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "objec
 /// The node of what is not kept.
 const NOWHERE: usize = usize::MAX;
 
+/// A value as it is written, how often it occurs, and where it does first.
+type Distinct = (Vec<u8>, u64, Vec<Place>);
+
 struct Node {
     /// Children by key, as it is written, in the order in which they came.
     keys: Vec<(Vec<u8>, usize)>,
@@ -183,7 +189,7 @@ struct Node {
     types: [u64; 6],
     examples: Vec<String>,
     /// `None` once there are too many.
-    distinct: Option<Vec<(Vec<u8>, u64, Place)>>,
+    distinct: Option<Vec<Distinct>>,
     place: Place,
     of_types: [Place; 6],
     least: Option<(f64, String)>,
@@ -232,8 +238,14 @@ impl Node {
         let short = length <= EXAMPLE as u64;
         match &mut self.distinct {
             Some(distinct) if short => match distinct.iter().position(|(known, ..)| known == raw) {
-                Some(known) => distinct[known].1 += 1,
-                None if distinct.len() < DISTINCT => distinct.push((raw.to_vec(), 1, place())),
+                Some(known) => {
+                    let (_, count, places) = &mut distinct[known];
+                    *count += 1;
+                    if places.len() < PLACES {
+                        places.push(place());
+                    }
+                }
+                None if distinct.len() < DISTINCT => distinct.push((raw.to_vec(), 1, vec![place()])),
                 None => self.distinct = None,
             },
             Some(_) => self.distinct = None,
@@ -420,13 +432,15 @@ impl Tree {
         }
         this.distinct = match (this.distinct.take(), other.distinct) {
             (Some(mut distinct), Some(more)) => {
-                for (value, count, place) in more {
+                for (value, count, places) in more {
                     match distinct.iter_mut().find(|(known, ..)| *known == value) {
-                        Some((_, known, first)) => {
-                            *first = earlier((*first, *known), (place, count));
+                        Some((_, known, known_places)) => {
+                            known_places.extend(places);
+                            known_places.sort_by_key(|place| place.at);
+                            known_places.truncate(PLACES);
                             *known += count;
                         }
-                        None => distinct.push((value, count, place)),
+                        None => distinct.push((value, count, places)),
                     }
                 }
                 (distinct.len() <= DISTINCT).then_some(distinct)
@@ -513,7 +527,7 @@ impl Tree {
             of,
             merged,
             place: this.place,
-            values: this.distinct.iter().flatten().map(|(.., place)| *place).collect(),
+            values: this.distinct.iter().flatten().map(|(.., places)| places.clone()).collect(),
             of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
         };
         // A child that was made but whose value never came is nowhere.
@@ -620,6 +634,8 @@ struct Text<'a> {
     buffer: Vec<u8>,
     start: u64,
     at: usize,
+    /// Where it ends.
+    end: u64,
 }
 
 impl Text<'_> {
@@ -629,8 +645,10 @@ impl Text<'_> {
         self.start += from as u64;
         self.at -= from;
         let known = self.buffer.len();
-        self.buffer.resize(known + BLOCK, 0);
-        let read = self.output.fill(self.start + known as u64, &mut self.buffer[known..])?;
+        let from = self.start + known as u64;
+        let wanted = usize::try_from(self.end.saturating_sub(from)).unwrap_or(BLOCK).min(BLOCK);
+        self.buffer.resize(known + wanted, 0);
+        let read = self.output.fill(from, &mut self.buffer[known..])?;
         self.buffer.truncate(known + read);
         Ok(read > 0)
     }

@@ -1,5 +1,6 @@
 //! What stands directly inside a value, with its place in the output: how a person walks through a document of any size.
 
+use super::found::found;
 use super::scan::{Broken, Documents, Members};
 use crate::{Output, Result};
 use serde::Serialize;
@@ -38,7 +39,8 @@ const TOLD: u64 = 240;
 /// `from` on, where an earlier answer ended.
 pub fn nodes(output: &Output, within: Option<Range<u64>>, from: Option<u64>, max: usize) -> Result<Nodes> {
     let Some(within) = within else {
-        let mut documents = Documents::of(output, from.unwrap_or(0)..output.len())?;
+        let all = found(output)?.unwrap_or(0..output.len());
+        let mut documents = Documents::of(output, from.unwrap_or(all.start)..all.end)?;
         return gathered(output, max, || {
             let document = documents.next()?;
             Ok(document.map(|range| range.map(|range| (None, range))))
