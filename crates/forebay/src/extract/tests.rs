@@ -388,7 +388,7 @@ fn a_huge_line_of_json_is_answered_from_the_parts_that_matter() {
 
         Job 13000: disk is full.
 
-        [read by test/one in 1 chunk: 1 % of 773,039 bytes (bytes 490226–498433), chosen by the words of the instructions; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]
+        [read by test/one in 1 chunk: 1 % of 773,039 bytes (bytes 490226–498434), chosen by the words of the instructions; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]
     "#]].assert_eq(&answer.text);
 }
 

@@ -12,6 +12,7 @@ mod choose;
 mod date;
 mod ends;
 mod extreme;
+mod finding;
 mod frequency;
 mod json;
 mod layout;
@@ -25,6 +26,7 @@ mod trouble;
 
 pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
+pub(crate) use finding::{code_in_file as finding_code, is_error as is_grave};
 pub(crate) use rank::Trouble;
 
 use super::{Excerpt, Found};
@@ -135,10 +137,15 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
-    if small && question.aim != Aim::Gist && matches!(output.record().kind, Kind::Json | Kind::JsonLines) {
-        let members = json::members(&output.read(0..output.len())?);
+    let found = if small && question.aim != Aim::Gist { super::json::found(output)? } else { None };
+    if let Some(found) = found {
+        let members = json::members(&output.read(found.clone())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
-        units.iter_mut().for_each(|unit| unit.range = members.text.origin(&unit.range));
+        let origin = |range: &Range<u64>| {
+            let origin = members.text.origin(range);
+            found.start + origin.start..found.start + origin.end
+        };
+        units.iter_mut().for_each(|unit| unit.range = origin(&unit.range));
         let path = |index: u64| Some(members.container((index >> 20) as usize));
         return choose(output, choice(units, true, 0), budget, path);
     }

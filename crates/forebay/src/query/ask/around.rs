@@ -38,6 +38,9 @@ const NOISE: f32 = 0.02;
 /// On the way back from the end to its cause, the calls of a stack trace are passed by: they fade, and nothing fades behind them.
 const PASSED_BY: f32 = 0.9;
 
+/// What stands before a test that passed has less to do with what went wrong behind it.
+const PASSED_BETWEEN: f32 = 0.7;
+
 /// A command may be quoted over so many lines.
 const QUOTED: usize = 40;
 
@@ -48,6 +51,9 @@ const INFORMS: f32 = 0.4;
 const SAID_BEFORE: f32 = 0.5;
 const FAR: u64 = 200;
 const SHORT: usize = 20;
+
+/// The same, nearer: what several failures have in common is shown with the first of them.
+const SAID_NEAR: f32 = 0.6;
 
 /// A call that stands in the trace of better trouble too.
 const SHARED: f32 = 0.7;
@@ -80,6 +86,10 @@ const HEADING: f32 = 0.5;
 
 /// How worth fades, on and back, between the lines of one sentence.
 const GOES_ON: f32 = 0.85;
+
+/// How worth fades between entries of a log that begin with so many equal digits: they were written at one moment.
+const SAME_EVENT: f32 = 0.85;
+const MOMENT: usize = 14;
 
 /// How worth fades from line to line.
 struct Fading {
@@ -283,6 +293,9 @@ impl Around<'_> {
                 () if of_words && continues(&readable(place.line(at - 1)), line, self.layout) => {
                     GOES_ON.max(fading.on)
                 }
+                () if !deeper && self.is_of_trouble() && is_same_event(&readable(place.line(own)), line) => {
+                    SAME_EVENT.max(fading.on)
+                }
                 () if !deeper => fading.on,
                 () if self.question.trouble && at - own > CALLS && is_call(line) => TOO_FAR,
                 () if at - own > DEEPER && fading.deeper > TOO_DEEP => TOO_DEEP,
@@ -339,6 +352,9 @@ impl Around<'_> {
                 () => place.fading.back,
             };
             repeats.take(line);
+            if of_trouble && has_passed(line) {
+                left *= PASSED_BETWEEN;
+            }
             self.show(place, at, self.lent(left, line, &repeats));
         }
     }
@@ -386,7 +402,7 @@ impl Around<'_> {
         let said = match apart {
             0 => 1.0,
             1..=FAR if is_frame(line) => SHARED,
-            1..=FAR => 1.0,
+            1..=FAR => SAID_NEAR,
             _ => SAID_BEFORE,
         };
         let common = if self.frequency.is_common(line) { REPEATED } else { 1.0 };
@@ -423,4 +439,10 @@ fn quoted_command(place: &Place) -> usize {
     let begins = |at: &usize| memmem::find(place.line(*at), b"The command \"").is_some();
     let mut lines = (own.saturating_sub(QUOTED)..own).rev();
     lines.find(|at| quoted && begins(at)).unwrap_or(own)
+}
+
+/// Whether two entries of a log are of one moment, by the digits that they begin with.
+fn is_same_event(one: &[u8], other: &[u8]) -> bool {
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other);
+    same.filter(|(byte, _)| byte.is_ascii_digit()).count() >= MOMENT
 }

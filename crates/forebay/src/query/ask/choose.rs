@@ -130,12 +130,13 @@ impl<'a> Chosen<'a> {
             if unit.worth <= 0.0 || self.units.contains_key(&unit.index) {
                 continue;
             }
-            let before = self.units.range(..unit.index).next_back().map(|(&index, _)| index + 1);
+            let top = self.leans_on(unit);
+            let before = self.units.range(..top).next_back().map(|(&index, _)| index + 1);
             let behind = self.units.range(unit.index + 1..).next().map(|(&index, _)| index);
             let (first, last) = self.choice.last.map(|last| (0, last + 1)).unzip();
             // A gap that costs little more than its marker is filled.
             let fills = [
-                before.or(first).and_then(|start| self.filled(start..unit.index)),
+                before.or(first).and_then(|start| self.filled(start..top)),
                 behind.or(last).and_then(|end| self.filled(unit.index + 1..end)),
             ];
             let joins = fills.iter().flatten().count();
@@ -145,9 +146,10 @@ impl<'a> Chosen<'a> {
             if wordless || unit.worth < if joins == 0 { alone } else { joining } {
                 continue;
             }
-            let own = self.known.get(&unit.index).map_or(u64::MAX, |(_, tokens)| *tokens);
-            let holes = [before.map(|start| start..unit.index), behind.map(|end| unit.index + 1..end)];
-            let fills: Vec<_> = fills
+            let tokens = |index: u64| self.known.get(&index).map_or(0, |(_, tokens)| *tokens);
+            let own = (top..=unit.index).map(tokens).sum::<u64>();
+            let holes = [before.map(|start| start..top), behind.map(|end| unit.index + 1..end)];
+            let mut fills: Vec<_> = fills
                 .into_iter()
                 .zip(holes)
                 .filter_map(|(fill, hole)| fill.or_else(|| self.hole(hole?)))
@@ -162,6 +164,7 @@ impl<'a> Chosen<'a> {
             }
             left -= cost;
             self.add(unit);
+            fills.push((top..unit.index, 0));
             for (gap, _) in fills {
                 for index in gap {
                     if let Some(&(unit, _)) = self.known.get(&index) {
@@ -170,6 +173,23 @@ impl<'a> Chosen<'a> {
                 }
             }
         }
+    }
+
+    /// Where what is shown with a unit begins: with the one above it that is hidden, if it says nothing without that. That
+    /// is so for the line below a call that makes it, and for what marks a place in the line above.
+    fn leans_on(&self, unit: &Unit) -> u64 {
+        let mut text = &unit.text;
+        let mut first = unit.index;
+        while let Some(above) = first.checked_sub(1).filter(|above| !self.units.contains_key(above)) {
+            let above = self.known.get(&above).map(|(above, _)| *above);
+            let leans =
+                |above: &&Unit| trace::is_inward(above.text.as_bytes()) || trace::is_mark(text.as_bytes());
+            match above.filter(leans).filter(|_| !self.choice.reads_on) {
+                Some(above) => (first, text) = (above.index, &above.text),
+                None => break,
+            }
+        }
+        first
     }
 
     /// A gap that may be filled, with its tokens.

@@ -4,6 +4,7 @@ use super::question::{Question, stem};
 use super::scan::Units;
 use super::{Unit, visible};
 use crate::{Output, Result};
+use std::collections::HashMap;
 
 /// A larger output is not read for that.
 const READ: u64 = 4 * 1024 * 1024;
@@ -42,6 +43,34 @@ const EXTREMES: &[(&str, bool, &[&str])] = &[
     ("coldest", false, &["temp"]),
     ("lightest", false, &["weight"]),
     ("cheapest", false, &["price", "cost"]),
+    ("costliest", true, &["price", "cost"]),
+    ("priciest", true, &["price", "cost"]),
+    ("tallest", true, &["height", "elev"]),
+    ("deepest", true, &["depth"]),
+    ("farthest", true, &["dist"]),
+    ("furthest", true, &["dist"]),
+    ("nearest", false, &["dist"]),
+    ("strongest", true, &["speed", "force", "magnitude"]),
+    ("northernmost", true, &["lat"]),
+    ("southernmost", false, &["lat"]),
+    ("easternmost", true, &["lon", "lng"]),
+    ("westernmost", false, &["lon", "lng"]),
+];
+
+/// What may stand behind them and how a column with it may be called: `the most expensive one`, `the furthest south`. The
+/// other way round for the two directions that are counted down.
+const QUALITIES: &[(&str, bool, &[&str])] = &[
+    ("expensive", true, &["price", "cost"]),
+    ("costly", true, &["price", "cost"]),
+    ("populous", true, &["population"]),
+    ("populated", true, &["population"]),
+    ("distant", true, &["dist"]),
+    ("popular", true, &["count", "download", "star", "vote"]),
+    ("rain", true, &["precip"]),
+    ("north", true, &["lat"]),
+    ("south", false, &["lat"]),
+    ("east", true, &["lon", "lng"]),
+    ("west", false, &["lon", "lng"]),
 ];
 
 /// What a question asks for that asks for the most or the least of something.
@@ -82,9 +111,60 @@ pub(super) fn with_extremes(output: &Output, question: &Question, mut units: Vec
 
 /// What a question asks for the most or the least of.
 fn asked_for(question: &str) -> Option<Extreme> {
-    let words = question.split(|sign: char| !sign.is_alphanumeric()).map(str::to_lowercase);
-    let known = |word: String| EXTREMES.iter().find(|(extreme, ..)| *extreme == word);
-    words.filter_map(known).next().map(|&(_, most, called)| Extreme { most, called })
+    let words: Vec<String> =
+        question.split(|sign: char| !sign.is_alphanumeric()).map(str::to_lowercase).collect();
+    let known = |word: &String| EXTREMES.iter().find(|(extreme, ..)| extreme == word);
+    let (at, &(_, most, called)) =
+        words.iter().enumerate().find_map(|(at, word)| known(word).map(|known| (at, known)))?;
+    let quality = |word: &String| QUALITIES.iter().find(|(quality, ..)| quality == word);
+    Some(match words.get(at + 1).and_then(quality) {
+        Some((_, upwards, called)) => Extreme { most: most == *upwards, called },
+        None => Extreme { most, called },
+    })
+}
+
+impl Extreme {
+    /// How well a column is called what a question asks for.
+    fn fits(self, name: &str, question: &Question) -> usize {
+        let name = name.to_lowercase();
+        let plain = name.trim_matches(|sign: char| !sign.is_alphanumeric());
+        let said = |term: &str| {
+            term.len() > 2 && (name.contains(&stem(term)) || plain.len() > 2 && term.starts_with(plain))
+        };
+        let end = if self.most { "max" } else { "min" };
+        let asked = question.terms.iter().filter(|term| term.word && said(&term.form)).count();
+        let called = self.called.iter().filter(|called| name.contains(**called)).count();
+        let whole = name.contains("total");
+        2 * asked + 2 * called + usize::from(asked + called > 0 && (name.contains(end) || whole))
+    }
+}
+
+/// A number that records have under one key.
+pub(super) struct Figure<'a> {
+    pub(super) line: usize,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+}
+
+/// The lines of the records that have the most or the least of what a question asks for, each with what it counts.
+pub(super) fn among<'a>(figures: impl Iterator<Item = Figure<'a>>, question: &Question) -> Vec<(usize, f32)> {
+    let Some(extreme) = asked_for(&question.text) else { return Vec::new() };
+    let mut by_key: HashMap<&[u8], Vec<(f64, usize)>> = HashMap::new();
+    for figure in figures {
+        if let Some(number) = std::str::from_utf8(figure.value).ok().and_then(number) {
+            by_key.entry(figure.key).or_default().push((number, figure.line));
+        }
+    }
+    let fits = |key: &[u8]| extreme.fits(&String::from_utf8_lossy(key), question);
+    let known = by_key.into_iter().filter(|(key, figures)| figures.len() > 2 && fits(key) > 0);
+    let Some((_, mut figures)) = known.max_by_key(|(key, figures)| (fits(key), figures.len(), *key)) else {
+        return Vec::new();
+    };
+    figures.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    if extreme.most {
+        figures.reverse();
+    }
+    figures.into_iter().map(|(_, line)| line).zip(WORTH).collect()
 }
 
 /// The lines to show of a table, each with what it counts: those with the extreme values, and the one that names the
@@ -148,17 +228,7 @@ fn column(
         let largest = numeric.iter().copied().max_by(|a, b| most(*a).total_cmp(&most(*b)));
         return largest.filter(|_| extreme.called.contains(&"size"));
     };
-    let end = if extreme.most { "max" } else { "min" };
-    let fits = |column: usize| {
-        let name = names.cells[column].to_lowercase();
-        let plain = name.trim_matches(|sign: char| !sign.is_alphanumeric());
-        let said = |term: &str| {
-            term.len() > 2 && (name.contains(&stem(term)) || plain.len() > 2 && term.starts_with(plain))
-        };
-        let asked = question.terms.iter().filter(|term| term.word && said(&term.form)).count();
-        let called = extreme.called.iter().filter(|called| name.contains(**called)).count();
-        2 * asked + 2 * called + usize::from(asked + called > 0 && name.contains(end))
-    };
+    let fits = |column: usize| extreme.fits(&names.cells[column], question);
     let best = numeric.iter().copied().rev().max_by_key(|&column| fits(column));
     best.filter(|&column| fits(column) > 0)
 }
@@ -196,6 +266,8 @@ mod tests {
     #[test]
     fn the_row_with_the_most_or_the_least_of_what_is_asked_for_comes_first() {
         let weather = "date,rain,temp_max,temp_min\n2014/08/10,0.5,30.1,17.8\n2014/08/11,9.5,35.6,17.0\n2013/12/07,0.0,0.0,-7.1\n2013/12/08,0.1,1.0,-3.0\n";
+        let airports =
+            "id,latitude,longitude,cost\nA,10.5,20.1,100\nB,71.2,-156.7,40\nC,-3.1,12.5,9000\nD,9.0,9.0,70\n";
         let processes = "USER  PID %CPU %MEM COMMAND\nroot    1  0.0  0.7 init\nroot    2  9.0  0.2 make all\nroot 9003  0.1  0.1 sh\n";
         let listing = "total 9\n-rw-r--r-- 1 root root 900 Jan  3 2023 a.so\n-rw-r--r-- 1 root root 117308864 Jan  3 2023 b.so\n-rw-r--r-- 9 root root 12 Jan 31 2023 c.so\n";
         let profile = "   Ordered by: time\n\n   ncalls  tottime  where\n    394/1    0.019    a.py\n    32964    0.002    b.py\n        3    0.950    c.py\n        4    0.001    d.py\n       5    0.001    e.py\n       6    0.001    f.py\n";
@@ -203,6 +275,10 @@ mod tests {
             (weather, "What was the hottest day?", "2014/08/11,9.5,35.6,17.0"),
             (weather, "On which day was it coldest?", "2013/12/07,0.0,0.0,-7.1"),
             (weather, "When was the most rain?", "2014/08/11,9.5,35.6,17.0"),
+            (airports, "Which airport lies furthest north?", "B,71.2,-156.7,40"),
+            (airports, "Which one is furthest south?", "C,-3.1,12.5,9000"),
+            (airports, "Which is the westernmost?", "B,71.2,-156.7,40"),
+            (airports, "Which was the most expensive?", "C,-3.1,12.5,9000"),
             (processes, "Which process uses the most memory?", "root    1  0.0  0.7 init"),
             (listing, "What is the largest library?", "-rw-r--r-- 1 root root 117308864 Jan  3 2023 b.so"),
             (listing, "What is the smallest one?", "-rw-r--r-- 9 root root 12 Jan 31 2023 c.so"),

@@ -1,6 +1,7 @@
 //! What an output says over and over, and what it says only once: lines are told apart by their templates.
 
-use super::alike::template;
+use super::alike::{hash, template};
+use super::finding::{self, code};
 use super::layout::is_noise;
 use super::scan::Units;
 use super::trouble::{has_passed, is_harmless};
@@ -25,8 +26,11 @@ const SHARE: f32 = 0.03;
 const ONCE: u32 = 2;
 const LINES: u32 = 50;
 const ALIKE: f32 = 0.75;
-const FEW: u32 = 40;
-const IN_A_ROW: usize = 6;
+const FEW: usize = 40;
+const IN_A_ROW: usize = 14;
+
+/// What a rare line is worth that is an error by its code, and not only a remark.
+const ERROR: f32 = 2.0;
 
 /// What a line beside a rare one is worth of it.
 const BESIDE: f32 = 0.5;
@@ -36,6 +40,8 @@ const BESIDE: f32 = 0.5;
 pub(super) struct Frequency {
     counts: HashMap<u64, u32>,
     lines: u32,
+    /// How many of the lines have the code of a linter.
+    coded: u32,
 }
 
 impl Frequency {
@@ -47,24 +53,32 @@ impl Frequency {
         }
         let bytes = output.read(0..output.len())?;
         let units = || Units { bytes: &bytes, at: 0 }.enumerate();
-        for template in units().filter_map(|(_, unit)| template_of(&readable(&bytes[unit]))) {
-            *frequency.counts.entry(template).or_default() += 1;
-            frequency.lines += 1;
+        for (_, unit) in units() {
+            if let Some((template, is_coded)) = template_of(&readable(&bytes[unit])) {
+                *frequency.counts.entry(template).or_default() += 1;
+                frequency.lines += 1;
+                frequency.coded += u32::from(is_coded);
+            }
             if frequency.counts.len() > TOLD_APART {
                 return Ok((Frequency::default(), Vec::new()));
             }
         }
-        let once = frequency.counts.values().filter(|&&count| count <= ONCE).sum::<u32>();
-        let alike = (frequency.lines - once) as f32 >= frequency.lines as f32 * ALIKE;
-        if frequency.lines < LINES || !alike || once > FEW {
-            return Ok((frequency, Vec::new()));
-        }
-        let occurs_once = |(_, unit): &(usize, Range<usize>)| {
-            let template = template_of(&readable(&bytes[unit.clone()]));
-            template
-                .is_some_and(|template| frequency.counts.get(&template).is_some_and(|&count| count <= ONCE))
+        let is_once = |template: &u64| frequency.counts.get(template).is_some_and(|&count| count <= ONCE);
+        let once: Vec<(usize, Range<usize>, bool)> = units()
+            .filter_map(|(index, unit)| {
+                let (template, is_coded) = template_of(&readable(&bytes[unit.clone()]))?;
+                is_once(&template).then_some((index, unit, is_coded))
+            })
+            .collect();
+        let are_few = |once: usize, lines: u32| {
+            lines >= LINES && once <= FEW && lines as f32 - once as f32 >= lines as f32 * ALIKE
         };
-        let rare: Vec<(usize, Range<usize>)> = units().filter(occurs_once).collect();
+        // What is found may be rare among what else is found, whatever is said besides.
+        let coded = once.iter().filter(|(_, _, is_coded)| *is_coded).count();
+        let (among_all, among_coded) =
+            (are_few(once.len(), frequency.lines), are_few(coded, frequency.coded));
+        let rare = once.into_iter().filter(|(_, _, is_coded)| among_all || *is_coded && among_coded);
+        let rare: Vec<(usize, Range<usize>)> = rare.map(|(index, unit, _)| (index, unit)).collect();
         let is_odd = |unit: &Range<usize>| {
             let line = readable(&bytes[unit.clone()]);
             !is_harmless(&line) && !has_passed(&line) && !is_noise(&line)
@@ -80,7 +94,11 @@ impl Frequency {
             index: index as u64,
             text: visible(&bytes[unit.clone()]),
             range: unit.start as u64..unit.end as u64,
-            worth: if odd.contains(&index) { worth } else { worth * BESIDE },
+            worth: match odd.contains(&index) {
+                true if finding::is_error(&readable(&bytes[unit])) => worth * ERROR,
+                true => worth,
+                false => worth * BESIDE,
+            },
         };
         let shown = units().filter(near).map(unit).collect();
         Ok((frequency, shown))
@@ -88,15 +106,17 @@ impl Frequency {
 
     /// Whether an output has many lines like this one.
     pub(super) fn is_common(&self, line: &[u8]) -> bool {
-        let count = template_of(line).and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
+        let template = template_of(line).map(|(template, _)| template);
+        let count = template.and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
         count > MANY && count as f32 > self.lines as f32 * SHARE
     }
 }
 
-/// The template of a line that says something.
-fn template_of(line: &[u8]) -> Option<u64> {
+/// The template of a line that says something, and whether that is the code of what a linter found.
+fn template_of(line: &[u8]) -> Option<(u64, bool)> {
     let line = line.trim_ascii();
-    line.iter().any(u8::is_ascii_alphanumeric).then(|| template(line))
+    let template = || code(line).map_or_else(|| (template(line), false), |code| (hash(code), true));
+    line.iter().any(u8::is_ascii_alphanumeric).then(template)
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ impl Members {
     }
 }
 
+/// An array of plain values that has no more bytes is taken as a value.
+const SHORT_ARRAY: usize = 200;
+
 /// Deeper containers are taken as values.
 const DEEPEST: usize = 200;
 
@@ -104,8 +107,11 @@ impl Walk<'_> {
             self.blanks();
         }
         let line = self.members.within.len();
-        let opens = matches!(self.bytes.get(self.at), Some(b'{' | b'['));
-        if opens && self.open.len() < DEEPEST {
+        let short = self.short_array();
+        let opens = short.is_none() && matches!(self.bytes.get(self.at), Some(b'{' | b'['));
+        if let Some(end) = short {
+            self.at = end;
+        } else if opens && self.open.len() < DEEPEST {
             let array = self.bytes[self.at] == b'[';
             self.at += 1;
             let parent = (!self.open.is_empty()).then_some(container);
@@ -115,14 +121,44 @@ impl Walk<'_> {
             return false;
         }
         let begins = self.members.text.text.len() as u64;
+        // What follows a member belongs to how it is written.
+        if !opens && self.bytes.get(self.at) == Some(&b',') {
+            self.at += 1;
+        }
+        let mut after_line = false;
         for (at, &byte) in self.bytes[start..self.at].iter().enumerate() {
-            // A line here is a member, whatever blanks are in it.
-            self.members.text.push(if byte == b'\n' || byte == b'\r' { b' ' } else { byte }, start + at);
+            // A line here is a member, whatever blanks are in it. No string has an end of a line in it.
+            let indents = after_line && byte.is_ascii_whitespace();
+            after_line = indents || byte == b'\n';
+            if !indents {
+                self.members.text.push(if byte == b'\n' || byte == b'\r' { b' ' } else { byte }, start + at);
+            }
         }
         self.members.text.push(b'\n', self.at.max(1) - 1);
         self.members.text.lines.push(Line { start: begins, heading: opens, prose: 1.0 });
         self.members.within.push(container);
         true
+    }
+
+    /// The end of an array of a few plain values that begins here: it is read as one value.
+    fn short_array(&self) -> Option<usize> {
+        let rest = &self.bytes[self.at..(self.at + SHORT_ARRAY).min(self.bytes.len())];
+        if rest.first() != Some(&b'[') {
+            return None;
+        }
+        let (mut quoted, mut escaped) = (false, false);
+        for (at, &byte) in rest.iter().enumerate().skip(1) {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if quoted => escaped = true,
+                b'"' => quoted = !quoted,
+                _ if quoted => {}
+                b'[' | b'{' | b'}' => return None,
+                b']' => return Some(self.at + at + 1),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// A string with its quotes behind it; what is between them.

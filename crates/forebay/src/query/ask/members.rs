@@ -1,10 +1,11 @@
 //! Which members of JSON documents answer a question: by what they say, where they stand, and what stands beside them.
 
 use super::Unit;
+use super::extreme::{self, Figure};
 use super::json::Members;
 use super::question::{Aim, Question};
 use super::rank::told;
-use super::scan::{LONG, Scanner, Units};
+use super::scan::{LONG, Units, scan};
 use crate::{Output, Result};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,8 +31,16 @@ const FURTHER: f32 = 0.7;
 /// what the name tells.
 const NAMED: f32 = 1.0;
 
+/// What such a member tells that has no term of its own: whoever names a record wants to know what is in it.
+const OF_NAMED: f32 = 0.3;
+
 /// The same member again tells less.
 const AGAIN: f32 = 0.6;
+
+/// What the members count beside the one that has the most or the least of what is asked for, and how far they may stand
+/// below where their record begins.
+const WITH_EXTREME: f32 = 0.8;
+const RECORD: usize = 60;
 
 /// A member with a date answers when.
 const DATED: f32 = 1.5;
@@ -45,8 +54,7 @@ pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Re
         named.trouble = question.trouble;
     }
     let question = &named;
-    let Some(scanner) = Scanner::new(&question.terms, question.trouble) else { return Ok(Vec::new()) };
-    let scanned = scanner.scan(text)?;
+    let Some(scanned) = scan(text, question)? else { return Ok(Vec::new()) };
     let told = told(&scanned, question);
     let lines = &members.text.lines;
     let bytes = &members.text.text;
@@ -100,7 +108,7 @@ pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Re
         let near = near(line, own);
         match own {
             0 if trouble[line] > 0.0 => trouble[line] + near,
-            0 => ONLY_NEAR * near,
+            0 => ONLY_NEAR * near + OF_NAMED * told(named[members.within[line]]),
             _ => (told(own) + near) * if dated { DATED } else { 1.0 },
         }
     };
@@ -108,6 +116,22 @@ pub(super) fn units(members: &Members, text: &Output, question: &Question) -> Re
         .map(|line| (worth(line, own[line]), line))
         .filter(|(worth, _)| *worth > 0.0)
         .collect();
+    let most = best.iter().map(|(worth, _)| *worth).fold(1.0, f32::max);
+    let figures = (0..lines.len()).filter(|&line| !lines[line].heading && !is_long(line));
+    let figures = figures.filter_map(|line| figure(line, &bytes[range(line)]));
+    for (extreme, share) in extreme::among(figures, question) {
+        // A number says nothing without the record that has it.
+        let record = members.within[extreme];
+        let first = members.containers[record].line;
+        let beside = (first..lines.len()).take(RECORD).filter(|&line| members.within[line] == record);
+        best.extend(
+            beside
+                .filter(|&line| !is_long(line))
+                .map(|line| (most * share * if line == extreme { 1.0 } else { WITH_EXTREME }, line)),
+        );
+    }
+    best.sort_by(|a, b| a.1.cmp(&b.1).then(b.0.total_cmp(&a.0)));
+    best.dedup_by_key(|(_, line)| *line);
     best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     best.truncate(BEST);
     let mut said: HashMap<&[u8], i32> = HashMap::new();
@@ -158,10 +182,20 @@ struct Above {
 fn names(member: &[u8], question: &Question) -> u64 {
     let value = memchr::memmem::rfind(member, b"\": ").or(memchr::memmem::rfind(member, b"\":"));
     let value = value.map_or(&b""[..], |at| &member[at + 2..]).trim_ascii();
+    let value = value.strip_suffix(b",").unwrap_or(value);
     let Some(value) = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) else { return 0 };
     let is_it = |form: &str| value.eq_ignore_ascii_case(form.as_bytes());
     let terms = question.terms.iter().enumerate().filter(|(_, term)| is_it(&term.form));
     terms.fold(0, |mask, (at, _)| mask | 1 << at)
+}
+
+/// A member that is a number: `"area": 181034,`.
+fn figure(line: usize, member: &[u8]) -> Option<Figure<'_>> {
+    let member = member.trim_ascii();
+    let member = member.strip_suffix(b",").unwrap_or(member);
+    let (key, value) =
+        member.strip_prefix(b"\"")?.split_at(memchr::memmem::find(member, b"\":")?.checked_sub(1)?);
+    Some(Figure { line, key, value: value.strip_prefix(b"\":")?.trim_ascii() })
 }
 
 /// Whether there is a date as machines write it.
@@ -169,4 +203,41 @@ fn has_date(bytes: &[u8]) -> bool {
     let like = b"0000-00-00";
     let digit = |(byte, like): (&u8, &u8)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like };
     bytes.windows(like.len()).any(|part| part.iter().zip(like).all(digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::memory::output_of;
+    use crate::{Budget, Query, excerpt};
+
+    fn answer(text: &str, question: &str) -> String {
+        let budget = Budget { tokens: 120, bytes: 4_000, lines: None };
+        let excerpt = excerpt(&output_of(text.as_bytes()), &Query::Ask(question.into()), budget).unwrap();
+        String::from_utf8(excerpt.text).unwrap()
+    }
+
+    #[test]
+    fn short_arrays_records_that_are_named_and_extremes_are_answered() {
+        let country = |n: usize| {
+            format!(
+                r#"{{"name": "land{n}", "area": {}, "borders": ["a{n}", "b{n}"], "code": "x{n}"}}"#,
+                (n * 37) % 101
+            )
+        };
+        let text = format!("[\n{}\n]", (0..90).map(country).collect::<Vec<_>>().join(",\n"));
+        for (question, expected) in [
+            ("Which countries border land42?", r#""borders": ["a42", "b42"],"#),
+            ("Which country has the code x17?", r#""name": "land17","#),
+            // 30 · 37 is 1110, which leaves 100.
+            ("Which country has the largest area?", r#""name": "land30","#),
+            ("Which country has the smallest area?", r#""name": "land0","#),
+        ] {
+            let answer = answer(&text, question);
+            assert!(answer.contains(expected), "{question}\n{answer}");
+        }
+        let spread =
+            "{\"types\": {\"a/one\": {\"ends\": [\n  \"x\",\n  \"y\"\n]}, \"b/two\": {\"ends\": [\"z\"]}}}";
+        let answer = answer(spread, "Which ends has one?");
+        assert!(answer.contains(r#""ends": [ "x", "y" ]"#), "{answer}");
+    }
 }

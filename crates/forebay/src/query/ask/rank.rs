@@ -6,7 +6,7 @@
 use super::around::around;
 use super::layout::{Layout, described, diff_files, is_aside};
 use super::question::{Aim, Question};
-use super::scan::{LONG, Scanned, Scanner, Seen, Units, bits};
+use super::scan::{LONG, Scanned, Seen, Units, bits, scan};
 use super::trouble::has_passed;
 use super::{Unit, visible};
 use crate::view::rendering::readable;
@@ -125,10 +125,9 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         true => &question.of_words(),
         false => question,
     };
-    let Some(scanner) = Scanner::new(&question.terms, question.trouble) else {
+    let Some(mut scanned) = scan(output, question)? else {
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
-    let mut scanned = scanner.scan(output)?;
     let passes = if question.trouble { passes(output)? } else { 0..0 };
     if question.trouble {
         let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
@@ -153,7 +152,10 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     let describing = best.iter_mut().filter(|(unit, _)| holds(&described, unit.start));
     describing.for_each(|(_, worth)| *worth *= DESCRIBED);
     keep_best(&mut best, BEST);
-    best.sort_unstable_by(better);
+    match question.aim {
+        Aim::Trouble => best.sort_unstable_by(first_of_equals),
+        _ => best.sort_unstable_by(better),
+    }
     let mut units = around(output, &best, question, layout, &described)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
     Ok((units, trouble))
@@ -197,6 +199,15 @@ fn is_quoted(line: &[u8], word: &str) -> bool {
 /// The order of units by their worth, the best first.
 fn better(one: &(Seen, f32), other: &(Seen, f32)) -> Ordering {
     other.1.total_cmp(&one.1).then(one.0.start.cmp(&other.0.start))
+}
+
+/// Of units that differ by less than this share in their worth, the first comes first: it tells more than its followers.
+const EQUAL: f32 = 0.06;
+
+/// The order of units by their worth, the best first, and of those that are about as good the first one.
+fn first_of_equals(one: &(Seen, f32), other: &(Seen, f32)) -> Ordering {
+    let step = |worth: f32| (worth.max(f32::MIN_POSITIVE).ln() / EQUAL).round();
+    step(other.1).total_cmp(&step(one.1)).then(one.0.start.cmp(&other.0.start))
 }
 
 /// Keeps so many of the best, in no order.

@@ -3,7 +3,7 @@
 //! A unit is a line, or a part of a long one. Only units that have something are remembered, and of those no more
 //! than a bound: when there are too many, the ones with the commonest terms are forgotten.
 
-use super::question::{Term, beginning, pieces, stem};
+use super::question::{Question, Term, beginning, pieces, stem};
 use super::trouble;
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
@@ -119,7 +119,22 @@ pub(super) struct Scanner<'a> {
     terms: &'a [Term],
     /// The terms that a unit has which has this one, a bit each: itself, and the parts of a name.
     implied: Vec<u64>,
+    /// The terms that may stand inside of other words, a bit each.
+    inside: u64,
     automaton: AhoCorasick,
+}
+
+/// A shorter term stands inside of other words by chance.
+const INSIDE: usize = 4;
+
+/// Scans an output for what a question asks; nothing, if that is too much to look for. A term that stands nowhere by itself
+/// is looked for inside of other words: `guava` in `libguava-java`.
+pub(super) fn scan(output: &Output, question: &Question) -> Result<Option<Scanned>> {
+    let Some(mut scanner) = Scanner::new(&question.terms, question.trouble) else { return Ok(None) };
+    let scanned = scanner.scan(output)?;
+    let nowhere = |term: &usize| scanned.having[*term] == 0 && question.terms[*term].text.len() >= INSIDE;
+    scanner.inside = (0..question.terms.len()).filter(nowhere).fold(0, |mask, term| mask | 1 << term);
+    Ok(Some(if scanner.inside == 0 { scanned } else { scanner.scan(output)? }))
 }
 
 impl<'a> Scanner<'a> {
@@ -132,7 +147,7 @@ impl<'a> Scanner<'a> {
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns.chain(words));
         let implied = (0..terms.len()).map(|at| implied(terms, at)).collect();
-        automaton.ok().map(|automaton| Scanner { terms, implied, automaton })
+        automaton.ok().map(|automaton| Scanner { terms, implied, inside: 0, automaton })
     }
 
     /// Scans an output.
@@ -224,7 +239,8 @@ impl<'a> Scanner<'a> {
             match self.terms.get(pattern) {
                 Some(_) if common & 1 << pattern != 0 && open.terms & 1 << pattern != 0 => {}
                 Some(term) => {
-                    if let Some(exact) = is_there(block, found.range(), term) {
+                    let inside = (self.inside & 1 << pattern != 0).then_some(false);
+                    if let Some(exact) = is_there(block, found.range(), term).or(inside) {
                         open.twice |= open.terms & 1 << pattern;
                         open.terms |= self.implied[pattern];
                         open.exact |= self.implied[pattern] & !(u64::from(!exact) << pattern);
@@ -238,7 +254,8 @@ impl<'a> Scanner<'a> {
                     let said = trouble::said(block, found.clone(), &unit, word, verdict);
                     let ends = word.ends || trouble::points_up(&block[unit.clone()]);
                     open.verdict |= verdict && said > 0.0;
-                    open.ends |= ends && said > 0.0;
+                    // The status of one test of many ends nothing.
+                    open.ends |= ends && said > 0.0 && !trouble::is_counted(&block[unit.clone()]);
                     if said > open.trouble {
                         open.trouble = said;
                         open.said = trouble::token(block, found.clone(), &unit);

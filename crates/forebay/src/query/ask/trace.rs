@@ -29,6 +29,12 @@ pub(super) fn is_inward(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"File \"")
 }
 
+/// Whether a line only marks a place in the one above it: `    ^^^~~~`, `   |    ^^^`.
+pub(super) fn is_mark(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.contains(&b'^') && line.iter().all(|byte| matches!(byte, b'^' | b'~' | b' ' | b'|'))
+}
+
 /// `#3 0x45 in main`, `#1  main () at main.c:3`, `#0 /srv/a.php(12): f()`. Builds number their steps so too.
 fn is_numbered(call: &[u8]) -> bool {
     call.strip_prefix(b"#").is_some_and(|rest| {
@@ -66,6 +72,15 @@ fn digits(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_marks_a_place_is_known() {
+        for (line, expected) in
+            [("    ^^^~~~", true), ("  |   ^", true), ("  | ---", false), ("a ^ b", false), ("", false)]
+        {
+            assert_eq!(is_mark(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn a_call_in_a_stack_trace_is_told_from_what_looks_like_one() {

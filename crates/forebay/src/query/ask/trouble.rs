@@ -34,6 +34,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("✗", 1.8),
     starts("✘", 1.8),
     starts("✖", 1.4),
+    starts("✕", 1.8),
     starts("fail", 1.6),
     starts("fatal", 2.2),
     starts("panic", 2.2),
@@ -63,6 +64,9 @@ pub(super) const WORDS: &[Word] = &[
     starts("core dumped", 2.0),
     starts("conflict", 1.2),
     starts("invalid", 1.2),
+    starts("invalid read of", 1.8),
+    starts("invalid write of", 1.8),
+    starts("uninitiali", 1.4),
     starts("expected", 1.0),
     starts("missing", 1.0),
     starts("warning", 0.4),
@@ -219,12 +223,25 @@ pub(super) fn said(
 pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>) -> bool {
     let (start, word, rest) =
         (&block[unit.start..found.start], &block[found.clone()], &block[found.end..unit.end]);
-    let begins = unstamped(start).is_empty() || start.ends_with(b"\r");
+    let is_coloured = memchr::memchr(0x1b, start).is_some();
+    let plain = if is_coloured { readable(start) } else { start.into() };
+    let begins =
+        unstamped(start).is_empty() || start.ends_with(b"\r") || is_coloured && plain.trim_ascii().is_empty();
+    let start = &*plain;
     let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
     match word {
         b"not ok" => begins,
-        b"FAIL" => stands && (begins || start.ends_with(b"--- ") || start.ends_with(b"TEST-UNEXPECTED-")),
+        b"FAIL" => {
+            stands
+                && (begins
+                    || is_counted(start)
+                    || start.ends_with(b"--- ")
+                    || start.ends_with(b"TEST-UNEXPECTED-"))
+        }
+        b"Fail" => is_counted(start) && start.ends_with(b"***"),
         b"UNEXPECTED" => start.ends_with(b"TEST-"),
+        // What a checker of memory says: `==24179== Invalid write of size 8`.
+        b"Invalid read of" | b"Invalid write of" | b"uninitiali" => start.starts_with(b"=="),
         // A compiler's error says where, or which: `a.c:12:5: error: …`, `error[E0308]: …`.
         b"error" if says_where(start) || is_position(start) || begins && rest.starts_with(b"[") => true,
         // `##[error]`, `::error::`, `[taskcluster:error]`.
@@ -237,12 +254,28 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
     }
 }
 
-/// Whether a line begins with a place: `a.c:12:5: `.
+/// Whether a line begins by counting tests: `132/220 name`.
+pub(super) fn is_counted(line: &[u8]) -> bool {
+    let number = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let line = line.trim_ascii_start();
+    let count = number(line);
+    let Some(of) = line[count..].strip_prefix(b"/") else { return false };
+    let all = number(of);
+    count > 0 && all > 0 && of.get(all) == Some(&b' ')
+}
+
+/// Whether a line begins with a place: `a.c:12:5: `, `a.ts:12:5 - `, `a.cs(12,5): `.
 fn says_where(start: &[u8]) -> bool {
     let graver = [&b"fatal "[..], b"runtime ", b"internal compiler ", b"syntax "];
-    let start = graver.iter().find_map(|with| start.strip_suffix(*with)).unwrap_or(start);
-    let number = start.trim_ascii_end().strip_suffix(b":").map(last_word);
-    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    let start = graver.iter().find_map(|with| start.strip_suffix(*with)).unwrap_or(start).trim_ascii_end();
+    let place = start.strip_suffix(b":").or(start.strip_suffix(b" -")).unwrap_or_default();
+    if let Some(place) = place.strip_suffix(b")") {
+        let is_place = |byte: &u8| byte.is_ascii_digit() || *byte == b',';
+        let length = place.iter().rev().take_while(|byte| is_place(byte)).count();
+        return length > 0 && place[..place.len() - length].ends_with(b"(");
+    }
+    let number = last_word(place);
+    !number.is_empty() && number.iter().all(u8::is_ascii_digit)
 }
 
 /// Whether a line begins with a place in the file that is named above it: `  9:46  `.
@@ -347,7 +380,7 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     let start = &line[..line.len().min(120)];
     let plain = visible_start(start);
     let said = message(plain);
-    if passed(said, visible_end(line)) {
+    if passed(said, visible_end(line)) || is_name_of_test(said) {
         return 0.1;
     }
     if is_bare_level(said) {
@@ -363,6 +396,10 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_command || said.starts_with(b"echo ") {
         return 0.25;
     }
+    // What is quoted from a program names what may go wrong there, and so does what a linter remarks.
+    if is_quoted_code(plain) || super::finding::is_remark(plain) {
+        return QUOTED;
+    }
     // What is deprecated works as yet, whatever it says that it will do.
     if DEPRECATED.find(line).is_some() {
         return 0.4;
@@ -373,6 +410,17 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
     }
     // A word in capitals is a verdict, at whatever level it is told.
     if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
+}
+
+/// What a line tells that is quoted from a program.
+const QUOTED: f32 = 0.3;
+
+/// Whether a line is quoted from a program, with its number before a bar: `  12 |     throw new Error()`.
+fn is_quoted_code(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b">").unwrap_or(line).trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && line[digits..].trim_ascii_start().starts_with(b"|")
 }
 
 /// Whether a line has a level and says nothing at it: `[ERROR]`.
@@ -392,7 +440,9 @@ pub(super) fn informs(line: &[u8]) -> bool {
 static DEPRECATED: LazyLock<Finder> = LazyLock::new(|| Finder::new("deprecat"));
 
 /// The levels of details, and of what is told for information.
-static DETAILS: LazyLock<[Finder; 3]> = LazyLock::new(|| ["DEBUG", "debug:", "TRACE"].map(Finder::new));
+static DETAILS: LazyLock<[Finder; 6]> = LazyLock::new(|| {
+    ["DEBUG", "debug:", "TRACE", "npm verbose ", "npm http ", "npm silly "].map(Finder::new)
+});
 static INFORMS: LazyLock<[Finder; 3]> = LazyLock::new(|| [" INFO ", "[INFO]", " info "].map(Finder::new));
 
 /// How lines begin that tell of a test that passed, was not run, or failed as it should.
@@ -400,10 +450,33 @@ const BEGINS_PASSED: &[&str] =
     &["ok", "PASS", "PASSED", "--- PASS", "✓", "✔", "√", "SKIP", "--- SKIP", "XFAIL"];
 
 /// How they end.
-const ENDS_PASSED: &[&str] = &["ok", "OK", "PASSED", "SKIPPED", "skipped"];
+const ENDS_PASSED: &[&str] = &["ok", "OK", "PASSED", "Passed", "SKIPPED", "skipped"];
+
+/// A line without how far a run has come, which pytest says at its end: `a.py::test_it PASSED  [ 50%]`.
+fn unnumbered_end(line: &[u8]) -> &[u8] {
+    let Some(rest) = line.strip_suffix(b"%]") else { return line };
+    let number = rest.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b' ').count();
+    rest[..rest.len() - number].strip_suffix(b"[").unwrap_or(line).trim_ascii_end()
+}
+
+/// A line without who says it and how far a run has come, which pytest says at its beginning if tests run side by side:
+/// `[gw0] [ 50%] PASSED a.py::test_it`.
+fn unnumbered_start(line: &[u8]) -> &[u8] {
+    let Some(rest) = line.strip_prefix(b"[gw") else { return line };
+    memchr::memmem::find(rest, b"%] ").map_or(line, |at| &rest[at + 3..])
+}
+
+/// Whether a line is only the name of a test, as pytest says it before the test runs.
+fn is_name_of_test(line: &[u8]) -> bool {
+    let file = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let is_named = memchr::memmem::find(file, b".py::").is_some();
+    is_named
+        && ![&b" FAILED"[..], b" ERROR", b" - "].iter().any(|said| memchr::memmem::find(line, said).is_some())
+}
 
 /// Whether a line tells of a test that passed. Tests are named after the troubles that they look for.
 fn passed(start: &[u8], end: &[u8]) -> bool {
+    let (start, end) = (unnumbered_start(start), untimed(unnumbered_end(end)));
     let begins = |word: &&str| {
         let rest = start.strip_prefix(word.as_bytes());
         rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
@@ -423,6 +496,17 @@ pub(super) fn has_passed(line: &[u8]) -> bool {
     let line = last_written(line);
     let start = &line[..line.len().min(120)];
     passed(message(visible_start(start)), visible_end(line))
+}
+
+/// A line without the time that its test took: `0.01s`, `0.01 sec`.
+fn untimed(line: &[u8]) -> &[u8] {
+    let unit = [&b" sec"[..], b"s"].iter().find_map(|unit| line.strip_suffix(*unit));
+    let is_time = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let time = |line: &[u8]| line.iter().rev().take_while(|byte| is_time(byte)).count();
+    match unit {
+        Some(line) if time(line) > 0 => line[..line.len() - time(line)].trim_ascii_end(),
+        _ => line,
+    }
 }
 
 /// What carriage returns left of a line.
@@ -512,6 +596,10 @@ mod tests {
             "TEST 9/10 [running]   \rSKIP Bug #1 (causes Segmentation fault) [x.phpt] reason: online",
             "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
             "test_error ... ok\n",
+            "130/220 errors are told    OK              0.01s",
+            "tests/a.py::test_error[Error: no such file] PASSED      [ 50%]",
+            "[gw0] [ 84%] PASSED tests/a.py::test_undefined",
+            "tests/a.py::test_undefined[Error: it failed] ",
             "[ERROR] \n",
             "[\x1b[1;31mERROR\x1b[m] \n",
         ] {
@@ -521,6 +609,40 @@ mod tests {
         assert_eq!(standing(deprecated.as_bytes(), false, false), 0.4);
         for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
             assert_eq!(standing(line.as_bytes(), false, false), 1.0, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_or_only_remarked_tells_less_than_what_is_said() {
+        for line in
+            ["  12 |     throw new Error()", "> 3| panic!()", "a.py:1:0: W0707: raise ValueError('failed')"]
+        {
+            assert_eq!(standing(line.as_bytes(), false, false), QUOTED, "{line}");
+        }
+        assert_eq!(standing(b"npm verbose stack Error: it failed", false, false), 0.4);
+    }
+
+    #[test]
+    fn verdicts_are_known_in_the_forms_of_many_tools() {
+        let table = [
+            ("src/a.ts:12:5 - error TS2345: it is not", "error", true),
+            ("src/a.cs(12,5): error CS0103: it is not", "error", true),
+            (
+                "\u{1b}[96msrc/a.ts\u{1b}[0m:\u{1b}[93m2\u{1b}[0m:\u{1b}[93m1\u{1b}[0m - \u{1b}[91merror\u{1b}[0m TS1",
+                "error",
+                true,
+            ),
+            ("\u{1b}[1m\u{1b}[31m FAIL \u{1b}[39m a.test.js", "FAIL", true),
+            ("132/220 retries    FAIL     0.01s   exit status 1", "FAIL", true),
+            ("12/34 Test #12: parse ......***Failed  0.01 sec", "Fail", true),
+            ("==24179== Invalid write of size 8", "Invalid write of", true),
+            ("it is an error (12,5) that", "error", false),
+            ("they FAIL often", "FAIL", false),
+        ];
+        for (line, word, expected) in table {
+            let at = line.find(word).unwrap();
+            let found = at..at + word.len();
+            assert_eq!(is_verdict(line.as_bytes(), &found, &(0..line.len())), expected, "{line}");
         }
     }
 
