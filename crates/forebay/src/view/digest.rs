@@ -6,6 +6,7 @@
 mod again;
 mod binary;
 mod changes;
+mod findings;
 mod folders;
 mod paths;
 mod structure;
@@ -86,6 +87,12 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
         form => form,
     };
+    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log)
+        && call.wanted().is_none()
+        && let Some(view) = structure::findings(output, budget)?
+    {
+        return Ok(view);
+    }
     match (form, call.wanted()) {
         (Form::Binary, _) => {
             let text = binary::said(output, budget.tokens)?;
@@ -205,35 +212,51 @@ fn joined_units(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
 
 /// What a run tells: what went wrong and how it ended.
 fn run(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
-    let last = output.lines()?.saturating_sub(1);
     let areas = rendering::cursor::areas(output)?;
-    let units = painted_once(output, units, &areas)?;
+    let (units, last) = painted_once(output, units, &areas)?;
     chosen(output, budget, Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 }, |shown| {
         let shown = rendering::cursor::widened(shown, &areas);
         View::showing(output, &shown, wording(budget))?.on_screen(output)
     })
 }
 
-/// The same units, with one for all of each area that was painted more than once: it is shown whole or not at all.
-fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Result<Vec<Unit>> {
+/// The same units, with one for all of each area that was painted more than once: it is shown whole or not at all. They
+/// are numbered anew, so that what follows such an area has the next number; the number of the last one comes with them.
+fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Result<(Vec<Unit>, u64)> {
     let mut painted: BTreeMap<u64, Unit> = BTreeMap::new();
+    // Where areas that are shown begin, and how many numbers they take too many.
+    let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
     let mut once = Vec::with_capacity(units.len());
     for unit in units {
         let area = areas.get(areas.partition_point(|area| area.end <= unit.range.start));
         match area.filter(|area| area.start < unit.range.end) {
             None => once.push(unit),
             Some(area) => match painted.get_mut(&area.start) {
-                Some(known) if known.worth >= unit.worth => {}
-                Some(known) => (known.worth, known.index) = (unit.worth, unit.index),
+                Some(known) => known.worth = known.worth.max(unit.worth),
                 None => {
-                    let text = query::ask::visible(&output.read(area.clone())?);
-                    painted.insert(area.start, Unit { range: area.clone(), text, ..unit });
+                    let bytes = output.read(area.clone())?;
+                    let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
+                    let above = unit.range.start.saturating_sub(area.start) as usize;
+                    let index = unit.index.saturating_sub(lines(&bytes[..above.min(bytes.len())]));
+                    taken.insert(index, lines(&bytes).saturating_sub(1));
+                    let text = query::ask::visible(&bytes);
+                    painted.insert(area.start, Unit { index, range: area.clone(), text, ..unit });
                 }
             },
         }
     }
     once.extend(painted.into_values());
-    Ok(once)
+    once.sort_by_key(|unit| unit.index);
+    let (mut taken, mut before) = (taken.into_iter().peekable(), 0);
+    let last = output.lines()?.saturating_sub(1);
+    let mut anew = |index: u64| {
+        while let Some((_, lines)) = taken.next_if(|(area, _)| *area < index) {
+            before += lines;
+        }
+        index.saturating_sub(before)
+    };
+    once.iter_mut().for_each(|unit| unit.index = anew(unit.index));
+    Ok((once, anew(last)))
 }
 
 /// What a page says.

@@ -67,12 +67,18 @@ impl Paths {
         let mut places: Vec<(u64, Place)> =
             self.shape.paths.iter().filter(many).flat_map(odd_places).collect();
         places.sort_by_key(|(count, place)| (*count, place.at));
-        let mut seen: Vec<u64> = Vec::new();
-        let mut odd = Vec::new();
+        let mut odd: Vec<Range<u64>> = Vec::new();
         for (_, place) in places {
-            if odd.len() < ODD && !seen.contains(&place.outer) {
-                seen.push(place.outer);
-                odd.push(record(output, place)?);
+            if odd.len() >= ODD {
+                break;
+            }
+            if !odd.iter().any(|record| record.contains(&place.at)) {
+                let record = record(output, place)?;
+                if self.shape.documents > 1 {
+                    odd.push(with_lines_before(output, record.clone())?);
+                }
+                // Where there is no room for what led to it.
+                odd.push(record);
             }
         }
         Ok(odd)
@@ -128,6 +134,7 @@ fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
         odd.push((path.count, path.place));
     }
     let values = path.distinct.iter().flatten().map(|(_, count)| *count).zip(&path.values);
+    let values = values.flat_map(|(count, places)| places.iter().map(move |place| (count, place)));
     let types = path.types.iter().map(|(_, count)| *count).zip(&path.of_types);
     let rare = values.chain(types).filter(|(count, _)| is_rare(*count, path.count));
     odd.extend(rare.map(|(count, place)| (count, *place)));
@@ -150,6 +157,21 @@ fn record(output: &Output, place: Place) -> Result<Range<u64>> {
     let before = borders.iter().find(|border| start > place.inner && **border <= place.at);
     let behind = borders.iter().rfind(|border| **border > place.at);
     Ok(*before.unwrap_or(&start)..*behind.unwrap_or(&end))
+}
+
+/// What came before an odd document led to it: so many lines are shown with it, of so many bytes.
+const LED_TO_IT: usize = 2;
+const LED_BYTES: u64 = 700;
+
+/// A record with the lines before it.
+fn with_lines_before(output: &Output, record: Range<u64>) -> Result<Range<u64>> {
+    let from = record.start.saturating_sub(LED_BYTES);
+    let before = output.read(from..record.start)?;
+    let ends = || memchr::memrchr_iter(b'\n', &before);
+    // The first of them ends the line above, if the record begins one.
+    let begins = before.is_empty() || before.ends_with(b"\n");
+    let start = ends().nth(LED_TO_IT).or(ends().next_back()).map(|at| from + at as u64 + 1);
+    Ok(start.filter(|_| begins).unwrap_or(record.start)..record.end)
 }
 
 /// Where members of arrays and objects end, behind their commas and the white space after these. Inside of strings there may be what
@@ -244,8 +266,8 @@ fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) ->
     };
     let values = match (&path.distinct, &path.numbers, &path.items) {
         (Some(values), ..) if !values.is_empty() => {
-            let each = |((value, times), place): (&(String, u64), &Place)| {
-                let which = which(*times, path.count, place)?;
+            let each = |((value, times), places): (&(String, u64), &Vec<Place>)| {
+                let which = which(*times, path.count, places.first().unwrap_or(&path.place))?;
                 Ok(match times {
                     1 => format!("{value}{which}"),
                     times if *times == path.count => format!("always {value}"),

@@ -1,6 +1,7 @@
 //! Outputs that are no record of a run: the beginning and the end as they are, and between them what the rest has in it.
 
 use super::changes;
+use super::findings::Findings;
 use super::folders::Folders;
 use super::paths::{self, Paths};
 use super::templates::Templates;
@@ -20,13 +21,18 @@ struct Shares {
     said: f64,
     /// What the beginning has of the rest; the end has what is left.
     head: f64,
+    /// What is odd may have so much of what is shown.
+    odd: f64,
     /// Whether it is data, in which nothing was written for a screen.
     is_data: bool,
 }
 
 impl Shares {
     /// Documents are read from their beginning, and their headings tell how they go on.
-    const DOCUMENT: Shares = Shares { said: 0.1, head: 1.0, is_data: false };
+    const DOCUMENT: Shares = Shares { said: 0.1, head: 1.0, odd: ODD, is_data: false };
+
+    /// Findings are like each other, and how many there are stands at the end.
+    const FINDINGS: Shares = Shares { said: 0.12, head: 0.3, odd: 0.75, is_data: false };
 
     /// Where the part that matters stands, by what an output is.
     fn of(form: Form) -> Shares {
@@ -47,7 +53,7 @@ impl Shares {
             Form::Log | Form::TestRun => (0.13, 0.35),
             _ => (0.1, 0.8),
         };
-        Shares { said, head, is_data: matches!(form, Form::Table | Form::Json) }
+        Shares { said, head, odd: ODD, is_data: matches!(form, Form::Table | Form::Json) }
     }
 }
 
@@ -56,6 +62,14 @@ pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
     let outline = outline::outline(output)?;
     let said = |gap: &Range<u64>, room| things(output, &outline, gap, room);
     between(output, budget, &Shares::DOCUMENT, &Parts::default(), said)
+}
+
+/// The view of what a linter found, if it is a list of findings with codes.
+pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> {
+    let Some(findings) = Findings::of(output)? else { return Ok(None) };
+    let odd = findings.odd();
+    let parts = Parts { odd: &odd, ..Parts::default() };
+    Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
 }
 
 /// What is worth less than this share of the worst trouble is none, and so much of a view is for troubles at most.
@@ -124,9 +138,11 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
         }
         Form::Table => {
             let outline = outline::outline(output)?;
-            let starts: Result<Vec<u64>> =
-                outline.odd.iter().map(|line| output.line_start(line - 1)).collect();
-            let odd = lines_at(output, &starts?)?;
+            let starts = outline.odd.iter().map(|line| output.line_start(line - 1));
+            let mut starts = starts.collect::<Result<Vec<u64>>>()?;
+            // Rows may differ in what no column tells.
+            starts.extend(Templates::of(output)?.rare());
+            let odd = lines_at(output, &starts)?;
             let said = |gap: &Range<u64>, room| Ok(columns(&outline, lines_of(output, gap)?, room));
             between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
@@ -196,8 +212,8 @@ const MORE: f64 = 1.3;
 /// So often less is tried.
 const STEPS: u32 = 80;
 
-/// What is odd may have so much of what is shown; the first of it may have more.
-const ODD_SHARE: f64 = 0.25;
+/// What is odd has so much of what is shown; the first of it may have more.
+const ODD: f64 = 0.45;
 const FIRST_ODD: f64 = 0.5;
 
 /// With fewer tokens hardly anything is said, so that a small view says more than its share; but no more than this part of it.
@@ -252,14 +268,17 @@ fn between(
             shown_room -= cost;
             shown.push((*range).clone());
         }
-        let mut left = shown_room * ODD_SHARE;
+        let mut left = shown_room * shares.odd;
         for (range, cost) in &odd[parts.first..] {
+            if shown.iter().any(|shown: &Range<u64>| shown.start <= range.start && range.end <= shown.end) {
+                continue;
+            }
             if *cost <= left || shown.is_empty() && *cost <= shown_room * FIRST_ODD {
                 left -= cost;
                 shown.push((*range).clone());
             }
         }
-        let shown_room = shown_room * (1.0 - ODD_SHARE) + left;
+        let shown_room = shown_room * (1.0 - shares.odd) + left;
         let first = part(output, &head, shown_room * shares.head, (&passed, gap), shares.is_data)?;
         shown.extend(without(first.clone(), &passed));
         shown.push(part(output, &tail, shown_room * (1.0 - shares.head), (&[], gap), shares.is_data)?);
@@ -571,9 +590,12 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_show_the_line_that_is_not_like_the_others() {
+    fn json_lines_show_the_line_that_is_not_like_the_others_with_what_led_to_it() {
         let text = shown(&records("\n"), Form::Json, 500);
-        assert!(text.contains("]\n{\"id\":4111") && text.contains("disk is full\"}\n["), "{text}");
+        assert!(text.contains("]\n{\"id\":4109") && text.contains("disk is full\"}\n["), "{text}");
+        // Where there is no room for that, alone.
+        let text = shown(&records("\n"), Form::Json, 120);
+        assert!(text.contains("]\n{\"id\":4111") && !text.contains("\"id\":4110,"), "{text}");
     }
 
     #[test]
