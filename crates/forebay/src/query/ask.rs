@@ -298,6 +298,17 @@ mod tests {
         excerpt
     }
 
+    #[test]
+    fn a_word_that_stands_nowhere_by_itself_is_found_inside_of_others() {
+        let mut text: String =
+            (0..300).map(|n| format!("Unpacking libpart{n}-java (1.{n}-1) ...\n")).collect();
+        text += "Unpacking libguava-java (31.1-1) ...\n";
+        text += &(0..300).map(|n| format!("Setting up libpart{n}-java (1.{n}-1) ...\n")).collect::<String>();
+        let found = answer(text.as_bytes(), "Which guava version was unpacked?", SMALL);
+        let found = String::from_utf8_lossy(&found.text).into_owned();
+        assert!(found.contains("Unpacking libguava-java (31.1-1)"), "{found}");
+    }
+
     fn check(text: &str, question: &str, expected: Expect) {
         expected.assert_eq(&String::from_utf8_lossy(&answer(text.as_bytes(), question, SMALL).text));
     }

@@ -523,6 +523,34 @@ mod tests {
     }
 
     #[test]
+    fn units_behind_an_area_that_was_painted_again_have_the_next_numbers() {
+        let text = "one\nbase: 1%\nbase: 2%\nbase: 3%\ntwo\nthree\n";
+        let output = output_of(text.as_bytes());
+        let mut start = 0;
+        let unit = |(index, line): (usize, &str)| {
+            let range = start..start + line.len() as u64;
+            start = range.end;
+            Unit { index: index as u64, range, text: line.to_owned(), worth: index as f32 }
+        };
+        let units: Vec<Unit> = text.split_inclusive('\n').enumerate().map(unit).collect();
+        let (units, last) = painted_once(&output, units, &[4..31]).unwrap();
+        let numbers: Vec<(u64, f32)> = units.iter().map(|unit| (unit.index, unit.worth)).collect();
+        assert_eq!(numbers, [(0, 0.0), (1, 3.0), (2, 4.0), (3, 5.0)]);
+        assert_eq!(last, 3);
+    }
+
+    #[test]
+    fn of_errors_that_are_about_as_grave_the_first_is_shown() {
+        let error = |n: u64| format!("ERROR: part {n} cannot be loaded\n{}", "it goes on\n".repeat(9));
+        let before: String = (0..2_000).map(|n| format!("step {n} is done\n")).collect();
+        let text = before + &(0..8).map(error).collect::<String>();
+        let output = output_of(text.as_bytes());
+        let shown = fold(&output, &settings(120)).unwrap().print(&output).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains("part 0 "), "{shown}");
+    }
+
+    #[test]
     fn of_what_is_painted_again_only_what_is_left_on_the_screen_is_shown() {
         let layers = ["base", "tools", "app"];
         let area = |done: u64| -> String {

@@ -287,6 +287,18 @@ mod tests {
     }
 
     #[test]
+    fn what_says_nothing_without_the_line_above_it_comes_with_that() {
+        let call = "  File \"a.py\", line 3, in f";
+        let makes = "    assert total == 3";
+        let marks = "           ^^^^^^^^^^";
+        let best = "AssertionError";
+        let lines = [(call, 0.1), (makes, 1.9), (marks, 1.8), ("a", 0.0), ("b", 0.0), (best, 2.0)];
+        assert_eq!(chosen(&lines[..2], 1, 100), [call, makes]);
+        assert_eq!(chosen(&lines[..3], 1, 100), [call, makes, marks]);
+        assert_eq!(chosen(&[lines[0], lines[1], lines[5]], 1, 8), [best]);
+    }
+
+    #[test]
     fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
         let about = "VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
         let call = |n: u8| {

@@ -152,9 +152,9 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     let describing = best.iter_mut().filter(|(unit, _)| holds(&described, unit.start));
     describing.for_each(|(_, worth)| *worth *= DESCRIBED);
     keep_best(&mut best, BEST);
-    match question.aim {
-        Aim::Trouble => best.sort_unstable_by(first_of_equals),
-        _ => best.sort_unstable_by(better),
+    best.sort_unstable_by(better);
+    if question.aim == Aim::Trouble {
+        first_of_equals(&mut best);
     }
     let mut units = around(output, &best, question, layout, &described)?;
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
@@ -204,10 +204,15 @@ fn better(one: &(Seen, f32), other: &(Seen, f32)) -> Ordering {
 /// Of units that differ by less than this share in their worth, the first comes first: it tells more than its followers.
 const EQUAL: f32 = 0.06;
 
-/// The order of units by their worth, the best first, and of those that are about as good the first one.
-fn first_of_equals(one: &(Seen, f32), other: &(Seen, f32)) -> Ordering {
-    let step = |worth: f32| (worth.max(f32::MIN_POSITIVE).ln() / EQUAL).round();
-    step(other.1).total_cmp(&step(one.1)).then(one.0.start.cmp(&other.0.start))
+/// Puts the first one first of those that are about as good as the best, then of the next ones.
+fn first_of_equals(mut units: &mut [(Seen, f32)]) {
+    while let Some((_, best)) = units.first() {
+        let least = best * (1.0 - EQUAL);
+        let equal = units.iter().take_while(|(_, worth)| *worth >= least).count().max(1);
+        let (group, others) = units.split_at_mut(equal);
+        group.sort_by_key(|(seen, _)| seen.start);
+        units = others;
+    }
 }
 
 /// Keeps so many of the best, in no order.

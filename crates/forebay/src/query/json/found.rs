@@ -9,6 +9,9 @@ use std::ops::Range;
 /// So many bytes of text may stand before it, and behind it.
 const AROUND: u64 = 16 * 1024;
 
+/// In a larger output it is not looked for.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
 /// So many places are tried at which it may begin.
 const TRIED: usize = 4;
 
@@ -17,7 +20,7 @@ pub(crate) fn found(output: &Output) -> Result<Option<Range<u64>>> {
     match output.record().kind {
         Kind::Json | Kind::JsonLines => return Ok(Some(0..output.len())),
         Kind::Binary => return Ok(None),
-        Kind::Text if output.is_growing() => return Ok(None),
+        Kind::Text if output.is_growing() || output.len() > LARGEST => return Ok(None),
         Kind::Text => {}
     }
     let beginning = output.read(0..output.len().min(AROUND))?;

@@ -609,6 +609,14 @@ mod tests {
     }
 
     #[test]
+    fn a_table_shows_a_row_that_differs_in_what_no_column_tells() {
+        let mut text: String = (1..400).map(|n| format!("job{n}\tstart {n}\njob{n}\tdone {n}\n")).collect();
+        text.insert_str(text.find("job200\tdone").unwrap(), "job200\tExpecting value: line 1 column 17\n");
+        let shown = shown(&text, Form::Table, 300);
+        assert!(shown.contains("Expecting value"), "{shown}");
+    }
+
+    #[test]
     fn a_table_shows_rows_that_are_not_like_the_others_and_what_is_in_its_columns() {
         let mut text = "id,state,cents\n".to_owned();
         (1..=900)
