@@ -26,7 +26,7 @@ mod trouble;
 
 pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
-pub(crate) use finding::{code_in_file as finding_code, is_error as is_grave};
+pub(crate) use finding::{code_in_file, is_error};
 pub(crate) use rank::Trouble;
 
 use super::{Excerpt, Found};

@@ -1,7 +1,7 @@
 //! What linters find: a place, a code, and what is wrong there.
 
 /// How linters that print columns say how grave a finding is.
-const GRAVE: &[&[u8]] = &[b"error", b"warning", b"warn", b"info"];
+const LEVELS: &[&[u8]] = &[b"error", b"warning", b"warn", b"info"];
 
 /// The code of a finding: `a.py:12:4: E0202: …`, `a.py:3:1: F401 …`, `12:5  error  …  no-undef`,
 /// `a.c:3: warning: … [-Wshadow]`.
@@ -20,7 +20,7 @@ pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
     let name = match last {
         [b'[', name @ .., b']'] | [b'(', name @ .., b')'] => name,
         // Behind a place without a colon stand columns: how grave it is, what it is, and the name.
-        name if !place.ends_with(b":") && first.is_some_and(|first| GRAVE.contains(&first)) => name,
+        name if !place.ends_with(b":") && first.is_some_and(|first| LEVELS.contains(&first)) => name,
         _ => return None,
     };
     let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-/@_W=".contains(byte);

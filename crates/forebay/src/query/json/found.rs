@@ -1,7 +1,6 @@
 //! Where the JSON of an output lies: all of it, or what stands behind a few lines of text, such as the warnings of a
 //! command before what it was asked for. A few lines may follow it then.
 
-use super::scan::Documents;
 use crate::kind::json::{Json as Checker, Shape as Checked};
 use crate::{Kind, Output, Result};
 use std::ops::Range;
@@ -60,22 +59,14 @@ fn may_begin(line: &[u8]) -> bool {
 
 /// Where the documents end that begin at a place, if they are JSON, most of the output, and little stands behind them.
 fn end_of(output: &Output, start: u64) -> Result<Option<u64>> {
-    let mut documents = Documents::of(output, start..output.len())?;
-    let mut end = start;
-    loop {
-        let begins = documents.begin()?;
-        // What stands behind is text, unless it begins a document on a line of its own.
-        let line = output.read(begins..(begins + 64).min(output.len()))?;
-        let on_its_own = begins == start || output.read(begins - 1..begins)? == b"\n";
-        match on_its_own && may_begin(&line) {
-            true => match documents.next()? {
-                Ok(Some(document)) => end = document.end,
-                _ => break,
-            },
-            false => break,
-        }
+    let from = output.len().saturating_sub(AROUND).max(start);
+    let mut last = &output.read(from..output.len())?[..];
+    // The last line that may end a document does; others are text.
+    while !matches!(last.trim_ascii_end().last(), None | Some(b']' | b'}')) {
+        last = &last[..memchr::memrchr(b'\n', last.trim_ascii_end()).unwrap_or(0)];
     }
-    if (end - start) * 2 < output.len() || output.len() - end > AROUND {
+    let end = from + last.trim_ascii_end().len() as u64;
+    if end.saturating_sub(start) * 2 < output.len() {
         return Ok(None);
     }
     let mut checker = Checker::default();

@@ -1,6 +1,6 @@
 //! What linters find, by their codes: how often each was found, and those that were found hardly ever.
 
-use crate::query::ask::{finding_code, is_grave};
+use crate::query::ask::{code_in_file, is_error};
 use crate::view::{count, grouped};
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ struct Code {
     count: u64,
     /// The first one.
     first: Range<u64>,
-    is_grave: bool,
+    is_error: bool,
 }
 
 impl Findings {
@@ -44,7 +44,7 @@ impl Findings {
             let range = at..at + line.len() as u64;
             at = range.end;
             lines += usize::from(!line.trim_ascii().is_empty());
-            let Some(code) = finding_code(line) else {
+            let Some(code) = code_in_file(line) else {
                 // What is no such list is not read to its end.
                 if lines > MANY * 2 && found * 2 < lines {
                     return Ok(None);
@@ -56,7 +56,7 @@ impl Findings {
                 code: String::from_utf8_lossy(code).into_owned(),
                 count: 0,
                 first: range,
-                is_grave: is_grave(line),
+                is_error: is_error(line),
             });
             known.count += 1;
         }
@@ -68,10 +68,10 @@ impl Findings {
         Ok(Some(Findings { codes, count: found as u64 }))
     }
 
-    /// A finding of each code: the grave ones first, then those that were found least often.
+    /// A finding of each code: errors first, then those that were found least often.
     pub(super) fn odd(&self) -> Vec<Range<u64>> {
         let mut codes: Vec<&Code> = self.codes.iter().collect();
-        codes.sort_by_key(|code| (!code.is_grave, code.count, code.first.start));
+        codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));
         codes.into_iter().take(SHOWN).map(|code| code.first.clone()).collect()
     }
 
