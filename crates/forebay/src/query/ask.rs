@@ -29,6 +29,7 @@ pub(crate) use choose::{Choice, ranges};
 pub(crate) use finding::{code_in_file, is_error};
 pub(crate) use rank::Trouble;
 
+use super::outline::Form;
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
@@ -130,15 +131,15 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     }
     let question = Question::new(question);
     let small = output.len() <= READ_WHOLE;
-    let beginning = output.read(0..output.len().min(4_096))?;
-    if small && rendering::page::is_page(&beginning) {
+    let form = if small { Some(super::outline::form(output)?) } else { None };
+    if form == Some(Form::Html) {
         let page = rendering::page::text(&output.read(0..output.len())?);
         let mut units = page::units(&page, &page.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
-    let found = if small && question.aim != Aim::Gist { super::json::found(output)? } else { None };
-    if let Some(found) = found {
+    let is_json = form == Some(Form::Json) && question.aim != Aim::Gist;
+    if let Some(found) = if is_json { super::json::found(output)? } else { None } {
         let members = json::members(&output.read(found.clone())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
         let origin = |range: &Range<u64>| {
@@ -830,7 +831,8 @@ mod tests {
             "What does the page say under \"Fish\"?",
             expect![[r#"
                 [1 passage · 1 line · s/id1234]
-                [1 @7328]
+                [1 @7306]
+                Why tides rise
                 The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
                 Fish
                 Many fish follow the water and feed where it has been, which birds and people know well.
@@ -844,6 +846,38 @@ mod tests {
                 [1] The tide & the moon
                 [1 @7328] The sea is drawn to the moon, and so the water rises twice a day on most of the coasts of the world.
                 [1 @7455] Many fish follow the water and feed where it has been, which birds and people know well.
+            "#]],
+        );
+    }
+
+    #[test]
+    fn on_a_page_what_stands_under_a_heading_is_found_by_what_the_heading_says() {
+        let person = |name: &str, actor: &str| {
+            format!(
+                "<h3>{name} Huxley</h3><table><tr><td>{actor}</td><td>all seasons</td></tr></table>\
+                 <p>A friend of the family who has lived next door for as long as anybody can remember.</p>\
+                 <p>Seen in the pilot, where the Huxleys talk about the Huxleys.</p>"
+            )
+        };
+        let people = [("Ann", "Jo Berg"), ("Ben", "Kim Dahl"), ("Cleo", "Lou Eng"), ("Dan", "Max Fox")];
+        let people: String = people.iter().map(|(name, actor)| person(name, actor)).collect();
+        // Neither a heading nor a tag of the whole page comes first.
+        let text = format!("The Huxleys - a list<h1>The Huxleys</h1><p>All of the Huxleys.</p>{people}");
+        check(
+            &text,
+            "who is cleo of the huxleys?",
+            expect![[r#"
+                [2 passages · 1 line · s/id1234]
+                [1] Ben Huxley
+                [1 @475]
+                Seen in the pilot, where the Huxleys talk about the Huxleys.
+                Cleo Huxley
+                Lou Eng all seasons
+                A friend of the family who has lived next door for as long as anybody can remember.
+                Seen in the pilot, where the Huxleys talk about the Huxleys.
+                Dan Huxley
+                Max Fox all seasons
+                A friend of the family who has lived next door for as long as anybody can remember.
             "#]],
         );
     }

@@ -2,14 +2,6 @@
 
 use super::derived::{Derived, Line};
 
-/// Whether some bytes are a page: tags all over its beginning.
-pub(crate) fn is_page(beginning: &[u8]) -> bool {
-    let start = beginning.trim_ascii_start();
-    let lower = start[..start.len().min(512)].to_ascii_lowercase();
-    let has = |what: &[u8]| memchr::memmem::find(&lower, what).is_some();
-    start.starts_with(b"<") && (has(b"<!doctype html") || has(b"<html") || has(b"<head") || has(b"<body"))
-}
-
 /// Elements whose text nobody sees.
 const HIDDEN: &[&[u8]] =
     &[b"script", b"style", b"noscript", b"svg", b"template", b"iframe", b"select", b"textarea"];
