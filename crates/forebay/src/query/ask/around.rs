@@ -4,7 +4,9 @@
 
 use super::alike::{hash, template, without_paths};
 use super::frequency::Frequency;
-use super::layout::{Layout, continues, defines, depth, is_heading, is_noise, is_title, level};
+use super::layout::{
+    Layout, continues, defines, depth, is_heading, is_noise, is_title, is_underlined, level,
+};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
 use super::trace::{is_call, is_frame, is_inward};
@@ -331,7 +333,8 @@ impl Around<'_> {
                 titled = true;
                 self.show(place, at, place.worth * TITLE);
             }
-            if !titled && of_words && is_heading(line, self.layout) {
+            let below = place.all.get(at + 1).map_or(&b""[..], |below| &place.bytes[below.clone()]);
+            if !titled && of_words && (is_heading(line, self.layout) || is_underlined(line, below)) {
                 titled = true;
                 self.show(place, at, place.worth * HEADING);
             }

@@ -136,6 +136,16 @@ pub(super) fn is_heading(line: &[u8], layout: Layout) -> bool {
     layout != Layout::Source && (least..=6).contains(&marks) && line.get(marks) == Some(&b' ')
 }
 
+/// Whether a line is a heading of a document: one that a rule of about its length underlines.
+pub(super) fn is_underlined(line: &[u8], below: &[u8]) -> bool {
+    let (line, below) = (line.trim_ascii_end(), below.trim_ascii_end());
+    let rule = below.first().filter(|rule| b"=-~^".contains(rule));
+    rule.is_some_and(|rule| below.iter().all(|byte| byte == rule))
+        && line.first().is_some_and(u8::is_ascii_alphanumeric)
+        && below.len() >= 3
+        && below.len().abs_diff(line.len()) <= 2.max(line.len() / 4)
+}
+
 /// A line without what marks it as a comment, and whether it is one.
 fn comment(line: &[u8]) -> (&[u8], bool) {
     let line = line.trim_ascii();
