@@ -851,6 +851,19 @@ mod tests {
     }
 
     #[test]
+    fn the_heading_comes_with_what_stands_under_it() {
+        let release = |n: u64, what: &str| {
+            let fixes: String = (0..8).map(|fix| format!("- mend part {fix} of {n}\n")).collect();
+            format!("1.{n}.0\n=====\n\n{fixes}{what}\n")
+        };
+        let text: String =
+            (0..30).map(|n| release(n, if n == 17 { "- drop the fig\n" } else { "" })).collect();
+        let found = answer(text.as_bytes(), "Which release dropped the fig?", SMALL);
+        let found = String::from_utf8_lossy(&found.text).into_owned();
+        assert!(found.contains("1.17.0\n") && found.contains("- drop the fig\n"), "{found}");
+    }
+
+    #[test]
     fn on_a_page_what_stands_under_a_heading_is_found_by_what_the_heading_says() {
         let person = |name: &str, actor: &str| {
             format!(

@@ -38,10 +38,20 @@ const BESIDE: f32 = 0.5;
 /// How often the lines of an output occur, but for their numbers.
 #[derive(Default)]
 pub(super) struct Frequency {
-    counts: HashMap<u64, u32>,
+    /// By their template.
+    alike: HashMap<u64, Alike>,
     lines: u32,
     /// How many of the lines have the code of a linter.
     coded: u32,
+}
+
+/// The lines of one template.
+struct Alike {
+    count: u32,
+    /// Whether they have the code of a linter.
+    is_coded: bool,
+    /// Which units the first ones are.
+    first: [usize; ONCE as usize],
 }
 
 impl Frequency {
@@ -53,32 +63,31 @@ impl Frequency {
         }
         let bytes = output.read(0..output.len())?;
         let units = || Units { bytes: &bytes, at: 0 }.enumerate();
-        for (_, unit) in units() {
+        for (index, unit) in units() {
             if let Some((template, is_coded)) = template_of(&readable(&bytes[unit])) {
-                *frequency.counts.entry(template).or_default() += 1;
-                frequency.lines += 1;
-                frequency.coded += u32::from(is_coded);
+                frequency.take(template, is_coded, index);
             }
-            if frequency.counts.len() > TOLD_APART {
+            if frequency.alike.len() > TOLD_APART {
                 return Ok((Frequency::default(), Vec::new()));
             }
         }
-        let is_once = |template: &u64| frequency.counts.get(template).is_some_and(|&count| count <= ONCE);
-        let once: Vec<(usize, Range<usize>, bool)> = units()
-            .filter_map(|(index, unit)| {
-                let (template, is_coded) = template_of(&readable(&bytes[unit.clone()]))?;
-                is_once(&template).then_some((index, unit, is_coded))
-            })
-            .collect();
+        let once = frequency.alike.values().filter(|alike| alike.count <= ONCE);
+        let places = |alike: &Alike| {
+            let first = alike.first.into_iter().take(alike.count as usize);
+            first.map(|index| (index, alike.is_coded)).collect::<Vec<_>>()
+        };
+        let once: HashMap<usize, bool> = once.flat_map(places).collect();
         let are_few = |once: usize, lines: u32| {
             lines >= LINES && once <= FEW && lines as f32 - once as f32 >= lines as f32 * ALIKE
         };
         // What is found may be rare among what else is found, whatever is said besides.
-        let coded = once.iter().filter(|(_, _, is_coded)| *is_coded).count();
+        let coded = once.values().filter(|is_coded| **is_coded).count();
         let (among_all, among_coded) =
             (are_few(once.len(), frequency.lines), are_few(coded, frequency.coded));
-        let rare = once.into_iter().filter(|(_, _, is_coded)| among_all || *is_coded && among_coded);
-        let rare: Vec<(usize, Range<usize>)> = rare.map(|(index, unit, _)| (index, unit)).collect();
+        let is_rare = |(index, _): &(usize, Range<usize>)| {
+            once.get(index).is_some_and(|is_coded| among_all || *is_coded && among_coded)
+        };
+        let rare: Vec<(usize, Range<usize>)> = units().filter(is_rare).collect();
         let is_odd = |unit: &Range<usize>| {
             let line = readable(&bytes[unit.clone()]);
             !is_harmless(&line) && !has_passed(&line) && !is_noise(&line)
@@ -104,10 +113,21 @@ impl Frequency {
         Ok((frequency, shown))
     }
 
+    fn take(&mut self, template: u64, is_coded: bool, index: usize) {
+        let new = Alike { count: 0, is_coded, first: [index; ONCE as usize] };
+        let alike = self.alike.entry(template).or_insert(new);
+        if let Some(place) = alike.first.get_mut(alike.count as usize) {
+            *place = index;
+        }
+        alike.count += 1;
+        self.lines += 1;
+        self.coded += u32::from(is_coded);
+    }
+
     /// Whether an output has many lines like this one.
     pub(super) fn is_common(&self, line: &[u8]) -> bool {
         let template = template_of(line).map(|(template, _)| template);
-        let count = template.and_then(|template| self.counts.get(&template)).copied().unwrap_or(0);
+        let count = template.and_then(|template| self.alike.get(&template)).map_or(0, |alike| alike.count);
         count > MANY && count as f32 > self.lines as f32 * SHARE
     }
 }

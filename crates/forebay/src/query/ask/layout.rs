@@ -331,6 +331,22 @@ mod tests {
     }
 
     #[test]
+    fn a_heading_is_underlined_by_a_rule_of_about_its_length() {
+        for (line, below, expected) in [
+            ("0.10.1 (2012-01-23)", "-------------------", true),
+            ("Changes\r", "=======\r", true),
+            ("Usage", "~~~~~~", true),
+            ("Usage", "-------------------", false),
+            ("Usage", "", false),
+            ("", "-----", false),
+            ("+----+", "------", false),
+            ("a", "--", false),
+        ] {
+            assert_eq!(is_underlined(line.as_bytes(), below.as_bytes()), expected, "{line} | {below}");
+        }
+    }
+
+    #[test]
     fn a_title_has_a_rule_on_both_sides_or_a_long_one_behind_it() {
         for (line, expected) in [
             ("_____ test_it _____", true),
