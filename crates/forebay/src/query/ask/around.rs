@@ -191,6 +191,11 @@ struct Place {
 }
 
 impl Place {
+    /// Which number a unit has in the output.
+    fn index_of(&self, at: usize) -> u64 {
+        self.index.saturating_add_signed(at as i64 - self.own as i64)
+    }
+
     fn line(&self, at: usize) -> &[u8] {
         &self.bytes[self.all[at].clone()]
     }
@@ -320,6 +325,8 @@ impl Around<'_> {
         let inner = level(&readable(place.line(own)));
         let (reach, head) = self.head();
         let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
+        // Above what pytest tells stands the line that it tells it of.
+        let mut is_told = of_trouble && place.line(own).starts_with(b"E  ");
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
             let line = &*readable(place.line(at));
@@ -349,11 +356,17 @@ impl Around<'_> {
             left *= match () {
                 () if blank => place.fading.blank,
                 () if ends_trace && own - at <= INNER && level(line) > inner => NEAREST,
+                () if is_told && own - at <= INNER => NEAREST,
                 () if of_words && continues(line, &readable(place.line(at + 1)), self.layout) => {
                     GOES_ON.max(place.fading.back)
                 }
                 () => place.fading.back,
             };
+            if is_told {
+                is_told = !line.starts_with(b">");
+                self.give(place, at, left);
+                continue;
+            }
             repeats.take(line);
             if of_trouble && has_passed(line) {
                 left *= PASSED_BETWEEN;
@@ -412,13 +425,21 @@ impl Around<'_> {
         said * common * if informs(line) { INFORMS } else { 1.0 }
     }
 
+    /// A unit is worth what is left for it, less if that has been said.
+    fn show(&mut self, place: &Place, at: usize, worth: f32) {
+        let index = place.index_of(at);
+        let said = if self.is_of_trouble() && at != place.own {
+            self.said_before(place, at, index)
+        } else {
+            1.0
+        };
+        self.give(place, at, worth * said);
+    }
+
     /// A unit is worth as much as the best place gives it.
-    fn show(&mut self, place: &Place, at: usize, mut worth: f32) {
+    fn give(&mut self, place: &Place, at: usize, worth: f32) {
         let unit = &place.all[at];
-        let index = place.index.saturating_add_signed(at as i64 - place.own as i64);
-        if self.is_of_trouble() && at != place.own {
-            worth *= self.said_before(place, at, index);
-        }
+        let index = place.index_of(at);
         let known = self.units.entry(index).or_insert_with(|| Unit {
             index,
             range: place.from + unit.start as u64..place.from + unit.end as u64,

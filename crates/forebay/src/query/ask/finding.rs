@@ -4,17 +4,21 @@
 const LEVELS: &[&[u8]] = &[b"error", b"warning", b"warn", b"info"];
 
 /// The code of a finding: `a.py:12:4: E0202: …`, `a.py:3:1: F401 …`, `12:5  error  …  no-undef`,
-/// `a.c:3: warning: … [-Wshadow]`.
+/// `a.c:3: warning: … [-Wshadow]`, `a.ts:3:1 - error TS2307: …`, `a.cs(3,1): error CS0103: …`, `error[E0432]: …`.
 pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
-    let words = || line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    if let Some(code) = line.strip_prefix(b"error[").or(line.strip_prefix(b"warning[")) {
+        return code.split(|&byte| byte == b']').next().filter(|code| letters(code).is_some());
+    }
+    let words = || line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"-");
     let place = words().next()?;
-    let mut parts = place.strip_suffix(b":").unwrap_or(place).rsplit(|&byte| byte == b':');
-    if !parts.next().is_some_and(is_number) || parts.next().is_none() {
+    if !is_place(place.strip_suffix(b":").unwrap_or(place)) {
         return None;
     }
-    let first = words().nth(1).map(|word| word.strip_suffix(b":").unwrap_or(word));
-    if let Some(first) = first.filter(|word| letters(word).is_some()) {
-        return Some(first);
+    let word = |at: usize| words().nth(at).map(|word| word.strip_suffix(b":").unwrap_or(word));
+    let first = word(1);
+    let levelled = first.filter(|first| LEVELS.contains(first)).and_then(|_| word(2));
+    if let Some(code) = first.into_iter().chain(levelled).find(|word| letters(word).is_some()) {
+        return Some(code);
     }
     let last = words().next_back().filter(|_| words().count() > 2)?;
     let name = match last {
@@ -31,6 +35,13 @@ pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
 pub(crate) fn code_in_file(line: &[u8]) -> Option<&[u8]> {
     let path = line.split(|&byte| byte == b':').next().unwrap_or_default();
     code(line).filter(|_| path.contains(&b'.') && !path.contains(&b' '))
+}
+
+/// Whether a word ends with the number of a line: `a.c:12:4`, `a.cs(12,4)`.
+fn is_place(word: &[u8]) -> bool {
+    let separates = |byte: &u8| matches!(byte, b':' | b'(' | b',');
+    let mut parts = word.strip_suffix(b")").unwrap_or(word).rsplit(separates);
+    parts.next().is_some_and(is_number) && parts.next().is_some()
 }
 
 /// The letters of a code that is made of letters and a number: `E0202`, `SC2086`.

@@ -21,10 +21,11 @@ const TOLD_APART: usize = 1 << 16;
 const MANY: u32 = 8;
 const SHARE: f32 = 0.03;
 
-/// Lines that have at most one like them are rare where so many lines have this share that are not, and the rare ones are
-/// not many, nor many in a row.
+/// Lines that have at most one like them are rare where so many lines, or so many findings, have this share that are not,
+/// and the rare ones are not many, nor many in a row.
 const ONCE: u32 = 2;
 const LINES: u32 = 50;
+const FINDINGS: u32 = 20;
 const ALIKE: f32 = 0.75;
 const FEW: usize = 40;
 const IN_A_ROW: usize = 14;
@@ -77,13 +78,13 @@ impl Frequency {
             first.map(|index| (index, alike.is_coded)).collect::<Vec<_>>()
         };
         let once: HashMap<usize, bool> = once.flat_map(places).collect();
-        let are_few = |once: usize, lines: u32| {
-            lines >= LINES && once <= FEW && lines as f32 - once as f32 >= lines as f32 * ALIKE
+        let are_few = |once: usize, lines: u32, least: u32| {
+            lines >= least && once <= FEW && lines as f32 - once as f32 >= lines as f32 * ALIKE
         };
         // What is found may be rare among what else is found, whatever is said besides.
         let coded = once.values().filter(|is_coded| **is_coded).count();
         let (among_all, among_coded) =
-            (are_few(once.len(), frequency.lines), are_few(coded, frequency.coded));
+            (are_few(once.len(), frequency.lines, LINES), are_few(coded, frequency.coded, FINDINGS));
         let is_rare = |(index, _): &(usize, Range<usize>)| {
             once.get(index).is_some_and(|is_coded| among_all || *is_coded && among_coded)
         };

@@ -7,7 +7,7 @@ use super::around::around;
 use super::layout::{Layout, described, diff_files, is_aside};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Seen, Units, bits, scan};
-use super::trouble::has_passed;
+use super::trouble::{QUOTED, has_passed};
 use super::{Unit, visible};
 use crate::view::rendering::readable;
 use crate::{Error, Output, Result};
@@ -128,10 +128,12 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     let Some(mut scanned) = scan(output, question)? else {
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
-    let passes = if question.trouble { passes(output)? } else { 0..0 };
+    let Reports { failures, passes } = if question.trouble { reports(output)? } else { Reports::default() };
     if question.trouble {
         let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
         inside.for_each(|seen| seen.trouble *= IN_PASSES);
+        let quoted = |seen: &&mut Seen| matches!(seen.first, b' ' | b'>') && failures.contains(&seen.start);
+        scanned.seen.iter_mut().filter(quoted).for_each(|seen| seen.trouble *= QUOTED);
     }
     let trouble = Trouble::of(&scanned, output.len());
     if question.aim == Aim::Trouble && !question.anywhere && !output.is_empty() {
@@ -142,7 +144,7 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         scanned.seen.retain(|seen| seen.start != start);
         scanned.seen.push(Seen::end(scanned.units - 1, start..output.len(), END));
     }
-    let mut best = scored(&scanned, question, output.len(), layout);
+    let mut best = scored(&scanned, question, output.len(), &failures, layout);
     keep_best(&mut best, BEST * WEIGHED);
     weigh(output, layout, question, &passes, &mut best)?;
     let described = match layout == Layout::Source && output.len() <= READ_FOR_THAT {
@@ -164,19 +166,30 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
 /// So many of the last bytes have the summary of a run of tests.
 const SUMMARY: u64 = 32 * 1024;
 
-/// What tests said that passed, where a run shows that too: whatever troubles they speak of are none.
-fn passes(output: &Output) -> Result<Range<u64>> {
+/// What a run of tests reports before its summary.
+#[derive(Default)]
+struct Reports {
+    /// What failed.
+    failures: Range<u64>,
+    /// What tests said that passed, where a run shows that too: whatever troubles they speak of are none.
+    passes: Range<u64>,
+}
+
+fn reports(output: &Output) -> Result<Reports> {
     let from = output.len().saturating_sub(SUMMARY);
-    let Some(summary) = memmem::rfind(&output.read(from..output.len())?, b" short test summary info ==")
-    else {
-        return Ok(0..0);
+    let end = output.read(from..output.len())?;
+    let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
+        return Ok(Reports::default());
     };
-    let mut start = None;
+    let summary = from + summary as u64;
+    let (mut failures, mut passes) = (None, None);
     output.for_each_block(0..output.len(), |at, block| {
-        let found = || memmem::find(block, b"= PASSES =");
-        start = start.or_else(|| found().map(|found| at + found as u64));
+        let found = |title: &[u8]| memmem::find(block, title).map(|found| at + found as u64);
+        failures = failures.or_else(|| found(b"= FAILURES ="));
+        passes = passes.or_else(|| found(b"= PASSES ="));
     })?;
-    Ok(start.map_or(0..0, |start| start..from + summary as u64))
+    let passes = passes.unwrap_or(summary);
+    Ok(Reports { failures: failures.map_or(0..0, |start| start..passes), passes: passes..summary })
 }
 
 /// Whether one of some ranges in order holds a place.
@@ -245,7 +258,13 @@ pub(super) fn told(scanned: &Scanned, question: &Question) -> impl Fn(u64) -> f3
 }
 
 /// What each unit that was seen is worth by itself and by its neighbours.
-fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -> Vec<(Seen, f32)> {
+fn scored(
+    scanned: &Scanned,
+    question: &Question,
+    length: u64,
+    failures: &Range<u64>,
+    layout: Layout,
+) -> Vec<(Seen, f32)> {
     let told = told(scanned, question);
     let seen = &scanned.seen;
     let average = (length as f32 / scanned.units.max(1) as f32).max(20.0);
@@ -275,8 +294,9 @@ fn scored(scanned: &Scanned, question: &Question, length: u64, layout: Layout) -
         let follows = at > 0 && seen[at - 1].index + 1 == unit.index && seen[at - 1].trouble > 0.0;
         run = if follows && unit.trouble > 0.0 { run + 1 } else { 0 };
         if unit.trouble > 0.0 {
-            // What ended badly did so wherever it stands, and a verdict is given where its test is.
-            let anywhere = question.anywhere || unit.ends || unit.verdict;
+            // What ended badly did so wherever it stands, a verdict is given where its test is, and what failed is reported
+            // in the order of the tests.
+            let anywhere = question.anywhere || unit.ends || unit.verdict || failures.contains(&unit.start);
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
             let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);

@@ -413,7 +413,7 @@ pub(super) fn standing(line: &[u8], ends: bool, shouts: bool) -> f32 {
 }
 
 /// What a line tells that is quoted from a program.
-const QUOTED: f32 = 0.3;
+pub(super) const QUOTED: f32 = 0.3;
 
 /// Whether a line is quoted from a program, with its number before a bar: `  12 |     throw new Error()`.
 fn is_quoted_code(line: &[u8]) -> bool {
