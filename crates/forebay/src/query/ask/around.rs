@@ -67,7 +67,7 @@ const RARE: f32 = 0.55;
 const CLEANED_UP: f32 = 0.57;
 
 /// What the title of the section counts that trouble stands in.
-const TITLE: f32 = 0.7;
+const TITLE: f32 = 0.97;
 
 /// Before what a stack trace ends with stand the calls nearest to it: so many lines fade only so.
 const INNER: usize = 12;
@@ -300,6 +300,7 @@ impl Around<'_> {
                 () if of_words && continues(&readable(place.line(at - 1)), line, self.layout) => {
                     GOES_ON.max(fading.on)
                 }
+                () if !deeper && self.is_of_trouble() && is_change(line) => fading.deeper,
                 () if !deeper && self.is_of_trouble() && is_same_event(&readable(place.line(own)), line) => {
                     SAME_EVENT.max(fading.on)
                 }
@@ -428,11 +429,8 @@ impl Around<'_> {
     /// A unit is worth what is left for it, less if that has been said.
     fn show(&mut self, place: &Place, at: usize, worth: f32) {
         let index = place.index_of(at);
-        let said = if self.is_of_trouble() && at != place.own {
-            self.said_before(place, at, index)
-        } else {
-            1.0
-        };
+        let said =
+            if self.is_of_trouble() && at != place.own { self.said_before(place, at, index) } else { 1.0 };
         self.give(place, at, worth * said);
     }
 
@@ -463,6 +461,13 @@ fn quoted_command(place: &Place) -> usize {
     let begins = |at: &usize| memmem::find(place.line(*at), b"The command \"").is_some();
     let mut lines = (own.saturating_sub(QUOTED)..own).rev();
     lines.find(|at| quoted && begins(at)).unwrap_or(own)
+}
+
+/// Whether a line is one of those in which what was got differs from what was expected: `-'a'`, `+'b'`, `@@ @@`.
+fn is_change(line: &[u8]) -> bool {
+    let sign = line.first().filter(|sign| b"+-@".contains(sign));
+    let same = line.iter().take_while(|byte| Some(*byte) == sign).count();
+    sign.is_some_and(|sign| same == if *sign == b'@' { 2 } else { 1 }) && line.trim_ascii_end().len() > 1
 }
 
 /// Whether two entries of a log are of one moment, by the digits that they begin with.

@@ -173,10 +173,15 @@ pub(super) fn continues(line: &[u8], next: &[u8], layout: Layout) -> bool {
 /// A rule behind words is that long.
 const RULE: usize = 10;
 
-/// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`, or words
-/// with a long rule behind them, as in `TASK [restart] **********`.
+/// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`, words
+/// with a long rule behind them, as in `TASK [restart] **********`, or the number and the name of a failure, as in
+/// `3) Shop::testTotal`.
 pub(super) fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits > 0 && line[digits..].starts_with(b") ") {
+        return line.get(digits + 2).is_some_and(u8::is_ascii_alphabetic);
+    }
     if let Some(&rule) = line.last().filter(|byte| matches!(byte, b'=' | b'*' | b'-')) {
         let words = line.len() - line.iter().rev().take_while(|&&byte| byte == rule).count();
         let begins = line[0].is_ascii_alphabetic();
@@ -353,6 +358,9 @@ mod tests {
             ("=== FAILURES ===", true),
             ("TASK [app : restart] ****************", true),
             ("PLAY RECAP ****************", true),
+            ("12) Shop\\CartTest::testTotal", true),
+            ("  3) adds what is put in", true),
+            ("f(1) and so on", false),
             ("* * *", false),
             ("a ---", false),
             ("Name----------------", false),

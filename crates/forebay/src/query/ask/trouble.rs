@@ -238,7 +238,9 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
                     || start.ends_with(b"--- ")
                     || start.ends_with(b"TEST-UNEXPECTED-"))
         }
-        b"Fail" => is_counted(start) && start.ends_with(b"***"),
+        b"Fail" => {
+            is_counted(start) && start.ends_with(b"***") || begins && rest.starts_with(b"ed asserting that ")
+        }
         b"UNEXPECTED" => start.ends_with(b"TEST-"),
         // What a checker of memory says: `==24179== Invalid write of size 8`.
         b"Invalid read of" | b"Invalid write of" | b"uninitiali" => start.starts_with(b"=="),
@@ -488,7 +490,10 @@ fn passed(start: &[u8], end: &[u8]) -> bool {
                 && super::scan::before(end, rest.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric())
         })
     };
-    BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends)
+    // PHPUnit tells that a test begins and that it is over: `Test 'A::b with data set #1' started`.
+    let is_over =
+        || start.starts_with(b"Test '") && (end.ends_with(b"' started") || end.ends_with(b"' ended"));
+    BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends) || is_over()
 }
 
 /// Whether a line tells of a test that passed.
