@@ -5,6 +5,7 @@
 //! depends on where the reader is: see [`Surface`](crate::Surface).
 
 pub(crate) mod ask;
+mod greatest;
 mod grep;
 mod json;
 pub(crate) mod outline;

@@ -605,6 +605,8 @@ mod tests {
             "tests/a.py::test_error[Error: no such file] PASSED      [ 50%]",
             "[gw0] [ 84%] PASSED tests/a.py::test_undefined",
             "tests/a.py::test_undefined[Error: it failed] ",
+            "Test 'Shop\\CartTest::testErrors with data set #1 ('no such')' started\n",
+            "Test 'Shop\\CartTest::testErrors' ended\n",
             "[ERROR] \n",
             "[\x1b[1;31mERROR\x1b[m] \n",
         ] {
@@ -641,6 +643,8 @@ mod tests {
             ("132/220 retries    FAIL     0.01s   exit status 1", "FAIL", true),
             ("12/34 Test #12: parse ......***Failed  0.01 sec", "Fail", true),
             ("==24179== Invalid write of size 8", "Invalid write of", true),
+            ("Failed asserting that 2 is identical to 1.", "Fail", true),
+            ("it was Failed asserting that", "Fail", false),
             ("it is an error (12,5) that", "error", false),
             ("they FAIL often", "FAIL", false),
         ];

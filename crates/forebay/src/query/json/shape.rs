@@ -6,6 +6,7 @@
 use super::found::found;
 use super::parse;
 use crate::output::BLOCK;
+use crate::query::greatest::Greatest;
 use crate::{Output, Result};
 use bytes::Bytes;
 use memchr::memchr2;
@@ -78,6 +79,9 @@ pub struct JsonPath {
     pub(crate) values: Vec<Vec<Place>>,
     #[serde(skip)]
     pub(crate) of_types: Vec<Place>,
+    /// Where numbers are that are many times as great as the others.
+    #[serde(skip)]
+    pub(crate) outliers: Vec<Place>,
 }
 
 /// Where something is in an output.
@@ -194,6 +198,7 @@ struct Node {
     of_types: [Place; 6],
     least: Option<(f64, String)>,
     greatest: Option<(f64, String)>,
+    outliers: Greatest<Place>,
     longest: u64,
     items: Option<(u64, u64)>,
 }
@@ -216,6 +221,7 @@ impl Node {
             of_types: [Place::default(); 6],
             least: None,
             greatest: None,
+            outliers: Greatest::default(),
             longest: 0,
             items: None,
         }
@@ -259,8 +265,9 @@ impl Node {
         }
     }
 
-    fn number(&mut self, raw: &[u8]) {
+    fn number(&mut self, raw: &[u8], place: impl Fn() -> Place) {
         let value = quick_number(raw);
+        self.outliers.take(value, place);
         if self.least.as_ref().is_none_or(|(least, _)| value < *least) {
             self.least = Some((value, String::from_utf8_lossy(raw).into_owned()));
         }
@@ -425,6 +432,7 @@ impl Tree {
         this.count += other.count;
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
         this.longest = this.longest.max(other.longest);
+        this.outliers.join(other.outliers);
         for example in other.examples {
             if this.examples.len() < EXAMPLES && !this.examples.contains(&example) {
                 this.examples.push(example);
@@ -529,6 +537,7 @@ impl Tree {
             place: this.place,
             values: this.distinct.iter().flatten().map(|(.., places)| places.clone()).collect(),
             of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
+            outliers: this.outliers.outliers(),
         };
         // A child that was made but whose value never came is nowhere.
         if this.count > 0 {
@@ -964,7 +973,7 @@ impl Walk<'_> {
             node.see(kind, at, here);
             node.scalar(raw, length as u64, here);
             if kind == NUMBER {
-                node.number(raw);
+                node.number(raw, here);
             }
         }
         self.text.at += length;

@@ -89,6 +89,35 @@ pub(crate) struct Entry<'a> {
     pub(crate) path: &'a [u8],
     /// Its size as it is written, and the same in bytes, where the listing is of sizes.
     pub(crate) size: Option<(&'a str, f64)>,
+    /// What `ls -l` tells of a file.
+    pub(crate) file: Option<File<'a>>,
+    /// The line of the folder that a recursive listing is in.
+    pub(crate) below: Option<u64>,
+}
+
+impl<'a> Entry<'a> {
+    fn at(line: u64, path: &'a [u8]) -> Entry<'a> {
+        Entry { line, path, size: None, file: None, below: None }
+    }
+}
+
+/// Who may do what with a file, whose it is, and whether it is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct File<'a> {
+    pub(crate) mode: &'a [u8],
+    pub(crate) owner: &'a [u8],
+    pub(crate) group: &'a [u8],
+    pub(crate) is_empty: bool,
+}
+
+impl File<'_> {
+    /// What a line of `ls -l` tells of a file; of folders, links and devices other things are usual.
+    fn of(line: &[u8]) -> Option<File<'_>> {
+        let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+        let mode = fields.next().filter(|mode| mode.starts_with(b"-"))?;
+        let (owner, group, size) = (fields.nth(1)?, fields.next()?, fields.next()?);
+        Some(File { mode, owner, group, is_empty: size == b"0" })
+    }
 }
 
 /// Reads entries line by line.
@@ -96,6 +125,8 @@ pub(crate) struct Entry<'a> {
 pub(super) struct Reader {
     /// The folder that a recursive listing is in.
     within: Option<Vec<u8>>,
+    /// The line that names it.
+    below: Option<u64>,
     /// The folders that a tree is in: how long the path is up to each. The first is what it begins with.
     ends: Vec<usize>,
     /// Whether there was a branch of a tree, so that what is none begins another.
@@ -130,13 +161,14 @@ impl Reader {
             self.path.truncate(end);
             join(&mut self.path, name);
             self.ends.push(self.path.len());
-            return Some(Entry { line, path: &self.path, size: None });
+            return Some(Entry::at(line, &self.path));
         }
         // After an empty line any name may be a folder's, but a sentence is none.
         let is_name = |name: &[u8]| !name.is_empty() && name.iter().filter(|&&byte| byte == b' ').count() < 2;
         let named = || text.strip_suffix(b":").filter(|name| after_blank && is_name(name));
         if let Some(name) = folder(text).or_else(named) {
             self.within = Some(tidy(name).to_vec());
+            self.below = Some(line);
             self.opened = true;
             return None;
         }
@@ -147,7 +179,8 @@ impl Reader {
         if is_long {
             let name = long_name(text)?;
             self.put(name);
-            return Some(Entry { line, path: &self.path, size: None });
+            let (file, below) = (File::of(text), self.below);
+            return Some(Entry { file, below, ..Entry::at(line, &self.path) });
         }
         if begins.is_ascii_digit()
             && let Some(found) = SIZE.captures(text)
@@ -157,11 +190,11 @@ impl Reader {
             let power = b"BKMGTP".iter().position(|known| unit.as_bytes() == [*known]).unwrap_or(0);
             let bytes = written[..number.end()].parse::<f64>().ok()? * 1024_f64.powi(power as i32);
             let path = tidy(&text[found.get(3)?.start()..]);
-            return Some(Entry { line, path, size: Some((written, bytes)) });
+            return Some(Entry { size: Some((written, bytes)), ..Entry::at(line, path) });
         }
         if self.within.is_some() {
             self.put(text);
-            return Some(Entry { line, path: &self.path, size: None });
+            return Some(Entry::at(line, &self.path));
         }
         // What a tree begins with.
         let root = if first || self.is_tree { without_note(text) } else { text };
@@ -173,7 +206,7 @@ impl Reader {
         let counted = text.ends_with(b")") && PATH.is_match(text);
         let path = if counted { text.split(|&byte| byte == b' ').next()? } else { root };
         let is_path = path.iter().any(|byte| b"/\\.".contains(byte)) && !text.ends_with(b":");
-        is_path.then(|| Entry { line, path: tidy(path), size: None })
+        is_path.then(|| Entry::at(line, tidy(path)))
     }
 
     /// The path of a name in the folder that is listed.

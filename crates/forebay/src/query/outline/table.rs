@@ -3,6 +3,7 @@
 use super::lines::{LOOKED_AT, Line, Source};
 use super::{Items, counted, name};
 use crate::Result;
+use crate::query::greatest::Greatest;
 use memchr::{memchr, memchr2};
 
 /// How the columns of a table are told apart.
@@ -217,6 +218,8 @@ struct Column {
     /// The line of the first value that is no number, and of the first one that is missing.
     worded: u64,
     missing: u64,
+    /// The greatest numbers with their lines.
+    outliers: Greatest<u64>,
 }
 
 impl Column {
@@ -231,6 +234,7 @@ impl Column {
             example: String::new(),
             worded: 0,
             missing: 0,
+            outliers: Greatest::default(),
         }
     }
 
@@ -248,6 +252,7 @@ impl Column {
         match number(field) {
             Some(value) => {
                 self.numbers += 1;
+                self.outliers.take(value, || line);
                 let written = || String::from_utf8_lossy(field).into_owned();
                 if self.least.as_ref().is_none_or(|(least, _)| value < *least) {
                     self.least = Some((value, written()));
@@ -285,6 +290,7 @@ impl Column {
             distinct.for_each(|(_, count, line)| take(*count, *line));
             take(self.filled - self.numbers, self.worded);
             take(rows.saturating_sub(self.filled), self.missing);
+            self.outliers.outliers().into_iter().for_each(|line| take(1, line));
         }
         odd
     }
@@ -595,6 +601,17 @@ mod tests {
         assert!(of(pip).starts_with("table\n1-5 table | 3 rows, 2 columns aligned\n"), "{}", of(pip));
         let text = "Notes\n----- ----\nThis is a text that goes on\nwhatever is drawn above it.\n";
         assert!(!of(text).starts_with("table"), "{}", of(text));
+    }
+
+    #[test]
+    fn a_row_with_a_number_far_out_is_found() {
+        let mut text = "page,hits,seconds\n".to_owned();
+        for n in 1..=60 {
+            let seconds = if n == 33 { "41.5".to_owned() } else { format!("0.{}", 10 + n) };
+            text += &format!("/items/{n},{},{seconds}\n", 500 + n * 3);
+        }
+        let outline = super::super::outline(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        assert_eq!(outline.odd, [34]);
     }
 
     #[test]

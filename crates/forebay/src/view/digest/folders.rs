@@ -34,6 +34,23 @@ pub(super) struct Folders {
     extensions: Vec<Vec<u8>>,
     /// The largest entries first: their sizes as they are written and in bytes, and their paths.
     largest: Vec<(String, f64, Vec<u8>)>,
+    /// The lines of files that are not like the others, each behind that of its folder.
+    odd: Vec<u64>,
+}
+
+/// Files are odd that may be used as hardly any other, that belong to somebody else, or that are empty: so few, of so many.
+const ODD: u64 = 2;
+const FILES: u64 = 50;
+
+/// So many kinds of files are told apart.
+const KINDS: usize = 256;
+
+/// Files that are alike in all that a long listing tells, but for their size and time.
+#[derive(Default)]
+struct Alike {
+    count: u64,
+    /// The lines of the first few and of their folders.
+    lines: Vec<(Option<u64>, u64)>,
 }
 
 #[derive(Clone, Default)]
@@ -71,6 +88,21 @@ impl Counts {
     }
 }
 
+/// The lines of the files that hardly any other is like, in order, each behind that of its folder.
+fn odd(files: HashMap<Vec<u8>, Alike>) -> Vec<u64> {
+    let all: u64 = files.values().map(|alike| alike.count).sum();
+    let few = files.into_values().filter(|alike| alike.count <= ODD && all >= FILES);
+    let mut lines: Vec<(Option<u64>, u64)> = few.flat_map(|alike| alike.lines).collect();
+    lines.sort_unstable_by_key(|(_, line)| *line);
+    let mut odd: Vec<u64> = Vec::new();
+    for line in lines.into_iter().flat_map(|(folder, line)| folder.into_iter().chain([line])) {
+        if !odd.contains(&line) {
+            odd.push(line);
+        }
+    }
+    odd
+}
+
 /// A folder as it is said.
 struct Line<'a> {
     path: &'a [u8],
@@ -83,9 +115,20 @@ impl Folders {
         let mut known = Extensions::default();
         let mut largest: Vec<(String, f64, Vec<u8>)> = Vec::new();
         let mut deepest = DEEPEST;
+        let mut files: HashMap<Vec<u8>, Alike> = HashMap::new();
         // An entry that others lie in is a folder. It comes right before the first of them, or behind the last.
         let mut last: (Vec<u8>, Vec<u8>, Option<usize>) = Default::default();
         outline::for_each_entry(output, |entry| {
+            if let Some(file) = entry.file {
+                let kind = [file.mode, file.owner, file.group, &[u8::from(file.is_empty)]].join(&b' ');
+                let known = files.len() < KINDS || files.contains_key(&kind);
+                if let Some(alike) = known.then(|| files.entry(kind).or_default()) {
+                    alike.count += 1;
+                    if alike.count <= ODD {
+                        alike.lines.push((entry.below, entry.line));
+                    }
+                }
+            }
             if let Some((size, bytes)) = entry.size {
                 let place = largest.partition_point(|(_, known, _)| *known >= bytes);
                 if place < LARGEST {
@@ -131,7 +174,12 @@ impl Folders {
                 all.entry(upper(path, depth).to_vec()).or_default().merge(counts);
             }
         }
-        Ok(Folders { folders: all, extensions: known.names, largest })
+        Ok(Folders { folders: all, extensions: known.names, largest, odd: odd(files) })
+    }
+
+    /// The lines of files that are not like the others, each behind that of its folder.
+    pub(super) fn odd(&self) -> &[u64] {
+        &self.odd
     }
 
     /// What is in the folders, the outer and larger ones first, as many as there is room for.
@@ -335,6 +383,32 @@ mod tests {
         text += "src/query/x.md\nsrc/query/README\nsrc/view\nsrc/view/b.rs\nsrc/view/deep\nsrc/view/deep/er\nsrc/view/deep/er/c.rs\ndocs\n";
         (0..12).for_each(|n| text += &format!("docs/{n}.md\n"));
         text + "Cargo.toml\n"
+    }
+
+    #[test]
+    fn files_of_a_long_listing_are_odd_by_what_may_be_done_with_them_whose_they_are_and_if_they_are_empty() {
+        let file = |n: u64| {
+            let (mode, owner, size) = match n {
+                30 => ("-rw-rw-rw-", "root", 616),
+                50 => ("-rw-r--r--", "mail", 616),
+                70 => ("-rw-r--r--", "root", 0),
+                _ => ("-rw-r--r--", "root", 600 + n),
+            };
+            format!("{mode} 1 {owner} root {size:>6} Nov 17 03:55 {n}.dat\n")
+        };
+        let folder = |name: &str, from: u64, to: u64| {
+            format!("{name}:\ntotal 8\n{}\n", (from..to).map(file).collect::<String>())
+        };
+        let head = ".:\ntotal 8\ndrwxr-xr-x 2 root root 4096 Nov 17 03:55 a\n\n";
+        let text = head.to_owned() + &folder("./a", 0, 60) + &folder("./b", 60, 90);
+        let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
+        let odd: Vec<&str> =
+            folders.odd().iter().map(|line| text.lines().nth(*line as usize - 1).unwrap()).collect();
+        let (one, other, empty) = (file(30), file(50), file(70));
+        assert_eq!(odd, ["./a:", one.trim_end(), other.trim_end(), "./b:", empty.trim_end()]);
+        // Among few files none is odd.
+        let few = folder("./a", 28, 40);
+        assert!(Folders::of(&output_of(few.as_bytes())).unwrap().odd().is_empty());
     }
 
     #[test]

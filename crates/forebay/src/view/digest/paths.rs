@@ -127,7 +127,8 @@ const RECORD: u64 = 700;
 const PART: u64 = 240;
 const BEFORE: u64 = 80;
 
-/// Where a path is found that hardly any record has, or a value or a type that it hardly ever has; with how often.
+/// Where a path is found that hardly any record has, a value or a type that it hardly ever has, or a number that stands far
+/// out; with how often.
 fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
     let mut odd = Vec::new();
     if is_rare(path.count, path.of) {
@@ -138,6 +139,7 @@ fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
     let types = path.types.iter().map(|(_, count)| *count).zip(&path.of_types);
     let rare = values.chain(types).filter(|(count, _)| is_rare(*count, path.count));
     odd.extend(rare.map(|(count, place)| (count, *place)));
+    odd.extend(path.outliers.iter().map(|place| (1, *place)));
     odd
 }
 
@@ -309,6 +311,20 @@ mod tests {
                 assert!(text[*border as usize..].starts_with(expected), "{text} {border}");
             }
         }
+    }
+
+    #[test]
+    fn a_record_with_a_number_far_out_is_odd() {
+        let record = |n: u64| {
+            let total = if n == 187 { "2.218".to_owned() } else { format!("0.0{}", 10 + n % 83) };
+            format!("{{\"n\":{n},\"code\":200,\"total\":{total}}}\n")
+        };
+        let output = output_of((0..300).map(record).collect::<String>().as_bytes());
+        let odd = Paths::of(&output).unwrap().odd(&output).unwrap();
+        let shown: Vec<Vec<u8>> = odd.iter().map(|range| output.read(range.clone()).unwrap()).collect();
+        let shown: Vec<&str> = shown.iter().map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
+        // With what led to it, and where there is no room for that, without.
+        assert_eq!(shown, [record(185) + &record(186) + &record(187), record(187)]);
     }
 
     #[test]

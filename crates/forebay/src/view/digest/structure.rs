@@ -133,8 +133,10 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
         }
         Form::Listing => {
             let folders = Folders::of(output)?;
+            let starts = folders.odd().iter().map(|line| output.line_start(line - 1));
+            let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
             let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts::default(), said)
+            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
         Form::Table => {
             let outline = outline::outline(output)?;

@@ -1,0 +1,89 @@
+//! The greatest of many numbers, and whether some of them stand far out.
+
+/// So many are kept: the last of them tells what is usual.
+const KEPT: usize = 3;
+
+/// Of fewer numbers none stands out; else what is so many times as great as what is usual.
+const NUMBERS: u64 = 20;
+const FAR: f64 = 5.0;
+
+/// The greatest of some numbers, the greatest first, each with where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Greatest<P> {
+    kept: Vec<(f64, P)>,
+    /// How many numbers there are.
+    count: u64,
+}
+
+impl<P> Default for Greatest<P> {
+    fn default() -> Greatest<P> {
+        Greatest { kept: Vec::new(), count: 0 }
+    }
+}
+
+impl<P: Copy> Greatest<P> {
+    pub(crate) fn take(&mut self, value: f64, place: impl FnOnce() -> P) {
+        self.count += 1;
+        let before = self.kept.iter().take_while(|(kept, _)| *kept >= value).count();
+        if before < KEPT && value > 0.0 {
+            self.kept.insert(before, (value, place()));
+            self.kept.truncate(KEPT);
+        }
+    }
+
+    /// Takes in what is known of further numbers.
+    pub(crate) fn join(&mut self, more: Greatest<P>) {
+        let count = self.count + more.count;
+        more.kept.into_iter().for_each(|(value, place)| self.take(value, || place));
+        self.count = count;
+    }
+
+    /// Where the numbers are that stand far out.
+    pub(crate) fn outliers(&self) -> Vec<P> {
+        let usual = self.kept.get(KEPT - 1).map_or(f64::INFINITY, |(value, _)| *value);
+        let far = |(value, _): &&(f64, P)| self.count >= NUMBERS && *value >= usual * FAR;
+        self.kept.iter().filter(far).map(|(_, place)| *place).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stands_out_that_is_many_times_what_is_usual() {
+        let table: [(&[(usize, f64)], &[usize]); 7] = [
+            (&[(7, 2.2)], &[7]),
+            (&[(7, 2.2), (30, 3.1)], &[30, 7]),
+            // Three of a kind are usual.
+            (&[(7, 2.2), (30, 3.1), (31, 2.9)], &[]),
+            (&[(7, 0.1)], &[]),
+            (&[(7, -9.0)], &[]),
+            (&[(7, f64::NAN)], &[]),
+            (&[], &[]),
+        ];
+        for (odd, expected) in table {
+            let value = |at: usize| {
+                let odd = odd.iter().find(|(place, _)| *place == at);
+                odd.map_or(0.02 + (at % 9) as f64 / 1_000.0, |(_, value)| *value)
+            };
+            let mut all = Greatest::default();
+            (0..40).for_each(|at| all.take(value(at), || at));
+            assert_eq!(all.outliers(), expected, "{odd:?}");
+            let (mut first, mut second) = (Greatest::default(), Greatest::default());
+            (0..20).for_each(|at| first.take(value(at), || at));
+            (20..40).for_each(|at| second.take(value(at), || at));
+            first.join(second);
+            assert_eq!(first.outliers(), expected, "joined: {odd:?}");
+        }
+    }
+
+    #[test]
+    fn of_few_numbers_none_stands_out() {
+        let mut few = Greatest::default();
+        (0..19).for_each(|at| few.take(if at == 3 { 500.0 } else { 1.0 }, || at));
+        assert_eq!(few.outliers(), [] as [i32; 0]);
+        few.take(1.0, || 19);
+        assert_eq!(few.outliers(), [3]);
+    }
+}
