@@ -485,6 +485,27 @@ mod tests {
     }
 
     #[test]
+    fn of_many_failures_the_first_is_shown_with_its_name_and_its_line() {
+        let title = |text: &str| format!("{:=^60}\n", format!(" {text} "));
+        let failure = |n: u64| {
+            let quoted: String = (0..9).map(|m| format!("        assert part_{m} == {m}\n")).collect();
+            format!(
+                "_____ test_of_{n} _____\n\n    def test_of_{n}():\n{quoted}>       check({n})\n\nt.py:{n}: \n\
+                 _ _ _ _ _ _ _ _ _ _\n\n>   return weights[key]\n           ^^^^^^^^^^^^\nE   KeyError: 'weight'\n\nlib.py:78: KeyError\n"
+            )
+        };
+        let text = title("FAILURES")
+            + &(0..40).map(failure).collect::<String>()
+            + &title("short test summary info")
+            + &(0..40).map(|n| format!("FAILED t.py::test_of_{n}\n")).collect::<String>()
+            + "40 failed in 1s\n";
+        let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+        let first = ">   return weights[key]\n           ^^^^^^^^^^^^\nE   KeyError: 'weight'\n\nlib.py:78: KeyError\n";
+        assert!(shown.contains("_____ test_of_0 _____\n") && shown.contains(first), "{shown}");
+        assert!(!shown.contains("        assert part"), "{shown}");
+    }
+
+    #[test]
     fn between_a_step_that_failed_and_the_end_there_is_only_clean_up() {
         let cleaned: String = ('a'..'m').map(|name| format!("the cache of {name} is put away\n")).collect();
         let text = noise(0, 40)

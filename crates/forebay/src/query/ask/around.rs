@@ -339,7 +339,7 @@ impl Around<'_> {
             let blank = line.trim_ascii().is_empty();
             if !titled && of_trouble && is_title(line) {
                 titled = true;
-                self.show(place, at, place.worth * TITLE);
+                self.give(place, at, place.worth * TITLE);
             }
             let below = place.all.get(at + 1).map_or(&b""[..], |below| &place.bytes[below.clone()]);
             if !titled && of_words && (is_heading(line, self.layout) || is_underlined(line, below)) {

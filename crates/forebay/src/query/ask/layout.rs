@@ -110,10 +110,12 @@ pub(super) fn is_lone(line: &[u8]) -> bool {
     numbered || start.contains(&b'/') && (start.ends_with(b":") || counted)
 }
 
-/// A line without the sign that some put in front of every line of a report: `= `, `| `, `> `, `E   `.
+/// A line without the sign that some put in front of every line of a report: `= `, `| `, `> `, `E   `, `#  `.
 pub(super) fn without_gutter(line: &[u8]) -> &[u8] {
     match line {
-        [b'=' | b'|' | b'>', b' ', rest @ ..] | [b'E', b' ', b' ', b' ', rest @ ..] => rest,
+        [b'=' | b'|' | b'>', b' ', rest @ ..]
+        | [b'E', b' ', b' ', b' ', rest @ ..]
+        | [b'#', b' ', b' ', rest @ ..] => rest,
         _ => line,
     }
 }

@@ -239,7 +239,9 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
                     || start.ends_with(b"TEST-UNEXPECTED-"))
         }
         b"Fail" => {
-            is_counted(start) && start.ends_with(b"***") || begins && rest.starts_with(b"ed asserting that ")
+            is_counted(start) && start.ends_with(b"***")
+                || begins && rest.starts_with(b"ed asserting that ")
+                || start == b"#   " && rest.starts_with(b"ed test ")
         }
         b"UNEXPECTED" => start.ends_with(b"TEST-"),
         // What a checker of memory says: `==24179== Invalid write of size 8`.
@@ -645,6 +647,7 @@ mod tests {
             ("==24179== Invalid write of size 8", "Invalid write of", true),
             ("Failed asserting that 2 is identical to 1.", "Fail", true),
             ("it was Failed asserting that", "Fail", false),
+            ("#   Failed test 'two fields'", "Fail", true),
             ("it is an error (12,5) that", "error", false),
             ("they FAIL often", "FAIL", false),
         ];
