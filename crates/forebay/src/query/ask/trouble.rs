@@ -169,12 +169,14 @@ pub(super) fn said(
     if word.text == "warning" && says_where(start) {
         return LOCATED;
     }
-    // Counts of nothing: `0 errors`, `errors: 0`, `no failures`.
+    // Counts of nothing: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
     let number_before = last_word(start);
     let harmless =
         matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on" | b"License");
     let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
-    let value = sign.map_or(&b""[..], |at| rest[at + 1..].trim_ascii_start());
+    // In a table the value stands in the next column.
+    let next = rest.trim_ascii_start().strip_prefix(b"|");
+    let value = next.or(sign.map(|at| &rest[at + 1..])).unwrap_or_default().trim_ascii_start();
     let zero = value.first() == Some(&b'0')
         && !value.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
     if harmless || zero {
@@ -629,6 +631,16 @@ mod tests {
             assert_eq!(standing(line.as_bytes(), false, false), QUOTED, "{line}");
         }
         assert_eq!(standing(b"npm verbose stack Error: it failed", false, false), 0.4);
+    }
+
+    #[test]
+    fn counts_of_nothing_are_no_trouble() {
+        for line in ["0 errors", "errors: 0", "no failures", "failures = 0", "| page_error    | 0     |"] {
+            assert!(is_harmless(line.as_bytes()), "{line}");
+        }
+        for line in ["10 errors", "errors: 3", "| page_error    | 7     |", "error: 0x20 is no address"] {
+            assert!(!is_harmless(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

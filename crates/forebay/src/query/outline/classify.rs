@@ -282,7 +282,9 @@ fn markup_form(sample: &Sample, hint: &Hint) -> Option<(Form, bool)> {
     let headings = sample.count(|line| markup::level(line).is_some());
     let deep = sample.count(|line| markup::level(line).is_some_and(|level| level >= 2));
     let fences = sample.count(|line| line.starts_with(b"```"));
-    let inline = sample.share(|line| MARKDOWN.is_match(line));
+    // The tables of a database have a rule above and below.
+    let drawn = sample.lines().any(|line| line.starts_with(b"+-"));
+    let inline = sample.share(|line| MARKDOWN.is_match(line) && !(drawn && line.starts_with(b"|")));
     let underlined = sample.head.windows(2).filter(|pair| {
         let long = pair[0].trim_ascii_end().len();
         !pair[0].starts_with(b" ")
@@ -506,6 +508,11 @@ mod tests {
 
     /// How the outputs of many tools look, and what each is.
     const OUTPUTS: &[(&str, &str, &str)] = &[
+        (
+            "mariadb -t",
+            "text",
+            "MariaDB [bank]> SHOW GLOBAL STATUS LIKE 'Innodb%';\n+------------------+-------+\n| Variable_name    | Value |\n+------------------+-------+\n| Innodb_deadlocks | 1     |\n| Innodb_log_waits | 0     |\n+------------------+-------+\nMariaDB [bank]> SHOW ENGINE INNODB STATUS\\G\n------------------------\nLATEST DETECTED DEADLOCK\n------------------------\nTRANSACTION 40, ACTIVE 2 sec starting index read\n",
+        ),
         (
             "pytest -v",
             "test run",
