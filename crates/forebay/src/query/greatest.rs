@@ -52,15 +52,15 @@ mod tests {
 
     #[test]
     fn a_number_stands_out_that_is_many_times_what_is_usual() {
-        let table: [(&[(usize, f64)], &[usize]); 7] = [
-            (&[(7, 2.2)], &[7]),
-            (&[(7, 2.2), (30, 3.1)], &[30, 7]),
+        let table = [
+            (vec![(7, 2.2)], vec![7]),
+            (vec![(7, 2.2), (30, 3.1)], vec![30, 7]),
             // Three of a kind are usual.
-            (&[(7, 2.2), (30, 3.1), (31, 2.9)], &[]),
-            (&[(7, 0.1)], &[]),
-            (&[(7, -9.0)], &[]),
-            (&[(7, f64::NAN)], &[]),
-            (&[], &[]),
+            (vec![(7, 2.2), (30, 3.1), (31, 2.9)], vec![]),
+            (vec![(7, 0.1)], vec![]),
+            (vec![(7, -9.0)], vec![]),
+            (vec![(7, f64::NAN)], vec![]),
+            (vec![], vec![]),
         ];
         for (odd, expected) in table {
             let value = |at: usize| {
