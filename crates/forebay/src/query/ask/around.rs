@@ -326,8 +326,8 @@ impl Around<'_> {
         let inner = level(&readable(place.line(own)));
         let (reach, head) = self.head();
         let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
-        // Above what pytest tells stands the line that it tells it of.
-        let mut is_told = of_trouble && place.line(own).starts_with(b"E  ");
+        // What pytest tells of a line stands below it.
+        let mut explains = of_trouble && readable(place.line(own)).starts_with(b"E  ");
         let command = if of_trouble { quoted_command(place) } else { own };
         for at in (0..own).rev() {
             let line = &*readable(place.line(at));
@@ -357,14 +357,14 @@ impl Around<'_> {
             left *= match () {
                 () if blank => place.fading.blank,
                 () if ends_trace && own - at <= INNER && level(line) > inner => NEAREST,
-                () if is_told && own - at <= INNER => NEAREST,
+                () if explains && own - at <= INNER => NEAREST,
                 () if of_words && continues(line, &readable(place.line(at + 1)), self.layout) => {
                     GOES_ON.max(place.fading.back)
                 }
                 () => place.fading.back,
             };
-            if is_told {
-                is_told = !line.starts_with(b">");
+            if explains {
+                explains = !line.starts_with(b">");
                 self.give(place, at, left);
                 continue;
             }

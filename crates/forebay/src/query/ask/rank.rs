@@ -128,13 +128,9 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     let Some(mut scanned) = scan(output, question)? else {
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
-    let Reports { failures, passes } = if question.trouble { reports(output)? } else { Reports::default() };
-    if question.trouble {
-        let inside = scanned.seen.iter_mut().filter(|seen| passes.contains(&seen.start));
-        inside.for_each(|seen| seen.trouble *= IN_PASSES);
-        let quoted = |seen: &&mut Seen| matches!(seen.first, b' ' | b'>') && failures.contains(&seen.start);
-        scanned.seen.iter_mut().filter(quoted).for_each(|seen| seen.trouble *= QUOTED);
-    }
+    let reports = if question.trouble { Reports::of(output)? } else { Reports::default() };
+    let passed = scanned.seen.iter_mut().filter(|seen| reports.passes.contains(&seen.start));
+    passed.for_each(|seen| seen.trouble *= IN_PASSES);
     let trouble = Trouble::of(&scanned, output.len());
     if question.aim == Aim::Trouble && !question.anywhere && !output.is_empty() {
         // How it ended stands at the end.
@@ -144,9 +140,9 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         scanned.seen.retain(|seen| seen.start != start);
         scanned.seen.push(Seen::end(scanned.units - 1, start..output.len(), END));
     }
-    let mut best = scored(&scanned, question, output.len(), &failures, layout);
+    let mut best = scored(&scanned, question, output.len(), &reports, layout);
     keep_best(&mut best, BEST * WEIGHED);
-    weigh(output, layout, question, &passes, &mut best)?;
+    weigh(output, layout, question, &reports, &mut best)?;
     let described = match layout == Layout::Source && output.len() <= READ_FOR_THAT {
         true => described(&output.read(0..output.len())?),
         false => Vec::new(),
@@ -175,21 +171,23 @@ struct Reports {
     passes: Range<u64>,
 }
 
-fn reports(output: &Output) -> Result<Reports> {
-    let from = output.len().saturating_sub(SUMMARY);
-    let end = output.read(from..output.len())?;
-    let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
-        return Ok(Reports::default());
-    };
-    let summary = from + summary as u64;
-    let (mut failures, mut passes) = (None, None);
-    output.for_each_block(0..output.len(), |at, block| {
-        let found = |title: &[u8]| memmem::find(block, title).map(|found| at + found as u64);
-        failures = failures.or_else(|| found(b"= FAILURES ="));
-        passes = passes.or_else(|| found(b"= PASSES ="));
-    })?;
-    let passes = passes.unwrap_or(summary);
-    Ok(Reports { failures: failures.map_or(0..0, |start| start..passes), passes: passes..summary })
+impl Reports {
+    fn of(output: &Output) -> Result<Reports> {
+        let from = output.len().saturating_sub(SUMMARY);
+        let end = output.read(from..output.len())?;
+        let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
+            return Ok(Reports::default());
+        };
+        let summary = from + summary as u64;
+        let (mut failures, mut passes) = (None, None);
+        output.for_each_block(0..output.len(), |at, block| {
+            let found = |title: &[u8]| memmem::find(block, title).map(|found| at + found as u64);
+            failures = failures.or_else(|| found(b"= FAILURES ="));
+            passes = passes.or_else(|| found(b"= PASSES ="));
+        })?;
+        let passes = passes.unwrap_or(summary);
+        Ok(Reports { failures: failures.map_or(0..0, |start| start..passes), passes: passes..summary })
+    }
 }
 
 /// Whether one of some ranges in order holds a place.
@@ -262,7 +260,7 @@ fn scored(
     scanned: &Scanned,
     question: &Question,
     length: u64,
-    failures: &Range<u64>,
+    reports: &Reports,
     layout: Layout,
 ) -> Vec<(Seen, f32)> {
     let told = told(scanned, question);
@@ -296,7 +294,8 @@ fn scored(
         if unit.trouble > 0.0 {
             // What ended badly did so wherever it stands, a verdict is given where its test is, and what failed is reported
             // in the order of the tests.
-            let anywhere = question.anywhere || unit.ends || unit.verdict || failures.contains(&unit.start);
+            let reported = reports.failures.contains(&unit.start);
+            let anywhere = question.anywhere || unit.ends || unit.verdict || reported;
             let late = if anywhere { 1.0 } else { unit.start as f32 / length.max(1) as f32 };
             // The first of many that follow each other tells more than its followers.
             let dense = (WORDY as f32 / unit.length.max(WORDY) as f32).powf(SPREAD);
@@ -333,7 +332,7 @@ fn weigh(
     output: &Output,
     layout: Layout,
     question: &Question,
-    passes: &Range<u64>,
+    reports: &Reports,
     best: &mut [(Seen, f32)],
 ) -> Result<()> {
     if question.aim == Aim::Words && question.of_failure() {
@@ -341,8 +340,13 @@ fn weigh(
         for (unit, worth) in best.iter_mut() {
             let line = output.read(unit.range())?;
             *worth *= if has_passed(&readable(&line)) { PASSED } else { 1.0 };
-            *worth *= if passes.contains(&unit.start) { IN_PASSES } else { 1.0 };
+            *worth *= if reports.passes.contains(&unit.start) { IN_PASSES } else { 1.0 };
         }
+    }
+    for (unit, worth) in best.iter_mut().filter(|(unit, _)| reports.failures.contains(&unit.start)) {
+        // What a report quotes has the words of trouble that the program has; what came of it is told below.
+        let line = output.read(unit.range())?;
+        *worth *= if matches!(readable(&line).first(), Some(b' ' | b'>')) { QUOTED } else { 1.0 };
     }
     let aside = |term: &str| matches!(term, "test" | "doc" | "document" | "example");
     if question.trouble || question.terms.iter().any(|term| aside(&term.text)) {
