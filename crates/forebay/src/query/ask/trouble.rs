@@ -250,6 +250,8 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
         b"Invalid read of" | b"Invalid write of" | b"uninitiali" => start.starts_with(b"=="),
         // A compiler's error says where, or which: `a.c:12:5: error: …`, `error[E0308]: …`.
         b"error" if says_where(start) || is_position(start) || begins && rest.starts_with(b"[") => true,
+        // `[ERROR] src/A.java:[12,5] cannot find symbol`.
+        b"ERROR" => start == b"[" && says_where_behind(rest),
         // `##[error]`, `::error::`, `[taskcluster:error]`.
         b"error" => {
             start.ends_with(b"##[") && rest.starts_with(b"]")
@@ -282,6 +284,16 @@ fn says_where(start: &[u8]) -> bool {
     }
     let number = last_word(place);
     !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether what stands behind a level begins with a place as Maven writes it: `] src/A.java:[12,5] …`.
+fn says_where_behind(rest: &[u8]) -> bool {
+    let rest = readable(rest);
+    let place = rest.strip_prefix(b"] ").unwrap_or_default().split(|&byte| byte == b' ').next();
+    let numbers = place.and_then(|place| place.strip_suffix(b"]"));
+    let numbers = numbers.and_then(|place| place.rsplit(|&byte| byte == b'[').next());
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b',';
+    numbers.is_some_and(|numbers| !numbers.is_empty() && numbers.iter().all(is_number))
 }
 
 /// Whether a line begins with a place in the file that is named above it: `  9:46  `.
@@ -648,6 +660,9 @@ mod tests {
         let table = [
             ("src/a.ts:12:5 - error TS2345: it is not", "error", true),
             ("src/a.cs(12,5): error CS0103: it is not", "error", true),
+            ("[ERROR] /src/A.java:[4,24] package b does not exist", "ERROR", true),
+            ("[\u{1b}[1;31mERROR\u{1b}[m] /src/A.java:[57,8] error while writing A", "ERROR", true),
+            ("[ERROR] Failed to execute goal", "ERROR", false),
             (
                 "\u{1b}[96msrc/a.ts\u{1b}[0m:\u{1b}[93m2\u{1b}[0m:\u{1b}[93m1\u{1b}[0m - \u{1b}[91merror\u{1b}[0m TS1",
                 "error",
