@@ -27,6 +27,15 @@ const MOST: usize = 200;
 /// So much of a name is said.
 const NAME: usize = 120;
 
+/// Files are odd that may be used as hardly any other, that belong to somebody else, or that are empty: so few are alike,
+/// and all such files are at most one in so many, of so many in all.
+const ALIKE: u64 = 2;
+const RARE: u64 = 20;
+const FILES: u64 = 50;
+
+/// Where more kinds of files are told apart, nothing is usual.
+const KINDS: usize = 256;
+
 /// What a listing lists.
 pub(super) struct Folders {
     /// In each folder, with all that is below it.
@@ -37,13 +46,6 @@ pub(super) struct Folders {
     /// The lines of files that are not like the others, each behind that of its folder.
     odd: Vec<u64>,
 }
-
-/// Files are odd that may be used as hardly any other, that belong to somebody else, or that are empty: so few, of so many.
-const ODD: u64 = 2;
-const FILES: u64 = 50;
-
-/// So many kinds of files are told apart.
-const KINDS: usize = 256;
 
 /// Files that are alike in all that a long listing tells, but for their size and time.
 #[derive(Default)]
@@ -91,8 +93,12 @@ impl Counts {
 /// The lines of the files that hardly any other is like, in order, each behind that of its folder.
 fn odd(files: HashMap<Vec<u8>, Alike>) -> Vec<u64> {
     let all: u64 = files.values().map(|alike| alike.count).sum();
-    let few = files.into_values().filter(|alike| alike.count <= ODD && all >= FILES);
+    let is_usual = files.len() <= KINDS && all >= FILES;
+    let few = files.into_values().filter(|alike| alike.count <= ALIKE);
     let mut lines: Vec<(Option<u64>, u64)> = few.flat_map(|alike| alike.lines).collect();
+    if !is_usual || lines.len() as u64 * RARE > all {
+        return Vec::new();
+    }
     lines.sort_unstable_by_key(|(_, line)| *line);
     let mut odd: Vec<u64> = Vec::new();
     for line in lines.into_iter().flat_map(|(folder, line)| folder.into_iter().chain([line])) {
@@ -121,10 +127,10 @@ impl Folders {
         outline::for_each_entry(output, |entry| {
             if let Some(file) = entry.file {
                 let kind = [file.mode, file.owner, file.group, &[u8::from(file.is_empty)]].join(&b' ');
-                let known = files.len() < KINDS || files.contains_key(&kind);
-                if let Some(alike) = known.then(|| files.entry(kind).or_default()) {
+                if files.len() <= KINDS {
+                    let alike = files.entry(kind).or_default();
                     alike.count += 1;
-                    if alike.count <= ODD {
+                    if alike.count <= ALIKE {
                         alike.lines.push((entry.below, entry.line));
                     }
                 }
@@ -406,6 +412,10 @@ mod tests {
             folders.odd().iter().map(|line| text.lines().nth(*line as usize - 1).unwrap()).collect();
         let (one, other, empty) = (file(30), file(50), file(70));
         assert_eq!(odd, ["./a:", one.trim_end(), other.trim_end(), "./b:", empty.trim_end()]);
+        // Where every file is somebody else's, none is odd.
+        let others: String =
+            (0..400).map(|n| file(n).replace("root root", &format!("user{n} root"))).collect();
+        assert!(Folders::of(&output_of(others.as_bytes())).unwrap().odd().is_empty());
         // Among few files none is odd.
         let few = folder("./a", 28, 40);
         assert!(Folders::of(&output_of(few.as_bytes())).unwrap().odd().is_empty());
