@@ -29,7 +29,6 @@ pub(crate) use choose::{Choice, ranges};
 pub(crate) use finding::{code_in_file, is_error};
 pub(crate) use rank::Trouble;
 
-use super::outline::Form;
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
@@ -131,15 +130,14 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     }
     let question = Question::new(question);
     let small = output.len() <= READ_WHOLE;
-    let form = if small { Some(super::outline::form(output)?) } else { None };
-    if form == Some(Form::Html) {
+    let found = if small { super::json::found(output)? } else { None };
+    if small && found.is_none() && super::outline::is_page(output)? {
         let page = rendering::page::text(&output.read(0..output.len())?);
         let mut units = page::units(&page, &page.as_output(output)?, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
-    let is_json = form == Some(Form::Json) && question.aim != Aim::Gist;
-    if let Some(found) = if is_json { super::json::found(output)? } else { None } {
+    if let Some(found) = found.filter(|_| question.aim != Aim::Gist) {
         let members = json::members(&output.read(found.clone())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
         let origin = |range: &Range<u64>| {

@@ -139,6 +139,11 @@ pub(crate) fn form(output: &Output) -> Result<Form> {
     Ok(form_and_numbering(output)?.0)
 }
 
+/// Whether an output that is no JSON is a page.
+pub(crate) fn is_page(output: &Output) -> Result<bool> {
+    Ok(output.record().kind != Kind::Binary && classify::classify(output)?.0 == Form::Html)
+}
+
 /// What an output is, and how its lines are numbered.
 fn form_and_numbering(output: &Output) -> Result<(Form, Option<Numbering>)> {
     Ok(match output.record().kind {
