@@ -39,15 +39,14 @@ const BESIDE: f32 = 0.5;
 /// How often the lines of an output occur, but for their numbers.
 #[derive(Default)]
 pub(super) struct Frequency {
-    /// By their template.
-    alike: HashMap<u64, Alike>,
+    templates: HashMap<u64, Template>,
     lines: u32,
     /// How many of the lines have the code of a linter.
     coded: u32,
 }
 
 /// The lines of one template.
-struct Alike {
+struct Template {
     count: u32,
     /// Whether they have the code of a linter.
     is_coded: bool,
@@ -68,14 +67,14 @@ impl Frequency {
             if let Some((template, is_coded)) = template_of(&readable(&bytes[unit])) {
                 frequency.take(template, is_coded, index);
             }
-            if frequency.alike.len() > TOLD_APART {
+            if frequency.templates.len() > TOLD_APART {
                 return Ok((Frequency::default(), Vec::new()));
             }
         }
-        let once = frequency.alike.values().filter(|alike| alike.count <= ONCE);
-        let places = |alike: &Alike| {
-            let first = alike.first.into_iter().take(alike.count as usize);
-            first.map(|index| (index, alike.is_coded)).collect::<Vec<_>>()
+        let once = frequency.templates.values().filter(|template| template.count <= ONCE);
+        let places = |template: &Template| {
+            let first = template.first.into_iter().take(template.count as usize);
+            first.map(|index| (index, template.is_coded)).collect::<Vec<_>>()
         };
         let once: HashMap<usize, bool> = once.flat_map(places).collect();
         let are_few = |once: usize, lines: u32, least: u32| {
@@ -115,8 +114,8 @@ impl Frequency {
     }
 
     fn take(&mut self, template: u64, is_coded: bool, index: usize) {
-        let new = Alike { count: 0, is_coded, first: [index; ONCE as usize] };
-        let alike = self.alike.entry(template).or_insert(new);
+        let new = Template { count: 0, is_coded, first: [index; ONCE as usize] };
+        let alike = self.templates.entry(template).or_insert(new);
         if let Some(place) = alike.first.get_mut(alike.count as usize) {
             *place = index;
         }
@@ -128,7 +127,8 @@ impl Frequency {
     /// Whether an output has many lines like this one.
     pub(super) fn is_common(&self, line: &[u8]) -> bool {
         let template = template_of(line).map(|(template, _)| template);
-        let count = template.and_then(|template| self.alike.get(&template)).map_or(0, |alike| alike.count);
+        let count =
+            template.and_then(|template| self.templates.get(&template)).map_or(0, |alike| alike.count);
         count > MANY && count as f32 > self.lines as f32 * SHARE
     }
 }

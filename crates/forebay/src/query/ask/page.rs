@@ -68,14 +68,14 @@ pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Re
     if question.aim == Aim::Gist || question.quoted.iter().any(|quoted| alike(quoted, &title)) {
         gist(derived, &mut units);
     } else {
-        for found in ranked(text, &within(question, derived, &units))? {
+        for found in ranked(text, &past_title(question, derived, &units))? {
             let line = derived.line_at(found.range.start);
             let prose = line.map_or(1.0, |line| if line.heading { 1.2 } else { 0.3 + 0.7 * line.prose });
             if let Some(unit) = units.get_mut(found.index as usize) {
                 unit.worth = found.worth * prose;
             }
         }
-        head(derived, &mut units);
+        weigh_headings(derived, &mut units);
         under_headings(derived, &mut units, question);
     }
     units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
@@ -85,7 +85,7 @@ pub(super) fn units(derived: &Derived, text: &Output, question: &Question) -> Re
 }
 
 /// The question, with less weight on those of its words that the title has too.
-fn within(question: &Question, derived: &Derived, all: &[Unit]) -> Question {
+fn past_title(question: &Question, derived: &Derived, all: &[Unit]) -> Question {
     let title = all.first().into_iter().chain(all.iter().find(|unit| is_heading(derived, unit)));
     let title: HashSet<String> =
         title.flat_map(|unit| pieces(&unit.text)).map(|word| stem(&word.to_lowercase())).collect();
@@ -100,7 +100,7 @@ fn is_heading(derived: &Derived, unit: &Unit) -> bool {
 }
 
 /// What a heading says counts for what stands under it, and a heading is worth what it heads.
-fn head(derived: &Derived, units: &mut [Unit]) {
+fn weigh_headings(derived: &Derived, units: &mut [Unit]) {
     for section in units.chunk_by_mut(|_, next| !is_heading(derived, next)) {
         let [heading, under @ ..] = section else { continue };
         if !is_heading(derived, heading) {

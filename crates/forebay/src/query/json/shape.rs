@@ -198,7 +198,7 @@ struct Node {
     of_types: [Place; 6],
     least: Option<(f64, String)>,
     greatest: Option<(f64, String)>,
-    outliers: Greatest<Place>,
+    greatest_at: Greatest<Place>,
     longest: u64,
     items: Option<(u64, u64)>,
 }
@@ -221,7 +221,7 @@ impl Node {
             of_types: [Place::default(); 6],
             least: None,
             greatest: None,
-            outliers: Greatest::default(),
+            greatest_at: Greatest::default(),
             longest: 0,
             items: None,
         }
@@ -267,7 +267,7 @@ impl Node {
 
     fn number(&mut self, raw: &[u8], place: impl Fn() -> Place) {
         let value = quick_number(raw);
-        self.outliers.take(value, place);
+        self.greatest_at.take(value, place);
         if self.least.as_ref().is_none_or(|(least, _)| value < *least) {
             self.least = Some((value, String::from_utf8_lossy(raw).into_owned()));
         }
@@ -432,7 +432,7 @@ impl Tree {
         this.count += other.count;
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
         this.longest = this.longest.max(other.longest);
-        this.outliers.join(other.outliers);
+        this.greatest_at.join(other.greatest_at);
         for example in other.examples {
             if this.examples.len() < EXAMPLES && !this.examples.contains(&example) {
                 this.examples.push(example);
@@ -537,7 +537,7 @@ impl Tree {
             place: this.place,
             values: this.distinct.iter().flatten().map(|(.., places)| places.clone()).collect(),
             of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
-            outliers: this.outliers.outliers(),
+            outliers: this.greatest_at.outliers(),
         };
         // A child that was made but whose value never came is nowhere.
         if this.count > 0 {

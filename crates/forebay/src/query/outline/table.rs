@@ -219,7 +219,7 @@ struct Column {
     worded: u64,
     missing: u64,
     /// The greatest numbers with their lines.
-    outliers: Greatest<u64>,
+    greatest_at: Greatest<u64>,
 }
 
 impl Column {
@@ -234,7 +234,7 @@ impl Column {
             example: String::new(),
             worded: 0,
             missing: 0,
-            outliers: Greatest::default(),
+            greatest_at: Greatest::default(),
         }
     }
 
@@ -252,7 +252,7 @@ impl Column {
         match number(field) {
             Some(value) => {
                 self.numbers += 1;
-                self.outliers.take(value, || line);
+                self.greatest_at.take(value, || line);
                 let written = || String::from_utf8_lossy(field).into_owned();
                 if self.least.as_ref().is_none_or(|(least, _)| value < *least) {
                     self.least = Some((value, written()));
@@ -290,7 +290,7 @@ impl Column {
             distinct.for_each(|(_, count, line)| take(*count, *line));
             take(self.filled - self.numbers, self.worded);
             take(rows.saturating_sub(self.filled), self.missing);
-            self.outliers.outliers().into_iter().for_each(|line| take(1, line));
+            self.greatest_at.outliers().into_iter().for_each(|line| take(1, line));
         }
         odd
     }
