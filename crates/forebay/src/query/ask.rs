@@ -16,13 +16,16 @@ mod finding;
 mod frequency;
 mod json;
 mod layout;
+mod location;
 mod members;
 mod page;
 mod question;
 mod rank;
 mod scan;
+mod standing;
 mod trace;
 mod trouble;
+mod verdict;
 
 pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
@@ -105,7 +108,7 @@ pub(crate) fn asked_page(
 
 /// Whether a line begins by telling of a failure.
 pub(crate) fn is_told(line: &[u8]) -> bool {
-    trouble::is_told(line)
+    verdict::is_told(line)
 }
 
 /// Whether a line is one of a list: a path, or what was found at one.

@@ -9,8 +9,8 @@ use super::layout::{
 };
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
+use super::standing::{has_passed, informs};
 use super::trace::{is_call, is_frame, is_inward};
-use super::trouble::{has_passed, informs};
 use super::{Unit, rank, visible};
 use crate::view::rendering::readable;
 use crate::{Output, Result};

@@ -1,4 +1,6 @@
-//! What linters find: a place, a code, and what is wrong there.
+//! What linters find: a location, a code, and what is wrong there.
+
+use super::location::{self, is_number};
 
 /// How linters that print columns say how grave a finding is.
 const LEVELS: &[&[u8]] = &[b"error", b"warning", b"warn", b"info"];
@@ -11,9 +13,7 @@ pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
     }
     let words = || line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"-");
     let place = words().next()?;
-    if !is_place(place.strip_suffix(b":").unwrap_or(place)) {
-        return None;
-    }
+    location::file(place.strip_suffix(b":").unwrap_or(place))?;
     let word = |at: usize| words().nth(at).map(|word| word.strip_suffix(b":").unwrap_or(word));
     let first = word(1);
     let levelled = first.filter(|first| LEVELS.contains(first)).and_then(|_| word(2));
@@ -35,13 +35,6 @@ pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
 pub(crate) fn code_in_file(line: &[u8]) -> Option<&[u8]> {
     let path = line.split(|&byte| byte == b':').next().unwrap_or_default();
     code(line).filter(|_| path.contains(&b'.') && !path.contains(&b' '))
-}
-
-/// Whether a word ends with the number of a line: `a.c:12:4`, `a.cs(12,4)`.
-fn is_place(word: &[u8]) -> bool {
-    let separates = |byte: &u8| matches!(byte, b':' | b'(' | b',');
-    let mut parts = word.strip_suffix(b")").unwrap_or(word).rsplit(separates);
-    parts.next().is_some_and(is_number) && parts.next().is_some()
 }
 
 /// The letters of a code that is made of letters and a number: `E0202`, `SC2086`.
@@ -66,10 +59,6 @@ pub(crate) fn is_error(line: &[u8]) -> bool {
 /// Whether a finding is a remark by its code: a warning, a convention, something to refactor.
 pub(super) fn is_remark(line: &[u8]) -> bool {
     matches!(level(line), Some(b'W' | b'R' | b'C' | b'I'))
-}
-
-fn is_number(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]

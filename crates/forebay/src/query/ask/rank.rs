@@ -7,7 +7,7 @@ use super::around::around;
 use super::layout::{Layout, described, diff_files, is_aside};
 use super::question::{Aim, Question};
 use super::scan::{LONG, Scanned, Seen, Units, bits, scan};
-use super::trouble::{QUOTED, has_passed};
+use super::standing::{QUOTED, has_passed};
 use super::{Unit, visible};
 use crate::view::rendering::readable;
 use crate::{Error, Output, Result};

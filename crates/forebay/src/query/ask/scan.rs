@@ -4,7 +4,7 @@
 //! than a bound: when there are too many, the ones with the commonest terms are forgotten.
 
 use super::question::{Question, Term, beginning, pieces, stem};
-use super::trouble;
+use super::{standing, trouble, verdict};
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use memchr::{memchr, memrchr};
@@ -217,7 +217,7 @@ impl<'a> Scanner<'a> {
             if open.terms & !common != 0 || open.trouble != 0.0 {
                 let start = base + unit.start as u64;
                 let trouble = match open.trouble > 0.0 {
-                    true => open.trouble * trouble::standing(&block[unit.clone()], open.ends, open.shouts),
+                    true => open.trouble * standing::of(&block[unit.clone()], open.ends, open.shouts),
                     false => 0.0,
                 };
                 let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
@@ -250,12 +250,12 @@ impl<'a> Scanner<'a> {
                     let word = &trouble::WORDS[pattern - self.terms.len()];
                     // A word that a border between units cuts belongs to the unit it begins in.
                     let found = found.start()..found.end().min(unit.end);
-                    let verdict = trouble::is_verdict(block, &found, &unit);
+                    let verdict = verdict::is_verdict(block, &found, &unit);
                     let said = trouble::said(block, found.clone(), &unit, word, verdict);
-                    let ends = word.ends || trouble::points_up(&block[unit.clone()]);
+                    let ends = word.ends || verdict::points_up(&block[unit.clone()]);
                     open.verdict |= verdict && said > 0.0;
                     // The status of one test of many ends nothing.
-                    open.ends |= ends && said > 0.0 && !trouble::is_counted(&block[unit.clone()]);
+                    open.ends |= ends && said > 0.0 && !verdict::is_counted(&block[unit.clone()]);
                     if said > open.trouble {
                         open.trouble = said;
                         open.said = trouble::token(block, found.clone(), &unit);
