@@ -143,7 +143,8 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     let levelled = sample.share(log::is_levelled);
     if levelled < 30
         && sample.lines().any(test_run::is_telling)
-        && sample.share(|line| CODE.is_match(line)) < 30
+        && (sample.share(|line| CODE.is_match(line)) < 30
+            || hint.language().is_none() && ends_as_test_run(sample))
     {
         return Ok(Form::TestRun);
     }
@@ -181,6 +182,15 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
         return Ok(Form::Log);
     }
     Ok(Form::Text)
+}
+
+/// In so many lines before its end a test run says how it ended.
+const LAST: usize = 12;
+
+/// Whether a text ends as test runs do, whatever it quotes before that.
+fn ends_as_test_run(sample: &Sample) -> bool {
+    let lines: Vec<&[u8]> = sample.lines().filter(|line| !line.trim_ascii().is_empty()).collect();
+    lines.iter().rev().take(LAST).any(|line| test_run::is_telling(line))
 }
 
 /// So much is looked through for the end of a test run that no sample has.

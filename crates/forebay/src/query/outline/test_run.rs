@@ -72,7 +72,32 @@ const PATTERNS: &[(Event, &str)] = &[
     (Event::Suite, r"^\[-{10}\] \d+ tests? from \S+(?:, where .*)?$"),
     (Event::Failed, r"^\[  FAILED  \] \S+"),
     (Event::Summary, r"^\[==========\] \d+ tests? from .* ran\."),
-    (Event::Summary, r"^(?:OK|FAILURES!|Tests:) ?\(?\d+ tests?, \d+ assertions?"),
+    (Event::Summary, r"^OK \(\d+ tests?, \d+ assertions?\)"),
+    (Event::Summary, r"^Tests: \d+, Assertions: \d+"),
+    // busted, ert, testthat, tasty, Erlang's common test.
+    (Event::Summary, r"^\d+ success(?:es)? / \d+ failures? / \d+ errors?"),
+    (Event::Summary, r"^Ran \d+ tests, \d+ results as expected"),
+    (Event::Summary, r"^\[ FAIL \d+ \| WARN \d+ \| SKIP \d+ \| PASS \d+ \]"),
+    (Event::Summary, r"^(?:\d+ out of \d+ tests failed|All \d+ tests passed) \("),
+    (Event::Summary, r"^Testing .*: TEST COMPLETE, \d+ ok, \d+ failed"),
+    // Catch2, doctest, automake.
+    (Event::Summary, r"^(?:\[doctest\] )?test cases: +\d+ \| +\d+ (?:passed|failed)"),
+    (Event::Summary, r"^# (?:TOTAL|PASS|FAIL): +\d+$"),
+    // Jasmine, karma, ava, cucumber, behave, Robot, ExUnit.
+    (Event::Summary, r"^\d+ specs?, \d+ failures?"),
+    (Event::Summary, r"Executed \d+ of \d+ (?:specs? )?(?:\(\d+ FAILED\)|SUCCESS|\w+ in )"),
+    (Event::Summary, r"^\s+\d+ tests? (?:failed|passed)$"),
+    (
+        Event::Summary,
+        r"^\d+ (?:features?|scenarios?|steps?) (?:\(\d+ (?:failed|passed|skipped|undefined|pending)|passed, \d+ failed)",
+    ),
+    (Event::Summary, r"^\d+ tests, \d+ (?:passed, \d+ failed|failures?)"),
+    // clojure.test, ScalaTest, XCTest, NUnit, .NET.
+    (Event::Summary, r"^Ran \d+ tests containing \d+ assertions"),
+    (Event::Summary, r"^(?:\[info\] )?Tests: succeeded \d+, failed \d+"),
+    (Event::Summary, r"^\s*Executed \d+ tests, with \d+ failures?"),
+    (Event::Summary, r"^\s*(?:Test Count|Tests run|Total tests): \d+[,.] (?:Passed|Errors|Failures): \d+"),
+    (Event::Summary, r"^(?:Failed|Passed)!\s+- Failed: +\d+, Passed: +\d+"),
 ];
 
 #[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
@@ -83,7 +108,7 @@ static SET: LazyLock<RegexSet> = LazyLock::new(|| {
 /// What every pattern needs, so that most lines are passed over at scan speed.
 static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^(?-u:[=_-]{3}|FAIL|ERROR|PASS|OK|ok {2}|test |Ran \d|\d|\s|#|\[|not ok|rspec|Running|Tests|Test |Snapshots|Failures:|Failed examples:|Pending|Doc-tests|Nextest|tests finished)|(?-u:FAILED|FAIL|ERROR|FAILURE!)\b",
+        r"^(?-u:[=_-]{3}|FAIL|ERROR|PASS|OK|ok {2}|test |Ran \d|\d|\s|#|\[|not ok|rspec|Running|Tests|Test |Testing |Executed|All \d|Total tests|Passed!|Failed!|Snapshots|Failures:|Failed examples:|Pending|Doc-tests|Nextest|tests finished)|(?-u:FAILED|FAIL|ERROR|FAILURE!)\b",
     )
 });
 
@@ -178,6 +203,49 @@ mod tests {
             17-17 summary | 1 failed, 2 passed in 0.12s
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn how_runs_of_many_runners_ended_is_known() {
+        for line in [
+            "OK (3 tests, 9 assertions)",
+            "Tests: 1672, Assertions: 4425, Failures: 4, Skipped: 4.",
+            "115 successes / 1 failure / 0 errors / 0 pending : 1.203 seconds",
+            "Ran 150 tests, 149 results as expected, 1 unexpected (2026-11-17 06:44:49+0000, 0.282541 sec)",
+            "[ FAIL 1 | WARN 0 | SKIP 0 | PASS 20 ]",
+            "2 out of 50 tests failed (0.02s)",
+            "Testing shop: TEST COMPLETE, 12 ok, 1 failed of 13 test cases",
+            "test cases:  40 |  39 passed | 1 failed",
+            "[doctest] test cases:  60 |  59 passed | 1 failed | 0 skipped",
+            "# TOTAL: 1",
+            "1605 specs, 6 failures",
+            "Executed 1605 of 1605 specs (6 FAILED) in 4 secs.",
+            "Chrome 120.0 (Linux): Executed 20 of 20 (1 FAILED) (0.5 secs / 0.3 secs)",
+            "  2 tests failed",
+            "12 scenarios (1 failed, 11 passed)",
+            "3 scenarios passed, 1 failed, 0 skipped",
+            "10 tests, 9 passed, 1 failed",
+            "10 tests, 1 failure",
+            "Ran 3 tests containing 9 assertions.",
+            "[info] Tests: succeeded 10, failed 1, canceled 0, ignored 0, pending 0",
+            "\t Executed 10 tests, with 1 failure (0 unexpected) in 0.1 (0.2) seconds",
+            "  Test Count: 10, Passed: 9, Failed: 1, Warnings: 0, Inconclusive: 0, Skipped: 0",
+            "Failed!  - Failed:     1, Passed:     9, Skipped:     0, Total:    10",
+        ] {
+            assert!(super::is_telling(line.as_bytes()), "{line}");
+        }
+        for line in ["4 steps (see below)", "Tests: none", "# a comment", "Executed the plan of 3 men"] {
+            assert!(!super::is_telling(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_quotes_a_program_is_a_run() {
+        let program = "class Template extends Base\n{\n    private $source;\n\n    public function show()\n    {\n        return $this->source;\n    }\n}\n";
+        let quoted = format!("Compiled templates that failed:\n<?php\n{}", program.repeat(40));
+        let end = "\n1) CartTest::testTotal\nFailed asserting that 2 is 1.\n\nFAILURES!\nTests: 12, Assertions: 40, Failures: 1.\n";
+        assert!(of(&format!("{quoted}{end}")).starts_with("test run\n"));
+        assert!(of(&quoted).starts_with("PHP\n"));
     }
 
     #[test]
