@@ -25,21 +25,49 @@ const SEPARATORS: [(u8, &str); 4] = [
 /// Whether lines are rows of a table with a header that is not like them, though they begin with time stamps.
 pub(super) fn is_stamped(lines: &[&[u8]]) -> bool {
     let is_named = lines.first().is_some_and(|header| !super::log::is_stamped(header));
-    is_named && matches!(columns(lines), Some(Columns::Separated(_)))
+    is_named && matches!(Head::of(lines), Some(Head { columns: Columns::Separated(_), .. }))
 }
 
 /// Whether lines are rows of a table. They may be cut, so that long ones say nothing of how many fields they have.
 pub(super) fn is_table(lines: &[&[u8]]) -> bool {
-    columns(lines).is_some()
+    Head::of(lines).is_some()
 }
 
-fn columns(lines: &[&[u8]]) -> Option<Columns> {
-    let rows: Vec<&[u8]> = lines.iter().copied().filter(|line| !line.trim_ascii().is_empty()).collect();
-    let header = *rows.first()?;
-    if rows.len() < 3 {
-        return None;
+/// How a table begins, in lines that are not empty.
+struct Head {
+    columns: Columns,
+    /// Which line has the names of the columns.
+    names: usize,
+    /// Which is the first row.
+    first: usize,
+}
+
+impl Head {
+    fn of(lines: &[&[u8]]) -> Option<Head> {
+        let rows: Vec<&[u8]> = lines.iter().copied().filter(|line| !line.trim_ascii().is_empty()).collect();
+        if rows.len() < 3 {
+            return None;
+        }
+        if let Some(separator) = separator(&rows) {
+            return Some(Head { columns: Columns::Separated(separator), names: 0, first: 1 });
+        }
+        if let Some((at, starts)) = ruler(&rows)
+            && is_ruled(&rows[at + 1..], &starts)
+        {
+            return Some(Head { columns: Columns::Ruled(starts), names: at - 1, first: at + 1 });
+        }
+        // Something may be said above a table, as `top` and profilers do, and look like its header.
+        let heads = |at: &usize, least: usize| heads(rows[*at], &rows[at + 1..], least);
+        let below = || (1..ABOVE.min(rows.len() - 2)).rev().find(|at| heads(at, NUMBERS_BELOW));
+        let names = Some(0).filter(|at| heads(at, NUMBERS)).or_else(below)?;
+        Some(Head { columns: Columns::Aligned, names, first: names + 1 })
     }
-    let separated = SEPARATORS.iter().map(|(separator, _)| *separator).find(|&separator| {
+}
+
+/// What separates the fields of a table.
+fn separator(rows: &[&[u8]]) -> Option<u8> {
+    let header = rows[0];
+    SEPARATORS.iter().map(|(separator, _)| *separator).find(|&separator| {
         let wanted = fields(header, separator).len();
         // Two columns apart by a comma may be a sentence.
         let least = if separator == b'\t' { 2 } else { 3 };
@@ -51,20 +79,19 @@ fn columns(lines: &[&[u8]]) -> Option<Columns> {
         let same = rows.iter().filter(is_same).count();
         let named = fields(header, separator).iter().filter(|field| !field.trim().is_empty()).count();
         wanted >= least && named * 4 >= wanted * 3 && same * 20 >= rows.len() * 19
-    });
-    if let Some(separator) = separated {
-        return Some(Columns::Separated(separator));
-    }
-    if let Some((at, starts)) = ruler(&rows)
-        && is_ruled(&rows[at + 1..], &starts)
-    {
-        return Some(Columns::Ruled(starts));
-    }
+    })
+}
+
+/// Under so many names at least there are numbers, or under so many if something is said above them.
+const NUMBERS: usize = 2;
+const NUMBERS_BELOW: usize = 3;
+
+/// Whether a line is the header of rows that are aligned under it. Else there are numbers under `least` names.
+fn heads(header: &[u8], rows: &[&[u8]], least: usize) -> bool {
     let wanted = aligned(header).len();
-    let fit = rows[1..].iter().filter(|row| aligned(row).len() + 1 >= wanted).count();
     let is_header =
-        is_header(header) && is_in_columns(header, &rows[1..]) || has_numbers_below(header, &rows[1..]);
-    (is_header && fit * 10 >= (rows.len() - 1) * 9).then_some(Columns::Aligned)
+        is_header(header) && is_in_columns(header, rows) || has_numbers_below(header, rows, least);
+    is_header && rows.iter().filter(|row| aligned(row).len() + 1 >= wanted).count() * 10 >= rows.len() * 9
 }
 
 /// No sentence has so many commas.
@@ -87,7 +114,7 @@ fn is_in_columns(header: &[u8], rows: &[&[u8]]) -> bool {
     names.windows(2).filter(is_border).count() * 2 >= names.len()
 }
 
-/// The line under a header is among the first ones.
+/// A header, and the line under it, are among the first ones.
 const ABOVE: usize = 8;
 
 /// Which line is drawn under a header, and where its strokes begin: what `dpkg -l`, `pip list` and `psql` print.
@@ -129,8 +156,8 @@ fn cells(row: &[u8], starts: &[usize]) -> Vec<String> {
     starts.iter().zip(ends).map(cell).collect()
 }
 
-/// Names, and numbers under two of them at least: what `df` prints.
-fn has_numbers_below(header: &[u8], rows: &[&[u8]]) -> bool {
+/// Names, and numbers under so many of them at least: what `df` prints.
+fn has_numbers_below(header: &[u8], rows: &[&[u8]], least: usize) -> bool {
     let names = aligned(header);
     let is_name = |field: &&[u8]| field.iter().any(u8::is_ascii_alphabetic);
     let numeric = |column: usize| {
@@ -138,14 +165,15 @@ fn has_numbers_below(header: &[u8], rows: &[&[u8]]) -> bool {
             aligned(row).get(column).is_some_and(|field| {
                 let digits =
                     field.iter().filter(|byte| byte.is_ascii_digit() || b".%,".contains(byte)).count();
-                digits > 0 && digits + 1 >= field.len()
+                // A unit may stand behind them.
+                digits > 0 && digits + 1 >= field.len() && !field[0].is_ascii_alphabetic()
             })
         });
         below.count() * 10 >= rows.len() * 9
     };
     names.len() >= 4
         && names.iter().all(is_name)
-        && (1..names.len()).filter(|&column| numeric(column)).count() >= 2
+        && (1..names.len()).filter(|&column| numeric(column)).count() >= least
 }
 
 /// The header of what `ps` or `kubectl get` prints: three names or more, in capitals.
@@ -369,6 +397,8 @@ fn number(field: &[u8]) -> Option<f64> {
 /// A table while it is read.
 struct Table {
     columns: Columns,
+    /// The line with the names of the columns.
+    header: u64,
     /// Whether aligned columns are two spaces apart at least.
     wide: bool,
     fields: Vec<Column>,
@@ -382,32 +412,28 @@ impl Table {
     /// A table that begins with these lines.
     fn new(first: &[(u64, Vec<u8>)]) -> Option<Table> {
         let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
-        let columns = columns(&lines)?;
-        // What stands above a header that is drawn under is no row, and neither are the two.
-        let ruled = match columns {
-            Columns::Ruled(_) => ruler(&lines).map(|(at, _)| at),
-            _ => None,
-        };
+        // What stands above a header is no row.
+        let Head { columns, names, first: rows } = Head::of(&lines)?;
+        let (line, header, below) = (first[names].0, lines[names], &lines[rows..]);
         // Where columns are two spaces apart, a field may have a space in it.
-        let wanted = self::wide(lines[0]).len();
-        let alike = lines.iter().filter(|line| self::wide(line).len() == wanted).count();
-        let wide = wanted >= 3 && alike * 10 >= lines.len() * 9;
+        let wanted = self::wide(header).len();
+        let alike = below.iter().filter(|line| self::wide(line).len() == wanted).count();
+        let wide = wanted >= 3 && alike * 10 >= below.len() * 9;
         let names: Vec<String> = match &columns {
-            Columns::Separated(separator) => fields(lines[0], *separator),
+            Columns::Separated(separator) => fields(header, *separator),
             Columns::Ruled(starts) => {
                 let has_word = |name: &String| name.contains(char::is_alphanumeric);
-                let names = cells(lines[ruled? - 1], starts).into_iter();
+                let names = cells(header, starts).into_iter();
                 names.map(|name| if has_word(&name) { name } else { String::new() }).collect()
             }
             Columns::Aligned => {
-                let names = if wide { self::wide(lines[0]) } else { aligned(lines[0]) };
+                let names = if wide { self::wide(header) } else { aligned(header) };
                 names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
             }
         };
         let fields = names.into_iter().map(Column::new).collect();
-        let mut table = Table { columns, wide, fields, rows: 0, last: first[0].0, ragged: (0, 0) };
-        let rows = &first[ruled.unwrap_or(0) + 1..];
-        rows.iter().for_each(|(line, text)| table.take(*line, text));
+        let mut table = Table { columns, header: line, wide, fields, rows: 0, last: line, ragged: (0, 0) };
+        first[rows..].iter().for_each(|(line, text)| table.take(*line, text));
         Some(table)
     }
 
@@ -509,7 +535,8 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
         }
     })?;
     let table = table.unwrap_or_else(|| Table::new(&first));
-    let (Some(table), Some((line, _))) = (table, first.first()) else { return Ok(Vec::new()) };
+    let Some(table) = table else { return Ok(Vec::new()) };
+    let line = table.header;
     let how = match table.columns {
         Columns::Separated(separator) => {
             SEPARATORS.iter().find(|(known, _)| *known == separator).map_or("", |(_, how)| how)
@@ -517,10 +544,10 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
         Columns::Aligned | Columns::Ruled(_) => "aligned",
     };
     let columns = counted(table.fields.len() as u64, "column");
-    items.add((*line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
+    items.add((line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
     for column in &table.fields {
         let described = name(&column.described(table.rows));
-        items.add_counted((*line, *line), 1, "column", described, column.told(table.rows));
+        items.add_counted((line, line), 1, "column", described, column.told(table.rows));
     }
     Ok(table.odd())
 }
@@ -581,6 +608,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_above_a_table_is_no_row() {
+        let mut text =
+            "built 36 pages\n   1157 calls in 12.004 seconds\n\n   Ordered by: function name\n\n".to_owned();
+        text += "   ncalls  tottime  percall  cumtime  filename:lineno(function)\n";
+        for n in 0..40 {
+            text += &format!("   {n:>6}    0.001    0.000    0.002  {{built-in method f{n} of type}}\n");
+        }
+        text += "     1898   10.683    0.006   10.684  docs.py:7(unique_anchor)\n";
+        let outline = of(&text);
+        assert!(outline.starts_with("table\n6-47 table | 41 rows, 5 columns aligned\n"), "{outline}");
+        let outline = super::super::outline(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        assert_eq!(outline.odd, [47]);
+        let log: String = (0..40).map(|n| format!("worker {n} found k{n}\n")).collect();
+        let outline = of(&format!("it is said above\nand this has four\n{log}"));
+        assert!(!outline.starts_with("table"), "{outline}");
+    }
+
+    #[test]
     fn a_table_that_is_drawn_under_its_header_has_its_columns() {
         let mut text = "Desired=Unknown/Install\n| Status=Not/Inst\n||/ Name        Version  Description\n+++-===========-========-==============\n".to_owned();
         (0..30).for_each(|n| {
@@ -589,11 +634,11 @@ mod tests {
         });
         expect_test::expect![[r#"
             table
-            1-34 table | 30 rows, 4 columns aligned
-            1-1   column | ii × 29, rc
-            1-1   column | Name: such as part-00
-            1-1   column | Version: 1.0 to 1.9
-            1-1   column | Description: always what failed — é
+            3-34 table | 30 rows, 4 columns aligned
+            3-3   column | ii × 29, rc
+            3-3   column | Name: such as part-00
+            3-3   column | Version: 1.0 to 1.9
+            3-3   column | Description: always what failed — é
         "#]]
         .assert_eq(&of(&text));
         let pip =
