@@ -1,40 +1,102 @@
 //! What linters find: a location, a code, and what is wrong there.
 
-use super::location::{self, is_number};
+use super::location::{file, is_number};
 
-/// How linters that print columns say how grave a finding is.
-const LEVELS: &[&[u8]] = &[b"error", b"warning", b"warn", b"info"];
+/// How linters that print columns say that a finding is an error, and that it is less.
+const ERRORS: &[&str] = &["error", "✖", "✘", "×"];
+const REMARKS: &[&str] = &["warning", "warn", "info", "⚠", "ℹ"];
 
-/// The code of a finding: `a.py:12:4: E0202: …`, `a.py:3:1: F401 …`, `12:5  error  …  no-undef`,
+fn is_one_of(word: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|known| known.as_bytes() == word)
+}
+
+/// Whether a word says how grave a finding is.
+fn is_level(word: &[u8]) -> bool {
+    is_one_of(word, ERRORS) || is_one_of(word, REMARKS)
+}
+
+/// A line without the sign before its location that says how grave a finding is, and that sign: `  ✖  3:1  …`.
+fn signed(line: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    let line = line.trim_ascii_start();
+    let (sign, rest) = line.split_at(line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len()));
+    if !sign.is_ascii() && is_level(sign) { (Some(sign), rest) } else { (None, line) }
+}
+
+/// The words of a line, but for the dash that may stand behind a location.
+fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"-")
+}
+
+/// How grave a finding of RuboCop is, and the name of the rule: `a.rb:3:1: W: Lint/Void: …`, `W:  3:  1: [Correctable] Lint/Void: …`.
+fn rule(line: &[u8]) -> Option<(u8, &[u8])> {
+    let mut level = None;
+    for word in words(line).take(6) {
+        let bare = word.strip_suffix(b":").unwrap_or(word);
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'/';
+        match bare {
+            [letter, rest @ ..] if letter.is_ascii_uppercase() && (rest.is_empty() || rest[0] == b':') => {
+                level = Some(*letter);
+            }
+            [b'[', .., b']'] if level.is_some() => {}
+            [letter, ..]
+                if letter.is_ascii_uppercase() && bare.contains(&b'/') && bare.iter().all(is_name) =>
+            {
+                return level.filter(|_| bare.len() < word.len()).map(|level| (level, bare));
+            }
+            _ if is_number(bare) || file(bare).is_some() => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The code of a finding: `a.py:12:4: E0202: …`, `a.py:3:1: F401 …`, `12:5  error  …  no-undef`, `✖  12:5  …  no-undef`,
 /// `a.c:3: warning: … [-Wshadow]`, `a.ts:3:1 - error TS2307: …`, `a.cs(3,1): error CS0103: …`, `error[E0432]: …`.
 pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
     if let Some(code) = line.strip_prefix(b"error[").or(line.strip_prefix(b"warning[")) {
         return code.split(|&byte| byte == b']').next().filter(|code| letters(code).is_some());
     }
-    let words = || line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"-");
-    let place = words().next()?;
-    location::file(place.strip_suffix(b":").unwrap_or(place))?;
-    let word = |at: usize| words().nth(at).map(|word| word.strip_suffix(b":").unwrap_or(word));
+    if let Some((_, name)) = rule(line) {
+        return Some(name);
+    }
+    let (sign, line) = signed(line);
+    let words = || words(line);
+    let location = words().next()?;
+    file(location.strip_suffix(b":").unwrap_or(location))?;
+    let word = |at: usize| words().nth(at).map(|word| bare(word.strip_suffix(b":").unwrap_or(word)));
     let first = word(1);
-    let levelled = first.filter(|first| LEVELS.contains(first)).and_then(|_| word(2));
+    let levelled = first.filter(|first| is_level(first)).and_then(|_| word(2));
     if let Some(code) = first.into_iter().chain(levelled).find(|word| letters(word).is_some()) {
         return Some(code);
     }
     let last = words().next_back().filter(|_| words().count() > 2)?;
-    let name = match last {
-        [b'[', name @ .., b']'] | [b'(', name @ .., b')'] => name,
-        // Behind a place without a colon stand columns: how grave it is, what it is, and the name.
-        name if !place.ends_with(b":") && first.is_some_and(|first| LEVELS.contains(&first)) => name,
+    let name = match bare(last) {
+        name if name.len() < last.len() => name,
+        // Beside a location without a colon stand columns: how grave it is, what it is, and the name.
+        name if !location.ends_with(b":") && sign.or(first).is_some_and(is_level) => name,
         _ => return None,
     };
     let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-/@_W=".contains(byte);
     (name.len() > 2 && name.iter().all(is_name)).then_some(name)
 }
 
+/// A word without the brackets around it.
+fn bare(word: &[u8]) -> &[u8] {
+    match word {
+        [b'[', bare @ .., b']'] | [b'(', bare @ .., b')'] => bare,
+        _ => word,
+    }
+}
+
 /// The code of a finding that says in which file it is.
 pub(crate) fn code_in_file(line: &[u8]) -> Option<&[u8]> {
+    code(line).filter(|_| names_file(line))
+}
+
+/// Whether a finding says in which file it is, and not only where in the file that is named above.
+pub(super) fn names_file(line: &[u8]) -> bool {
     let path = line.split(|&byte| byte == b':').next().unwrap_or_default();
-    code(line).filter(|_| path.contains(&b'.') && !path.contains(&b' '))
+    path.contains(&b'.') && !path.contains(&b' ')
 }
 
 /// The letters of a code that is made of letters and a number: `E0202`, `SC2086`.
@@ -44,16 +106,27 @@ fn letters(code: &[u8]) -> Option<&[u8]> {
     fits.then_some(letters)
 }
 
-/// How grave a finding is whose code says it by its letter, as those of pylint with their four digits do.
+/// How grave a finding is that says it by a letter, as the codes of pylint with their four digits do.
 fn level(line: &[u8]) -> Option<u8> {
+    if let Some((level, _)) = rule(line) {
+        return Some(level);
+    }
     let code = code(line)?;
-    let letters = letters(code).filter(|letters| code.len() == letters.len() + 4)?;
-    if let [letter] = letters { Some(*letter) } else { None }
+    // luacheck has them of three digits, in brackets.
+    let is_bracketed =
+        || words(line).nth(1).is_some_and(|word| word.len() > code.len() && bare(word) == code);
+    match letters(code)? {
+        [letter] if code.len() == 5 || is_bracketed() => Some(*letter),
+        _ => None,
+    }
 }
 
-/// Whether a finding is an error by its code.
+/// Whether a finding is an error, by its code or by what stands beside its location.
 pub(crate) fn is_error(line: &[u8]) -> bool {
+    let (sign, rest) = signed(line);
+    let said = sign.or(words(rest).nth(1)).map(|said| said.strip_suffix(b":").unwrap_or(said));
     matches!(level(line), Some(b'E' | b'F'))
+        || said.is_some_and(|said| is_one_of(said, ERRORS)) && code(line).is_some()
 }
 
 /// Whether a finding is a remark by its code: a warning, a convention, something to refactor.
@@ -75,6 +148,13 @@ mod tests {
                 "9:46  warning  Unexpected any  @typescript-eslint/no-explicit-any",
                 Some("@typescript-eslint/no-explicit-any"),
             ),
+            ("  56:3  ✖  Unexpected property \"aligm\"  property-no-unknown", Some("property-no-unknown")),
+            ("  ⚠  56:3  Unexpected var.  no-var", Some("no-var")),
+            ("lib/a.rb:31:7: E: Lint/Syntax: unexpected token tIVAR", Some("Lint/Syntax")),
+            ("E: 31:  7: Lint/Syntax: unexpected token tIVAR", Some("Lint/Syntax")),
+            ("C:2112: 33: [Correctable] Style/Alias: Use alias.", Some("Style/Alias")),
+            ("    pl/a.lua:208:9-12: (E011) expected '=' near 'List'", Some("E011")),
+            ("C: 12 Style/Alias", None),
             ("src/a.c:3:7: warning: declaration shadows a parameter [-Wshadow]", Some("-Wshadow")),
             ("app/a.py:7: error: Incompatible types in assignment  [assignment]", Some("assignment")),
             ("a.go:5:2: should omit the type (revive)", Some("revive")),
@@ -94,12 +174,21 @@ mod tests {
     }
 
     #[test]
-    fn the_letter_of_a_code_tells_errors_from_remarks() {
+    fn errors_are_told_from_remarks_by_the_letter_of_a_code_or_by_what_stands_beside_the_location() {
         let table = [
             ("a.py:1:0: E1101: no member", (true, false)),
             ("a.py:1:0: F0001: cannot be read", (true, false)),
             ("a.py:1:0: W0707: raise it with `from exc`: ValueError('failed')", (false, true)),
             ("a.py:1:0: C0116: no docstring", (false, true)),
+            ("  56:3  ✖  Unexpected property  property-no-unknown", (true, false)),
+            ("  ✖  56:3  Unexpected var.  no-var", (true, false)),
+            ("  56:3  ⚠  Expected a line  rule-line", (false, false)),
+            ("a.ts:3:1 - error TS2307: Cannot find module", (true, false)),
+            ("12:5  warning  it failed with an error  no-undef", (false, false)),
+            ("E: 31:  7: Lint/Syntax: unexpected token", (true, false)),
+            ("a.rb:31:7: W: Lint/Void: it is not used", (false, true)),
+            ("pl/a.lua:208:9-12: (E011) expected '='", (true, false)),
+            ("pl/a.lua:208:9-12: (W143) undefined field", (false, true)),
             // Other linters have other codes.
             ("a.py:1:80: E501 line too long", (false, false)),
         ];

@@ -30,7 +30,11 @@ const ALIKE: f32 = 0.75;
 const FEW: usize = 40;
 const IN_A_ROW: usize = 14;
 
-/// What a rare line is worth that is an error by its code, and not only a remark.
+/// Where a linter found so few errors, and so many times as much that is only a remark, each of them is rare.
+const ERRORS: usize = 12;
+const REMARKS: usize = 10;
+
+/// What a rare line is worth that is an error, and not only a remark.
 const ERROR: f32 = 2.0;
 
 /// What a line beside a rare one is worth of it.
@@ -43,6 +47,8 @@ pub(super) struct Frequency {
     lines: u32,
     /// How many of the lines have the code of a linter.
     coded: u32,
+    /// Which units are errors by that, up to one more than are few.
+    errors: Vec<usize>,
 }
 
 /// The lines of one template.
@@ -64,8 +70,12 @@ impl Frequency {
         let bytes = output.read(0..output.len())?;
         let units = || Units { bytes: &bytes, at: 0 }.enumerate();
         for (index, unit) in units() {
-            if let Some((template, is_coded)) = template_of(&readable(&bytes[unit])) {
+            let line = readable(&bytes[unit]);
+            if let Some((template, is_coded)) = template_of(&line) {
                 frequency.take(template, is_coded, index);
+                if is_coded && frequency.errors.len() <= ERRORS && finding::is_error(&line) {
+                    frequency.errors.push(index);
+                }
             }
             if frequency.templates.len() > TOLD_APART {
                 return Ok((Frequency::default(), Vec::new()));
@@ -84,8 +94,10 @@ impl Frequency {
         let coded = once.values().filter(|is_coded| **is_coded).count();
         let (among_all, among_coded) =
             (are_few(once.len(), frequency.lines, LINES), are_few(coded, frequency.coded, FINDINGS));
+        let errors: HashSet<usize> = frequency.few_errors().iter().copied().collect();
         let is_rare = |(index, _): &(usize, Range<usize>)| {
-            once.get(index).is_some_and(|is_coded| among_all || *is_coded && among_coded)
+            errors.contains(index)
+                || once.get(index).is_some_and(|is_coded| among_all || *is_coded && among_coded)
         };
         let rare: Vec<(usize, Range<usize>)> = units().filter(is_rare).collect();
         let is_odd = |unit: &Range<usize>| {
@@ -96,21 +108,35 @@ impl Frequency {
         let few = rare.chunk_by(|(one, _), (next, _)| one + 1 == *next).filter(|run| run.len() <= IN_A_ROW);
         let odd: HashSet<usize> =
             few.flatten().filter(|(_, unit)| is_odd(unit)).map(|(index, _)| *index).collect();
+        let heads = if odd.is_empty() { HashMap::new() } else { heads(&bytes, &odd) };
         let near = |(index, _): &(usize, Range<usize>)| {
-            (index.saturating_sub(1)..index + 2).any(|index| odd.contains(&index))
+            heads.contains_key(index)
+                || (index.saturating_sub(1)..index + 2).any(|index| odd.contains(&index))
+        };
+        // Where hardly anything else is said, an error is what the list is about.
+        let is_list = frequency.coded * 2 > frequency.lines;
+        let of_error = |line: &[u8]| match is_list && finding::is_error(&readable(line)) {
+            true => worth * ERROR,
+            false => worth,
         };
         let unit = |(index, unit): (usize, Range<usize>)| Unit {
             index: index as u64,
             text: visible(&bytes[unit.clone()]),
             range: unit.start as u64..unit.end as u64,
-            worth: match odd.contains(&index) {
-                true if finding::is_error(&readable(&bytes[unit])) => worth * ERROR,
-                true => worth,
-                false => worth * BESIDE,
+            worth: match heads.get(&index) {
+                _ if odd.contains(&index) => of_error(&bytes[unit]),
+                Some(found) => of_error(&bytes[found.clone()]) * BESIDE,
+                None => worth * BESIDE,
             },
         };
         let shown = units().filter(near).map(unit).collect();
         Ok((frequency, shown))
+    }
+
+    /// The errors that a linter found, if they are few.
+    fn few_errors(&self) -> &[usize] {
+        let errors = self.errors.len();
+        if errors <= ERRORS && errors * REMARKS <= self.coded as usize { &self.errors } else { &[] }
     }
 
     fn take(&mut self, template: u64, is_coded: bool, index: usize) {
@@ -131,6 +157,26 @@ impl Frequency {
             template.and_then(|template| self.templates.get(&template)).map_or(0, |alike| alike.count);
         count > MANY && count as f32 > self.lines as f32 * SHARE
     }
+}
+
+/// Which units are the heads of findings that do not name their file, each with the first of them: the last line before it that is
+/// neither set in nor a finding.
+fn heads(bytes: &[u8], odd: &HashSet<usize>) -> HashMap<usize, Range<usize>> {
+    let mut heads = HashMap::new();
+    let mut head = None;
+    for (index, unit) in (Units { bytes, at: 0 }).enumerate() {
+        let line = readable(&bytes[unit.clone()]);
+        let is_set_in = line.first().is_none_or(u8::is_ascii_whitespace);
+        match code(line.trim_ascii()) {
+            Some(_) if odd.contains(&index) && !finding::names_file(line.trim_ascii()) => {
+                head.map(|head| heads.entry(head).or_insert(unit));
+            }
+            Some(_) => {}
+            None if is_set_in => {}
+            None => head = Some(index),
+        }
+    }
+    heads
 }
 
 /// The template of a line that says something, and whether that is the code of what a linter found.
@@ -165,6 +211,21 @@ mod tests {
         assert!(
             !frequency.is_common(b"thread 40 [holds the lock]:") && !frequency.is_common(b"something else")
         );
+    }
+
+    #[test]
+    fn what_is_rarely_found_is_shown_with_its_file() {
+        let found = |n: u64| format!("  {n}:3  ⚠  Expected a blank line  blank-line\n");
+        let file = |name: &str| format!("\n{name}\n{}", (1..9).map(found).collect::<String>());
+        let text = file("a.scss")
+            + &file("b.scss")
+            + "  56:3  ✖  Unexpected property \"aligm\"  no-unknown\n  57:3  ⚠  Expected a blank line  blank-line\n"
+            + &file("c.scss");
+        let (_, rare) = Frequency::of(&output_of(text.as_bytes()), 1.0).unwrap();
+        let shown: Vec<&str> = rare.iter().map(|unit| unit.text.trim()).collect();
+        assert_eq!(shown.len(), 4, "{shown:?}");
+        assert_eq!(shown[0], "b.scss");
+        assert!(shown[2].starts_with("56:3") && rare[2].worth == ERROR, "{shown:?}");
     }
 
     #[test]

@@ -5,6 +5,11 @@ use crate::view::rendering::readable;
 /// The file of a word that is a location, empty where only the numbers stand and the file is named above:
 /// `a.c:12:5`, `a.cs(12,5)`, `A.java:[12,5]`, `9:46`.
 pub(super) fn file(word: &[u8]) -> Option<&[u8]> {
+    // A column may be a range: `a.lua:208:9-12`.
+    let word = match word.iter().rposition(|byte| *byte == b'-') {
+        Some(at) if word[..at].contains(&b':') && is_number(&word[at + 1..]) => &word[..at],
+        _ => word,
+    };
     let (file, numbers) = match word.strip_suffix(b")").or(word.strip_suffix(b"]")) {
         Some(open) => {
             let at = open.iter().rposition(|byte| matches!(byte, b'(' | b'['))?;
@@ -64,12 +69,14 @@ mod tests {
             ("a.pas(12)", Some("a.pas")),
             ("/src/A.java:[12,5]", Some("/src/A.java")),
             ("C:\\src\\a.c:12", Some("C:\\src\\a.c")),
+            ("pl/a.lua:208:9-12", Some("pl/a.lua")),
             ("9:46", Some("")),
             ("a.c:12:", None),
             ("a.c::12", None),
             ("a.c", None),
             ("a.c(x)", None),
             ("12", None),
+            ("2026-11-17", None),
             ("v12", None),
             ("()", None),
             (":", None),

@@ -68,7 +68,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("uninitiali", 1.4),
     starts("expected", 1.0),
     starts("missing", 1.0),
-    starts("warning", 0.4),
+    starts("warn", 0.4),
     starts("violation", 1.2),
     starts("broken", 1.0),
     starts("refused", 1.4),
@@ -161,7 +161,7 @@ pub(super) fn said(
         return if rest.first() == Some(&b'0') { 0.0 } else { word.weight };
     }
     // A compiler's warning says where: `src/a.c:12:5: warning: …`. Builds that take warnings for errors end by them.
-    if word.text == "warning" && location::is_before(start) {
+    if word.text == "warn" && location::is_before(start) {
         return LOCATED;
     }
     // Counts of nothing: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
