@@ -10,7 +10,7 @@ use super::layout::{
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
 use super::standing::{has_passed, informs};
-use super::trace::{is_call, is_frame, is_inward};
+use super::trace::{is_call, is_frame, is_inward, is_of_runtime};
 use super::{Unit, rank, visible};
 use crate::view::rendering::readable;
 use crate::{Output, Result};
@@ -27,6 +27,9 @@ const TOO_DEEP: f32 = 0.9;
 /// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
 const CALLS: usize = 14;
 const TOO_FAR: f32 = 0.6;
+
+/// A call inside of the language's own runtime.
+const RUNTIME: f32 = 0.3;
 
 /// What is said again, but for its numbers, tells less each time, down to a floor.
 const AGAIN: f32 = 0.45;
@@ -401,6 +404,7 @@ impl Around<'_> {
         match () {
             () if self.question.of_failure() && has_passed(line) => left * rank::PASSED,
             () if self.is_of_trouble() && repeats.count > 1 => left * REPEATED,
+            () if self.question.of_failure() && is_of_runtime(line) => left * RUNTIME,
             () => left,
         }
     }

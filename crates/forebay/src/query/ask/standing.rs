@@ -1,5 +1,6 @@
 //! How much what a line says counts, by what else the line is.
 
+use super::{finding::is_remark, trace::is_of_runtime};
 use crate::view::rendering::readable;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
@@ -27,8 +28,8 @@ pub(super) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_command || said.starts_with(b"echo ") {
         return 0.25;
     }
-    // What is quoted from a program names what may go wrong there, and so does what a linter remarks.
-    if is_quoted_code(plain) || super::finding::is_remark(plain) {
+    // What is quoted from a program names what may go wrong there, and so do what a linter remarks and the functions of a runtime.
+    if is_quoted_code(plain) || is_remark(plain) || is_of_runtime(plain) {
         return QUOTED;
     }
     // What is deprecated works as yet, whatever it says that it will do.
@@ -220,9 +221,12 @@ mod tests {
 
     #[test]
     fn what_is_quoted_or_only_remarked_tells_less_than_what_is_said() {
-        for line in
-            ["  12 |     throw new Error()", "> 3| panic!()", "a.py:1:0: W0707: raise ValueError('failed')"]
-        {
+        for line in [
+            "  12 |     throw new Error()",
+            "> 3| panic!()",
+            "a.py:1:0: W0707: raise ValueError('failed')",
+            "   1: core::panicking::panic_fmt",
+        ] {
             assert_eq!(of(line.as_bytes(), false, false), QUOTED, "{line}");
         }
         assert_eq!(of(b"npm verbose stack Error: it failed", false, false), 0.4);

@@ -19,6 +19,27 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
         || depth(line) > 0 && (is_rust(call) || is_go(call) || is_elixir(call))
 }
 
+/// What only calls inside of a language's own runtime have in them: of Rust, Java and Go, and where C begins.
+const RUNTIME: &[&str] = &[
+    "at /rustc/",
+    ": core::",
+    ": std::",
+    ": __rustc::",
+    ": rust_begin_unwind",
+    "at java.base/",
+    "at java.lang.reflect.",
+    "at sun.reflect.",
+    "at jdk.internal.",
+    "/go/src/runtime/",
+    "/go/src/testing/",
+    "libc_start",
+];
+
+/// Whether a call is one inside of a language's own runtime, which tells less than those of the program.
+pub(super) fn is_of_runtime(line: &[u8]) -> bool {
+    RUNTIME.iter().any(|with| memmem::find(line, with.as_bytes()).is_some()) && is_frame(line)
+}
+
 /// Whether a line is a call in a stack trace that begins with the innermost one.
 pub(super) fn is_call(line: &[u8]) -> bool {
     is_frame(line) && !is_inward(line)
@@ -79,6 +100,22 @@ mod tests {
             [("    ^^^~~~", true), ("  |   ^", true), ("  | ---", false), ("a ^ b", false), ("", false)]
         {
             assert_eq!(is_mark(line.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn calls_of_a_runtime_are_told_from_those_of_a_program() {
+        for (line, expected) in [
+            ("   1: core::panicking::panic_fmt", true),
+            ("             at /rustc/5980761/library/core/src/panicking.rs:80:14", true),
+            ("\tat java.base/java.lang.Thread.run(Thread.java:829)", true),
+            ("\t/usr/local/go/src/runtime/panic.go:884 +0x212", true),
+            ("    #1 0x7efe in __libc_start_call_main ../sysdeps/libc_start_call_main.h:58", true),
+            ("   3: bytes::bytes_mut::BytesMut::split_to", false),
+            ("\tat shop.Cart.total(Cart.java:12)", false),
+            ("error: std::fs is not found", false),
+        ] {
+            assert_eq!(is_of_runtime(line.as_bytes()), expected, "{line}");
         }
     }
 
