@@ -15,7 +15,10 @@ use super::{Unit, rank, visible};
 use crate::view::rendering::readable;
 use crate::{Output, Result};
 use memchr::memmem;
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 /// So many bytes around a good unit may be worth showing.
 const REACH: u64 = 6_400;
@@ -60,6 +63,9 @@ const SHORT: usize = 20;
 /// The same, nearer: what several failures have in common is shown with the first of them.
 const SAID_NEAR: f32 = 0.6;
 
+/// Unless so many times as much is left for it, being no call: then it is this one that says it.
+const BETTER: f32 = 2.0;
+
 /// A call that stands in the trace of better trouble too.
 const SHARED: f32 = 0.7;
 
@@ -96,6 +102,9 @@ const GOES_ON: f32 = 0.85;
 const SAME_EVENT: f32 = 0.85;
 const MOMENT: usize = 14;
 
+/// How worth fades from what tells of the end back to the cause.
+const TO_CAUSE: f32 = 0.975;
+
 /// How worth fades from line to line.
 struct Fading {
     back: f32,
@@ -109,7 +118,7 @@ impl Fading {
     fn new(question: &Question, layout: Layout, ends: bool, defined: bool) -> Fading {
         match question.aim {
             // The cause stands before what tells of the end.
-            Aim::Trouble if ends => Fading { back: 0.975, on: 0.31, blank: 0.9, deeper: 0.31 },
+            Aim::Trouble if ends => Fading { back: TO_CAUSE, on: 0.31, blank: 0.9, deeper: 0.31 },
             Aim::Trouble => Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 },
             _ if layout == Layout::Lone => Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 },
             _ if question.trouble => Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 },
@@ -143,6 +152,7 @@ pub(super) fn around(
         layout,
         described,
         frequency,
+        ends: best.iter().filter(|(seen, _)| seen.ends).map(|(seen, _)| seen.index).collect(),
         units: HashMap::new(),
         said: HashMap::new(),
         first: HashMap::new(),
@@ -170,11 +180,13 @@ struct Around<'a> {
     described: &'a [Range<u64>],
     /// How often the output says what it says, if trouble is asked for.
     frequency: Frequency,
+    /// Which of the best units tell that something has ended badly.
+    ends: HashSet<u64>,
     units: HashMap<u64, Unit>,
     /// How often lines were good that differ only in numbers and paths.
     said: HashMap<u64, i32>,
-    /// The unit that said first what a line says.
-    first: HashMap<u64, u64>,
+    /// The unit that said first what a line says, and what was left for it.
+    first: HashMap<u64, (u64, f32)>,
 }
 
 /// A good unit with what is around it.
@@ -280,7 +292,7 @@ impl Around<'_> {
         let deep = depth(&readable(place.line(own)));
         let mut left = place.worth;
         let mut repeats = Repeats::new(place.line(own));
-        let mut trace = 0;
+        let (mut trace, mut changed) = (0, false);
         let of_words = self.is_of_words();
         for at in own + 1..place.all.len() {
             let line = &*readable(place.line(at));
@@ -298,12 +310,14 @@ impl Around<'_> {
                 () if blank || deeper => trace,
                 () => 0,
             };
+            // A shell writes a plus sign before its commands.
+            changed |= matches!(line.first(), Some(b'-' | b'@'));
             left *= match () {
                 () if blank => fading.blank,
                 () if of_words && continues(&readable(place.line(at - 1)), line, self.layout) => {
                     GOES_ON.max(fading.on)
                 }
-                () if !deeper && self.is_of_trouble() && is_change(line) => fading.deeper,
+                () if !deeper && self.is_of_trouble() && is_change(line) && changed => fading.deeper,
                 () if !deeper && self.is_of_trouble() && is_same_event(&readable(place.line(own)), line) => {
                     SAME_EVENT.max(fading.on)
                 }
@@ -331,7 +345,10 @@ impl Around<'_> {
         let ends_trace = of_trouble && !place.ends && ends_inward_trace(place);
         // What pytest tells of a line stands below it.
         let mut explains = of_trouble && readable(place.line(own)).starts_with(b"E  ");
+        // What TAP calls a test stands above all that was checked in it.
+        let in_tap = place.line(own).starts_with(b"not ok");
         let command = if of_trouble { quoted_command(place) } else { own };
+        let mut fades = place.fading.back;
         for at in (0..own).rev() {
             let line = &*readable(place.line(at));
             let skipped = if at >= command { Some(NOISE) } else { self.skipped(place, at, line) };
@@ -340,7 +357,7 @@ impl Around<'_> {
                 continue;
             }
             let blank = line.trim_ascii().is_empty();
-            if !titled && of_trouble && is_title(line) {
+            if !titled && of_trouble && (is_title(line) || in_tap && line.starts_with(b"# ")) {
                 titled = true;
                 self.give(place, at, place.worth * TITLE);
             }
@@ -364,8 +381,12 @@ impl Around<'_> {
                 () if of_words && continues(line, &readable(place.line(at + 1)), self.layout) => {
                     GOES_ON.max(place.fading.back)
                 }
-                () => place.fading.back,
+                () => fades,
             };
+            // What ended before has its cause before it, too.
+            if of_trouble && self.ends.contains(&place.index_of(at)) {
+                fades = fades.max(TO_CAUSE);
+            }
             if explains {
                 explains = !line.starts_with(b">");
                 self.give(place, at, left);
@@ -410,7 +431,7 @@ impl Around<'_> {
     }
 
     /// What a line beside trouble counts that stands beside better trouble too, or is told for information.
-    fn said_before(&mut self, place: &Place, at: usize, index: u64) -> f32 {
+    fn said_before(&mut self, place: &Place, at: usize, index: u64, worth: f32) -> f32 {
         // Below a call in Python stands the line that makes it.
         let makes_call = at > 0 && is_inward(&readable(place.line(at - 1)));
         let above = usize::from(makes_call);
@@ -419,7 +440,11 @@ impl Around<'_> {
             return 1.0;
         }
         let index = index.saturating_sub(above as u64);
-        let apart = self.first.entry(hash(line)).or_insert(index).abs_diff(index);
+        let first = self.first.entry(hash(line)).or_insert((index, worth));
+        if worth > first.1 * BETTER && !is_frame(line) {
+            *first = (index, worth);
+        }
+        let apart = first.0.abs_diff(index);
         let said = match apart {
             0 => 1.0,
             1..=FAR if is_frame(line) => SHARED,
@@ -433,8 +458,11 @@ impl Around<'_> {
     /// A unit is worth what is left for it, less if that has been said.
     fn show(&mut self, place: &Place, at: usize, worth: f32) {
         let index = place.index_of(at);
-        let said =
-            if self.is_of_trouble() && at != place.own { self.said_before(place, at, index) } else { 1.0 };
+        let said = if self.is_of_trouble() && at != place.own {
+            self.said_before(place, at, index, worth)
+        } else {
+            1.0
+        };
         self.give(place, at, worth * said);
     }
 

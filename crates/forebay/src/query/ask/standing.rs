@@ -181,7 +181,7 @@ fn visible_end(line: &[u8]) -> &[u8] {
 /// A line from its first character on that a terminal would show.
 fn visible_start(line: &[u8]) -> &[u8] {
     let mut rest = line;
-    while let Some(after) = rest.strip_prefix(b"\x1b[") {
+    while let Some(after) = rest.trim_ascii_start().strip_prefix(b"\x1b[") {
         let end = after.iter().position(u8::is_ascii_alphabetic).map_or(after.len(), |at| at + 1);
         rest = &after[end..];
     }
@@ -198,6 +198,7 @@ mod tests {
             "ok 86 http-client - errors are bubbled",
             "2026-05-06T13:40:40.1411783Z   ✓ does not cache errors (16 ms)",
             "    --- PASS: TestError/exit_code (0.00s)",
+            "    \x1b[32m✓\x1b[39m \x1b[2mwhen it fails then it throws an error\x1b[22m",
             "TEST 9/10 [running]   \rSKIP Bug #1 (causes Segmentation fault) [x.phpt] reason: online",
             "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
             "test_error ... ok\n",

@@ -89,6 +89,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("unauthorized", 1.4),
     starts("out of memory", 2.0),
     starts("no space left", 2.0),
+    starts("address already in use", 2.0),
     starts("incompatible", 1.3),
     starts("not permitted", 1.5),
     starts("not allowed", 1.3),

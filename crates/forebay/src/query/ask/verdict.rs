@@ -16,6 +16,8 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
     let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
     match word {
         b"not ok" => begins,
+        // Ninja: `FAILED: src/a.o`.
+        b"FAIL" if begins && rest.starts_with(b"ED: ") => true,
         b"FAIL" => {
             stands
                 && (begins
@@ -47,9 +49,12 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
                 || begins_with_name(start) && rest.starts_with(b"]")
                 || start == b"::" && (rest.starts_with(b"::") || rest.starts_with(b" "))
         }
-        _ => false,
+        word => EXHAUSTED.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
     }
 }
+
+/// What runs out or is taken before all that fails for want of it.
+const EXHAUSTED: &[&str] = &["no space left", "address already in use"];
 
 /// Whether a line begins by counting tests: `132/220 name`.
 pub(super) fn is_counted(line: &[u8]) -> bool {
@@ -143,6 +148,10 @@ mod tests {
             ("#   Failed test 'two fields'", "Fail", true),
             ("it is an error (12,5) that", "error", false),
             ("they FAIL often", "FAIL", false),
+            ("FAILED: tests/test1", "FAIL", true),
+            ("FAILED (failures=1)", "FAIL", false),
+            ("Error: listen EADDRINUSE: address already in use :::3000", "address already in use", true),
+            ("write error: No space left on device", "No space left", true),
         ];
         for (line, word, expected) in table {
             let at = line.find(word).unwrap();
