@@ -1,7 +1,9 @@
 //! Which lines are calls of a stack trace, in the forms of many languages.
 
 use super::layout::{depth, without_gutter};
+use aho_corasick::AhoCorasick;
 use memchr::memmem;
+use std::sync::LazyLock;
 
 /// How calls begin: Java, JavaScript, C# and Rust's places; Python; OCaml; Go.
 const BEGINNING: &[&str] = &["at ", "File \"", "Called from ", "Raised at ", "Re-raised at ", "created by "];
@@ -37,7 +39,10 @@ const RUNTIME: &[&str] = &[
 
 /// Whether a call is one inside of a language's own runtime, which tells less than those of the program.
 pub(super) fn is_of_runtime(line: &[u8]) -> bool {
-    RUNTIME.iter().any(|with| memmem::find(line, with.as_bytes()).is_some()) && is_frame(line)
+    #[expect(clippy::expect_used, reason = "the words are part of the program, and tests look for them")]
+    static FINDER: LazyLock<AhoCorasick> =
+        LazyLock::new(|| AhoCorasick::new(RUNTIME).expect("words of this file"));
+    FINDER.is_match(line) && is_frame(line)
 }
 
 /// Whether a line is a call in a stack trace that begins with the innermost one.

@@ -13,7 +13,7 @@ static MATCH: LazyLock<Regex> =
 /// What compilers and linters print has the same beginning.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^[^:]+:\d+:(?:\d+: \S| ?[A-Z]{1,4}\d{2,5}:? |(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b)",
+        r"(?-u)^[^:]+:\d+:(?:\d+: \S| ?[A-Z]{1,4}\d{2,5}:? |(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b)",
     )
 });
 

@@ -13,7 +13,7 @@ static NUMBERED: LazyLock<Regex> =
 
 static CALLED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^\s*(?:(?i-u:chapter|part|article|appendix|exhibit|schedule|annex)|(?i-u:section)) (?:\d[\d.]*|[IVXLC]+|[A-Z])\b",
+        r"(?-u)^\s*(?:(?i-u:chapter|part|article|appendix|exhibit|schedule|annex)|(?i-u:section)) (?:\d[\d.]*|[IVXLC]+|[A-Z])\b",
     )
 });
 
