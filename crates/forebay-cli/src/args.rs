@@ -5,6 +5,7 @@ use crate::commands::{
     models, outline, put, read, room, run, search, serve, session, settings, show, stats, tail, tools,
     verify,
 };
+use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -51,7 +52,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
     pub(crate) agent: Option<PathBuf>,
     /// At most this many tokens for an excerpt or a digest; an output of more is folded
-    #[arg(long, global = true, value_name = "TOKENS", help_heading = "Common options")]
+    #[arg(long, global = true, value_name = "TOKENS", value_parser = units::tokens, help_heading = "Common options")]
     pub(crate) budget: Option<u64>,
     /// Print JSON instead of text
     #[arg(long, global = true, help_heading = "Common options")]
@@ -68,7 +69,7 @@ pub(crate) struct Shown {
     #[arg(long, value_enum, value_name = "FORM", default_value = "shell")]
     pub(crate) calls: Calls,
     /// How many tokens the model's context has; outputs are fitted into what is left of it
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = units::tokens)]
     pub(crate) context_window: Option<u64>,
     /// More bytes than this do not fit; selects the preset `handle` if none is named
     #[arg(long, value_name = "N")]

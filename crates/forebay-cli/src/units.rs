@@ -1,4 +1,4 @@
-//! Times and sizes, as people write them.
+//! Times, sizes and numbers of tokens, as people write them.
 
 use forebay::Timestamp;
 use std::time::Duration;
@@ -69,6 +69,15 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number of tokens: `1,000` and `1_000` are 1000, and so is `1k`.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is not a number of tokens: write 500, 1,000 or 4k");
+    let plain = text.trim().replace([',', '_'], "").to_ascii_lowercase();
+    let (number, factor) = plain.strip_suffix('k').map_or((&*plain, 1), |number| (number, 1_000));
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
 /// A number and its unit in small letters; a space may stand between them.
 fn split(text: &str) -> Option<(f64, String)> {
     let text = text.trim();
@@ -124,6 +133,18 @@ mod tests {
         }
         for text in ["", "MB", "-1", "5 parsecs", "1MBit", "99999999999TB"] {
             assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_counted_as_people_write_them() {
+        let table =
+            [("0", 0), ("500", 500), ("1,000", 1_000), ("1_000", 1_000), ("4k", 4_000), (" 8K ", 8_000)];
+        for (text, count) in table {
+            assert_eq!(tokens(text), Ok(count), "{text}");
+        }
+        for text in ["", "k", "banana", "-1", "1.5", "4m", "99999999999999999999", "18446744073709551615k"] {
+            assert!(tokens(text).unwrap_err().contains("is not a number of tokens: write 500"), "{text}");
         }
     }
 

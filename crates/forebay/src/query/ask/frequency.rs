@@ -169,7 +169,9 @@ fn heads(bytes: &[u8], odd: &HashSet<usize>) -> HashMap<usize, Range<usize>> {
         let is_set_in = line.first().is_none_or(u8::is_ascii_whitespace);
         match code(line.trim_ascii()) {
             Some(_) if odd.contains(&index) && !finding::names_file(line.trim_ascii()) => {
-                head.map(|head| heads.entry(head).or_insert(unit));
+                if let Some(head) = head {
+                    heads.entry(head).or_insert(unit);
+                }
             }
             Some(_) => {}
             None if is_set_in => {}
