@@ -141,12 +141,11 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
         return Ok(Form::Matches);
     }
     let levelled = sample.share(log::is_levelled);
-    if levelled < 30
-        && sample.lines().any(test_run::is_telling)
-        && (sample.share(|line| CODE.is_match(line)) < 30
-            || hint.language().is_none() && ends_as_test_run(sample))
-    {
-        return Ok(Form::TestRun);
+    if levelled < 30 && sample.lines().any(test_run::is_telling) {
+        let quotes = || sample.share(|line| CODE.is_match(line)) >= 30 || is_fenced(sample);
+        if !quotes() || hint.language().is_none() && ends_as_test_run(sample) {
+            return Ok(Form::TestRun);
+        }
     }
     if sample.share(test_run::is_result) >= 60 {
         return Ok(Form::TestRun);
@@ -182,6 +181,12 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
         return Ok(Form::Log);
     }
     Ok(Form::Text)
+}
+
+/// Whether a text has headings and quotes between fences, as documents do that show what a run prints.
+fn is_fenced(sample: &Sample) -> bool {
+    sample.count(|line| line.starts_with(b"```")) >= 2
+        && sample.count(|line| markup::level(line).is_some_and(|level| level >= 2)) >= 2
 }
 
 /// In so many lines before its end a test run says how it ended.

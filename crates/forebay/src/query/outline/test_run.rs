@@ -248,6 +248,9 @@ mod tests {
         let end = "\n1) CartTest::testTotal\nFailed asserting that 2 is 1.\n\nFAILURES!\nTests: 12, Assertions: 40, Failures: 1.\n";
         assert!(of(&format!("{quoted}{end}")).starts_with("test run\n"));
         assert!(of(&quoted).starts_with("PHP\n"));
+        let document = "# Shop\n\n## What it prints\n\n```\nFAILURES!\nTests: 12, Assertions: 40, Failures: 1.\n```\n\n## How to build it\n\n".to_owned();
+        let prose = "It is built by `make`, and there is nothing else to say of that.\n\n".repeat(12);
+        assert!(of(&format!("{document}{prose}")).starts_with("Markdown\n"));
     }
 
     #[test]
