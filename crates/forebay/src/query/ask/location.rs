@@ -10,12 +10,17 @@ pub(super) fn file(word: &[u8]) -> Option<&[u8]> {
         Some(at) if word[..at].contains(&b':') && is_number(&word[at + 1..]) => &word[..at],
         _ => word,
     };
-    let (file, numbers) = match word.strip_suffix(b")").or(word.strip_suffix(b"]")) {
-        Some(open) => {
-            let at = open.iter().rposition(|byte| matches!(byte, b'(' | b'['))?;
-            (open[..at].strip_suffix(b":").unwrap_or(&open[..at]), &open[at + 1..])
+    let (file, numbers) = match word {
+        [open @ .., b')'] => {
+            let at = memchr::memrchr(b'(', open)?;
+            (&open[..at], &open[at + 1..])
         }
-        None => {
+        // Without the colon it is a process: `sshd[2201]`.
+        [open @ .., b']'] => {
+            let at = memchr::memmem::rfind(open, b":[")?;
+            (&open[..at], &open[at + 2..])
+        }
+        _ => {
             let numbers =
                 word.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b':').count();
             let (file, numbers) = word.split_at(word.len() - numbers);
@@ -75,6 +80,7 @@ mod tests {
             ("a.c::12", None),
             ("a.c", None),
             ("a.c(x)", None),
+            ("sshd[2201]", None),
             ("12", None),
             ("2026-11-17", None),
             ("v12", None),

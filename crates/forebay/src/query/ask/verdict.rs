@@ -148,6 +148,7 @@ mod tests {
             ("#   Failed test 'two fields'", "Fail", true),
             ("it is an error (12,5) that", "error", false),
             ("they FAIL often", "FAIL", false),
+            ("Nov 17 09:01:12 host sshd[2201]: error: it is gone", "error", false),
             ("FAILED: tests/test1", "FAIL", true),
             ("FAILED (failures=1)", "FAIL", false),
             ("Error: listen EADDRINUSE: address already in use :::3000", "address already in use", true),
