@@ -144,9 +144,15 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
             let mut starts = starts.collect::<Result<Vec<u64>>>()?;
             // Rows may differ in what no column tells.
             starts.extend(Templates::of(output)?.rare());
+            // Below what is said of a table its header need not be in the beginning.
+            let header = outline.items.first().map_or(1, |table| table.line);
+            let first = usize::from(header > 1);
+            if first > 0 {
+                starts.insert(0, output.line_start(header - 1)?);
+            }
             let odd = lines_at(output, &starts)?;
             let said = |gap: &Range<u64>, room| Ok(columns(&outline, lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
+            between(output, budget, &shares, &Parts { odd: &odd, first, ..Parts::default() }, said)
         }
         _ => {
             let outline = outline::outline(output)?;
@@ -626,6 +632,17 @@ mod tests {
         let text = shown(&text, Form::Table, 300);
         assert!(text.contains("\n444,refused,1332\n"), "{text}");
         assert!(text.contains("\nstate: paid × 899, refused\ncents: 3 to 2700]"), "{text}");
+    }
+
+    #[test]
+    fn the_header_of_a_table_is_shown_also_where_much_is_said_above_it() {
+        let above: String =
+            (0..5).map(|n| format!("Tasks of part {n}: {}\n", "70 total ".repeat(20))).collect();
+        let rows: String =
+            (0..90).map(|n| format!("{n:>5} root {:>6} {:>6}  0.0 sleep\n", n * 7, n * 3)).collect();
+        let shown =
+            shown(&format!("{above}\n  PID USER   VIRT    RES %CPU COMMAND\n{rows}"), Form::Table, 250);
+        assert!(shown.contains("  PID USER   VIRT    RES %CPU COMMAND\n"), "{shown}");
     }
 
     #[test]
