@@ -29,7 +29,7 @@ mod verdict;
 
 pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
-pub(crate) use finding::{code_in_file, is_error};
+pub(crate) use finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
 pub(crate) use rank::Trouble;
 
 use super::{Excerpt, Found};

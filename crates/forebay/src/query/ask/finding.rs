@@ -6,6 +6,15 @@ use super::location::{file, is_number};
 const ERRORS: &[&str] = &["error", "✖", "✘", "×"];
 const REMARKS: &[&str] = &["warning", "warn", "info", "⚠", "ℹ"];
 
+/// So many errors are few, if so many times as much was found in all.
+pub(crate) const FEW: usize = 12;
+const TIMES: usize = 10;
+
+/// Whether errors are so few among what was found that each of them is worth showing.
+pub(crate) fn are_few(errors: usize, found: usize) -> bool {
+    errors <= FEW && errors * TIMES <= found
+}
+
 fn is_one_of(word: &[u8], words: &[&str]) -> bool {
     words.iter().any(|known| known.as_bytes() == word)
 }

@@ -30,10 +30,6 @@ const ALIKE: f32 = 0.75;
 const FEW: usize = 40;
 const IN_A_ROW: usize = 14;
 
-/// Where a linter found so few errors, and so many times as much that is only a remark, each of them is rare.
-const ERRORS: usize = 12;
-const REMARKS: usize = 10;
-
 /// What a rare line is worth that is an error, and not only a remark.
 const ERROR: f32 = 2.0;
 
@@ -73,7 +69,7 @@ impl Frequency {
             let line = readable(&bytes[unit]);
             if let Some((template, is_coded)) = template_of(&line) {
                 frequency.take(template, is_coded, index);
-                if is_coded && frequency.errors.len() <= ERRORS && finding::is_error(&line) {
+                if is_coded && frequency.errors.len() <= finding::FEW && finding::is_error(&line) {
                     frequency.errors.push(index);
                 }
             }
@@ -135,8 +131,7 @@ impl Frequency {
 
     /// The errors that a linter found, if they are few.
     fn few_errors(&self) -> &[usize] {
-        let errors = self.errors.len();
-        if errors <= ERRORS && errors * REMARKS <= self.coded as usize { &self.errors } else { &[] }
+        if finding::are_few(self.errors.len(), self.coded as usize) { &self.errors } else { &[] }
     }
 
     fn take(&mut self, template: u64, is_coded: bool, index: usize) {

@@ -1,6 +1,6 @@
 //! What linters find, by their codes: how often each was found, and those that were found hardly ever.
 
-use crate::query::ask::{code_in_file, is_error};
+use crate::query::ask::{FEW_ERRORS, are_few, code_in_file, is_error};
 use crate::view::{count, grouped};
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;
@@ -20,6 +20,8 @@ const SHOWN: usize = 24;
 pub(super) struct Findings {
     codes: Vec<Code>,
     count: u64,
+    /// The errors among them, up to one more than are few.
+    errors: Vec<Range<u64>>,
 }
 
 /// A code with what was found.
@@ -39,7 +41,7 @@ impl Findings {
         }
         let bytes = output.read(0..output.len())?;
         let mut codes: HashMap<&[u8], Code> = HashMap::new();
-        let (mut at, mut lines, mut found) = (0, 0, 0);
+        let (mut at, mut lines, mut found, mut errors) = (0, 0, 0, Vec::new());
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let range = at..at + line.len() as u64;
             at = range.end;
@@ -52,6 +54,9 @@ impl Findings {
                 continue;
             };
             found += 1;
+            if errors.len() <= FEW_ERRORS && is_error(line) {
+                errors.push(range.clone());
+            }
             let known = codes.entry(code).or_insert_with(|| Code {
                 code: String::from_utf8_lossy(code).into_owned(),
                 count: 0,
@@ -65,14 +70,18 @@ impl Findings {
         }
         let mut codes: Vec<Code> = codes.into_values().collect();
         codes.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
-        Ok(Some(Findings { codes, count: found as u64 }))
+        Ok(Some(Findings { codes, count: found as u64, errors }))
     }
 
-    /// A finding of each code: errors first, then those that were found least often.
+    /// The errors, if they are few, and a finding of each code: errors first, then those that were found least often.
     pub(super) fn odd(&self) -> Vec<Range<u64>> {
         let mut codes: Vec<&Code> = self.codes.iter().collect();
         codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));
-        codes.into_iter().take(SHOWN).map(|code| code.first.clone()).collect()
+        let of_codes = codes.into_iter().take(SHOWN).map(|code| code.first.clone());
+        let few = if are_few(self.errors.len(), self.count as usize) { &self.errors[..] } else { &[] };
+        let mut odd = few.to_vec();
+        odd.extend(of_codes.filter(|first| !few.contains(first)));
+        odd
     }
 
     /// How often each code was found, the commonest first, as many as there is room for.
@@ -100,6 +109,16 @@ mod tests {
 
     fn finding(file: usize, code: &str) -> String {
         format!("src/a{file}.py:{file}:1: {code} what was found\n")
+    }
+
+    #[test]
+    fn the_few_errors_are_all_shown() {
+        let remarks: String = (0..60).map(|file| finding(file, "C: Style/Alias:")).collect();
+        let errors = |count| (0..count).map(|file| finding(file, "E: Lint/Syntax:")).collect::<String>();
+        for (count, shown) in [(3, 4), (7, 2)] {
+            let output = output_of((errors(count) + &remarks).as_bytes());
+            assert_eq!(Findings::of(&output).unwrap().unwrap().odd().len(), shown, "{count}");
+        }
     }
 
     #[test]
