@@ -2,13 +2,14 @@
 
 /// A text with the characters escaped that would act on a terminal; newlines stay.
 pub fn printable(text: &str) -> String {
-    let escape = |c: char| -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
         match c.is_control() && c != '\n' {
-            true => c.escape_default().to_string(),
-            false => c.to_string(),
+            true => printable.extend(c.escape_default()),
+            false => printable.push(c),
         }
-    };
-    text.chars().map(escape).collect()
+    }
+    printable
 }
 
 /// A text of at most so many characters: its beginning and its end. An error says what is wrong at its beginning or its

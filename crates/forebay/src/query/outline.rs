@@ -232,26 +232,39 @@ const OPEN: u64 = 0;
 
 impl Items {
     /// Something that has a known end.
-    fn add(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: impl Into<String>) {
-        let (line, last_line) = lines;
-        self.push(Item { line, last_line, depth, kind, name: name.into(), count: None });
+    fn add(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
+        self.push(lines, depth, kind, name, None);
     }
 
     /// Something that has a known end and in which something was counted.
-    fn add_counted(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: String, count: u64) {
-        let (line, last_line) = lines;
-        self.push(Item { line, last_line, depth, kind, name, count: Some(count) });
+    fn add_counted(
+        &mut self,
+        lines: (u64, u64),
+        depth: u32,
+        kind: &'static str,
+        name: impl FnOnce() -> String,
+        count: u64,
+    ) {
+        self.push(lines, depth, kind, name, Some(count));
     }
 
-    fn push(&mut self, item: Item) {
+    /// Only what is kept gets a name: making one costs more than finding the next.
+    fn push(
+        &mut self,
+        (line, last_line): (u64, u64),
+        depth: u32,
+        kind: &'static str,
+        name: impl FnOnce() -> String,
+        count: Option<u64>,
+    ) {
         match self.items.len() < KEPT {
-            true => self.items.push(item),
+            true => self.items.push(Item { line, last_line, depth, kind, name: name(), count }),
             false => self.more += 1,
         }
     }
 
     /// Something that goes on until the next thing that does not lie in it.
-    fn open(&mut self, line: u64, depth: u32, kind: &'static str, name: impl Into<String>) {
+    fn open(&mut self, line: u64, depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
         self.add((line, OPEN), depth, kind, name);
     }
 

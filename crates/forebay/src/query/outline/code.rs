@@ -84,8 +84,10 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
     // How deep in the tree the items above are.
     let mut above: Vec<u32> = Vec::new();
     let mut cursor = tree.walk();
+    // The cursor would count its way up.
+    let mut depth = 0;
     loop {
-        let (node, depth) = (cursor.node(), cursor.depth());
+        let node = cursor.node();
         let rule = rules.get(&node.kind_id()).filter(|rule| holds(rule.when, &node));
         if let Some(rule) = rule {
             let start = after_attributes(&node);
@@ -93,15 +95,16 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
             if !signature.is_empty() {
                 let line = text_line(&node, start, text);
                 let last = node.end_position().row as u64 + u64::from(node.end_position().column > 0);
-                items.add((line, last.max(line)), above.len() as u32, kind(rule, &node), signature);
+                items.add((line, last.max(line)), above.len() as u32, kind(rule, &node), || signature);
                 above.push(depth);
             }
         }
         if cursor.goto_first_child() {
+            depth += 1;
             continue;
         }
         loop {
-            if above.last() == Some(&cursor.depth()) {
+            if above.last() == Some(&depth) {
                 above.pop();
             }
             if cursor.goto_next_sibling() {
@@ -110,6 +113,7 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
             if !cursor.goto_parent() {
                 return;
             }
+            depth -= 1;
         }
     }
 }

@@ -98,16 +98,17 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
 /// A file ends where the next one begins, or with its last hunk where other text follows.
 fn finish(file: Option<File>, last: u64, items: &mut Items) {
     let Some(file) = file else { return };
-    let path = if file.path.is_empty() { "?" } else { &file.path };
-    let change = file.change.map(|change| format!(" ({change})")).unwrap_or_default();
-    let counts = format!("+{} −{}{change}", file.added, file.removed);
-    let room = super::NAME.saturating_sub(counts.chars().count() + 1);
-    let path = super::shortened(path, room);
     let last = file.hunks.last().map_or(last, |(_, end, _)| *end).max(file.line);
-    let name = format!("{path} {counts}");
+    let name = || {
+        let path = if file.path.is_empty() { "?" } else { &file.path };
+        let change = file.change.map(|change| format!(" ({change})")).unwrap_or_default();
+        let counts = format!("+{} −{}{change}", file.added, file.removed);
+        let room = super::NAME.saturating_sub(counts.chars().count() + 1);
+        format!("{} {counts}", super::shortened(path, room))
+    };
     items.add_counted((file.line, last), 0, "file", name, file.added + file.removed);
     for (line, last, header) in file.hunks {
-        items.add((line, last), 1, "hunk", header);
+        items.add((line, last), 1, "hunk", || header);
     }
 }
 

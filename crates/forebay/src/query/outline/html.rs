@@ -81,8 +81,8 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         let text = plain(&text);
         match level {
             _ if text.trim().is_empty() => {}
-            0 => items.add((line, last), 0, "title", name(&text)),
-            level => items.open(line, u32::from(level) - 1, "heading", name(&text)),
+            0 => items.add((line, last), 0, "title", || name(&text)),
+            level => items.open(line, u32::from(level) - 1, "heading", || name(&text)),
         }
     }
     Ok(())

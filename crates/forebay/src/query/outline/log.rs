@@ -236,7 +236,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         for fold in folds {
             match fold {
                 Some(title) => {
-                    items.open(line.number, groups.min(8), "section", title);
+                    items.open(line.number, groups.min(8), "section", || title);
                     (groups, sections, in_suite) = (groups + 1, sections + 1, false);
                 }
                 None => groups = groups.saturating_sub(1),
@@ -251,15 +251,12 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                 || text.starts_with(b"::group::")
                 || text.starts_with(b"section_start:");
             if let Some(event) = test_run::event(text).filter(|event| *event == test_run::Event::Summary) {
-                items.add(
-                    (line.number, line.number),
-                    groups + 1,
-                    test_run::item(event).0,
-                    test_run::called(text),
-                );
+                items.add((line.number, line.number), groups + 1, test_run::item(event).0, || {
+                    test_run::called(text)
+                });
                 return;
             }
-            items.open(line.number, groups.min(8), "section", title);
+            items.open(line.number, groups.min(8), "section", || title);
             groups += u32::from(grouped);
             sections += 1;
             in_suite = false;
@@ -270,7 +267,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             let (kind, _) = test_run::item(event);
             in_suite |= event == test_run::Event::Suite;
             let deeper = u32::from(in_suite && event != test_run::Event::Suite);
-            items.add((line.number, line.number), depth + deeper, kind, test_run::called(text));
+            items.add((line.number, line.number), depth + deeper, kind, || test_run::called(text));
             return;
         }
         match level(text) {
@@ -314,7 +311,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             times => format!(" (×{times}, last in line {})", error.last),
         };
         let text = super::shortened(&error.text, super::NAME - again.len());
-        items.add((error.line, error.until), error.depth + deeper, "error", format!("{text}{again}"));
+        items.add((error.line, error.until), error.depth + deeper, "error", || format!("{text}{again}"));
     }
     if errors + warnings > 0 {
         let text = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
@@ -340,7 +337,7 @@ fn stretches(mut hours: Vec<(u64, Vec<u8>)>, items: &mut Items) {
     }
     for (line, hour) in hours {
         let text = String::from_utf8_lossy(&hour).replace('T', " ");
-        items.open(line, 0, "period", name(&format!("{text}{unit}")));
+        items.open(line, 0, "period", || name(&format!("{text}{unit}")));
     }
 }
 

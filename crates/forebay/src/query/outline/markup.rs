@@ -43,13 +43,13 @@ pub(super) fn markdown(source: &Source, items: &mut Items) -> Result<()> {
         if let Some(level) = level(trimmed) {
             let title = line.lossy();
             let title = title.trim().trim_start_matches('#').trim_end_matches('#');
-            items.open(line.number, level - 1, "heading", name(title));
+            items.open(line.number, level - 1, "heading", || name(title));
             before = None;
             return;
         }
         match (&before, trimmed.first()) {
             (Some(title), Some(mark @ (b'=' | b'-'))) if trimmed.iter().all(|byte| byte == mark) => {
-                items.open(line.number - 1, u32::from(*mark == b'-'), "heading", name(title));
+                items.open(line.number - 1, u32::from(*mark == b'-'), "heading", || name(title));
                 before = None;
             }
             _ => before = is_title(trimmed).then(|| line.lossy().into_owned()),
@@ -89,7 +89,7 @@ pub(super) fn rst(source: &Source, items: &mut Items) -> Result<()> {
                     marks.push((mark, over));
                     marks.len() - 1
                 });
-                items.open(line.number - 1, level as u32, "heading", name(title));
+                items.open(line.number - 1, level as u32, "heading", || name(title));
                 (before, overline) = (None, None);
             }
             (_, Some(rule)) => (before, overline) = (None, Some(rule)),

@@ -6,9 +6,36 @@ use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
 
-/// A line of a file with its number, or a line beside one that matched.
-static MATCH: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^(?-u:((?:[A-Za-z]:)?[^\s:][^:\t]*?)(?::(\d+):|-(\d+)-))"));
+/// The path before the number of a line, and whether the line matched rather than stands beside one that did:
+/// `src/a.rs:12:` or `src/a.rs-13-`. A name may have numbers in it, too: `logs/2026-11-17.txt:12:`.
+fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
+    let drive = match line {
+        [letter, b':', ..] if letter.is_ascii_alphabetic() => 2,
+        _ => 0,
+    };
+    let first = line.get(drive)?;
+    if first.is_ascii_whitespace() || *first == b':' {
+        return None;
+    }
+    let mut found: Option<usize> = None;
+    for at in memchr::memchr3_iter(b':', b'-', b'\t', &line[drive + 1..]).map(|at| drive + 1 + at) {
+        let digits = line[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if line[at] != b'\t' && digits > 0 && line.get(at + 1 + digits) == Some(&line[at]) {
+            let name = memchr::memrchr2(b'/', b'\\', &line[..at]).map_or(0, |slash| slash + 1);
+            let has_extension = line[name..at].contains(&b'.');
+            let goes_on = |from: usize| has_extension && !line[from..at].contains(&b' ');
+            found = Some(found.filter(|from| !goes_on(*from)).unwrap_or(at));
+            if has_extension {
+                break;
+            }
+        }
+        // Neither is in a path.
+        if line[at] != b'-' {
+            break;
+        }
+    }
+    found.map(|at| (&line[..at], line[at] == b':'))
+}
 
 /// What compilers and linters print has the same beginning.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
@@ -27,13 +54,12 @@ pub(super) fn is_match(line: &[u8]) -> bool {
 
 /// The path that a line begins with, and whether it matched rather than stands beside one that did.
 fn path(line: &[u8]) -> Option<(&[u8], bool)> {
-    if let Some(found) = MATCH.captures(line) {
-        let path = found.get(1)?.as_bytes();
+    if let Some((path, matched)) = numbered(line) {
         // What has tags or quotes in it may have times in it, too.
         let is_path =
             path.iter().any(|byte| b"/.\\".contains(byte)) && !path.iter().any(|byte| b"<>\"".contains(byte));
         if is_path && memchr::memmem::find(path, b"  ").is_none() {
-            return Some((path, found.get(2).is_some()));
+            return Some((path, matched));
         }
     }
     let path = PLAIN.captures(line)?.get(1)?.as_bytes();
@@ -41,8 +67,15 @@ fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     (!is_address).then_some((path, true))
 }
 
-/// A line with its number below the path of its file, or one beside it, as `rg --heading` prints them.
-static BELOW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:(\d{1,9})([:-]))"));
+/// The number of a line that stands below the path of its file, as `rg --heading` prints them, and whether it matched.
+fn below(line: &[u8]) -> Option<(u64, bool)> {
+    let digits = line.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
+    let mark = line.get(digits).filter(|mark| (1..10).contains(&digits) && b":-".contains(mark))?;
+    Some((
+        line[..digits].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')),
+        *mark == b':',
+    ))
+}
 
 /// A path that has a line to itself and no time stamp or address in it.
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -89,13 +122,12 @@ impl Groups {
         if line.is_empty() || line == b"--" {
             return Grouped::Between;
         }
-        if let Some(found) = BELOW.captures(line) {
-            let number = found[1].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+        if let Some((number, matched)) = below(line) {
             let grows = number > std::mem::replace(&mut self.number, number);
-            return if grows { Grouped::Below(&found[2] == b":") } else { Grouped::Other };
+            return if grows { Grouped::Below(matched) } else { Grouped::Other };
         }
-        let is_path = line.iter().any(|byte| b"/.\\".contains(byte)) && HEADING.is_match(line);
-        if !after_blank || !is_path {
+        let is_path = || line.iter().any(|byte| b"/.\\".contains(byte)) && HEADING.is_match(line);
+        if !after_blank || !is_path() {
             return Grouped::Other;
         }
         self.number = 0;
@@ -161,8 +193,8 @@ impl<'a> Runs<'a> {
 
     pub(super) fn finish(&mut self) {
         if let Some((path, first, last, count)) = self.current.take() {
-            let path = shortened(&String::from_utf8_lossy(&path), 130);
-            let name = format!("{path}: {}", super::counted(count, self.noun));
+            let path = || shortened(&String::from_utf8_lossy(&path), 130);
+            let name = || format!("{}: {}", path(), super::counted(count, self.noun));
             self.items.add_counted((first, last), 0, self.kind, name, count);
         }
     }
@@ -171,6 +203,30 @@ impl<'a> Runs<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::of;
+
+    #[test]
+    fn the_path_before_the_number_of_a_line_is_told() {
+        let table = [
+            ("src/a.rs:12:let x", Some(("src/a.rs", true))),
+            ("src/a.rs-13-let y", Some(("src/a.rs", false))),
+            ("a-b/my file-2.rs:3:x", Some(("a-b/my file-2.rs", true))),
+            ("./2026-11-17.txt:3:x", Some(("./2026-11-17.txt", true))),
+            ("./2026-11-17.txt-4-x.y-5-z", Some(("./2026-11-17.txt", false))),
+            ("./a.log-4-2026-11-17 09:30:12 x", Some(("./a.log", false))),
+            ("./Makefile-4-in a.b:12:", Some(("./Makefile", false))),
+            (r"C:\a\b.c:7:x", Some((r"C:\a\b.c", true))),
+            ("src/a.rs:12", None),
+            ("src/a.rs: 12:x", None),
+            ("src/a\tb:12:x", None),
+            (" src/a.rs:12:x", None),
+            (":12:x", None),
+            ("", None),
+        ];
+        for (line, expected) in table {
+            let expected = expected.map(|(path, matched)| (path.as_bytes(), matched));
+            assert_eq!(super::numbered(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn search_results_have_their_files() {

@@ -74,21 +74,21 @@ pub(super) fn outline(source: &Source, layout: Layout, items: &mut Items) -> Res
         }
         if let Some((number, title)) = ruled.take(line.number, line.text) {
             above.clear();
-            items.open(number, 0, "section", name(&title));
+            items.open(number, 0, "section", || name(&title));
         }
         if layout == Layout::Keys && is_comment(text) {
             return;
         }
         let indent = indent(line.text);
         if let Some((number, header)) = unnamed.take() {
-            items.open(number, 0, "section", name(&format!("{header} {}", line.lossy())));
+            items.open(number, 0, "section", || name(&format!("{header} {}", line.lossy())));
         }
         if let Some((number, outer, title)) = waiting.take()
             && (indent > outer || text.starts_with(b"- ") && indent == outer)
         {
             while above.pop_if(|above| *above >= outer).is_some() {}
             if above.len() < 2 {
-                items.open(number, above.len() as u32, "section", name(&title));
+                items.open(number, above.len() as u32, "section", || name(&title));
             }
             above.push(outer);
         }
@@ -99,7 +99,7 @@ pub(super) fn outline(source: &Source, layout: Layout, items: &mut Items) -> Res
             }
             Layout::Keys if HEADER.is_match(text) => {
                 above.clear();
-                items.open(line.number, 0, "section", name(&line.lossy()));
+                items.open(line.number, 0, "section", || name(&line.lossy()));
             }
             Layout::Keys if OPENS.is_match(line.text) && !text.starts_with(b"- ") => {
                 waiting = Some((line.number, indent, line.lossy().trim().trim_end_matches(':').to_owned()));

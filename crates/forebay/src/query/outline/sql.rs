@@ -41,7 +41,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     })?;
     runs.finish();
     for (line, title) in made {
-        items.add((line, line), 0, "statement", name(&title));
+        items.add((line, line), 0, "statement", || name(&title));
     }
     Ok(())
 }

@@ -493,7 +493,7 @@ impl Table {
 fn wide(row: &[u8]) -> Vec<&[u8]> {
     let mut fields = Vec::new();
     let mut rest = row.trim_ascii();
-    while let Some(gap) = memchr::memmem::find(rest, b"  ") {
+    while let Some(gap) = rest.windows(2).position(|pair| pair == b"  ") {
         fields.push(&rest[..gap]);
         rest = rest[gap..].trim_ascii_start();
     }
@@ -544,9 +544,9 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
         Columns::Aligned | Columns::Ruled(_) => "aligned",
     };
     let columns = counted(table.fields.len() as u64, "column");
-    items.add((line, table.last), 0, "table", format!("{}, {columns} {how}", counted(table.rows, "row")));
+    items.add((line, table.last), 0, "table", || format!("{}, {columns} {how}", counted(table.rows, "row")));
     for column in &table.fields {
-        let described = name(&column.described(table.rows));
+        let described = || name(&column.described(table.rows));
         items.add_counted((line, line), 1, "column", described, column.told(table.rows));
     }
     Ok(table.odd())

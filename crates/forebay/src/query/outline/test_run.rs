@@ -179,7 +179,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         }
         let depth = u32::from(in_suite && matches!(event, Event::Failure | Event::Failed));
         let last = if goes_on { super::OPEN } else { line.number };
-        items.add((line.number, last), depth, kind, called(text));
+        items.add((line.number, last), depth, kind, || called(text));
         if event == Event::Summary {
             (in_suite, passed) = (false, false);
         }

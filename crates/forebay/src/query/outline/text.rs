@@ -53,7 +53,7 @@ fn headings(source: &Source, items: &mut Items) -> Result<()> {
         if std::mem::replace(&mut after_empty, false)
             && let Some(depth) = heading(line.text)
         {
-            items.open(line.number, depth, "heading", title(&line.lossy()));
+            items.open(line.number, depth, "heading", || title(&line.lossy()));
         }
     })
 }

@@ -69,7 +69,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             1 => title,
             count => format!("{title} × {}", crate::view::grouped(count)),
         };
-        items.add(kind.lines, kind.depth as u32, "element", name(&title));
+        items.add(kind.lines, kind.depth as u32, "element", || name(&title));
     }
     Ok(())
 }

@@ -413,8 +413,15 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
     let mut chosen: Vec<&Item> = Vec::new();
     for depth in outermost..=deepest {
         let mut next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
+        let all = next.len();
         if matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_)) {
-            next.sort_by_key(|item| (std::cmp::Reverse(extent(item)), item.line));
+            let order = |item: &&Item| (std::cmp::Reverse(extent(item)), item.line);
+            // Of many only the first are put in order.
+            if all > MOST {
+                next.select_nth_unstable_by_key(MOST, order);
+                next.truncate(MOST);
+            }
+            next.sort_by_key(order);
         }
         let with = |count: usize| {
             let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
@@ -424,7 +431,7 @@ fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Re
         let count =
             fitting(next.len().min(MOST), |count| tokens::count(&listed(&with(count), outline.form)) <= room);
         chosen = with(count);
-        if count < next.len() {
+        if count < all {
             break;
         }
     }
