@@ -215,6 +215,23 @@ def main():
         measured('a million lines that are like no other', path)
         with open(path, 'wb') as f: f.write(b'[' * 10**6)
         measured('a million open brackets', path)
+        words = 'river stone cloud engine window garden market signal thread buffer handle reader writer socket parser'.split()
+        word = lambda: random.choice(words)
+        kinds = [
+            ('search results', '', lambda n: f'src/{words[n // 300 % 15]}/{n // 30}.c:{n % 30 * 17}:    {word()} {word()}({word()}, {n % 97});\n'),
+            ('a diff', '', lambda n: f'diff --git a/src/{n}.c b/src/{n}.c\n--- a/src/{n}.c\n+++ b/src/{n}.c\n@@ -{n % 90 + 1},4 +{n % 90 + 1},4 @@ int {word()}(void)\n {word()} {word()};\n-  {word()};\n+  {word()} + {n};\n }}\n {word()};\n'),
+            ('paths', '', lambda n: f'./src/{words[n // 400 % 15]}/{words[n // 20 % 15]}/{word()}-{n}.{("c", "h", "o", "txt")[n % 4]}\n'),
+            ('`ls -lR`', '', lambda n: (f'\n./{words[n // 50 % 15]}/{n // 50}:\ntotal 84\n' if n % 50 == 0 else '') + f'-rw-r--r-- 1 root root {random.randrange(10**6):>8} Nov 17 09:{n % 60:02} {word()}-{n}.txt\n'),
+            ('a table', '    PID USER      PR     VIRT     RES S  %CPU     TIME COMMAND\n', lambda n: f'{n % 10**6:>7} root      20 {random.randrange(10**6):>8} {random.randrange(10**5):>7} S {random.random() * 3:>5.1f}  0:{n % 60:02}.{n % 100:02} {word()}\n'),
+            ('CSV', 'id,name,city,cents,state\n', lambda n: f'{n},{word()} {word()},{word()},{random.randrange(10**5)},{("paid", "open", "sent")[n % 3]}\n'),
+            ('JSON lines', '', lambda n: f'{{"at": {n}, "level": "info", "msg": "{word()} {word()}", "n": {random.randrange(10**6)}, "user": {{"id": {n % 977}, "name": "{word()}"}}}}\n'),
+            ('C', '', lambda n: f'/* {word()} {word()} */\nstatic int {word()}_{n}(struct {word()} *p, int n)\n{{\n    if (n > {n % 97}) {{\n        return {word()}(p, n - 1);\n    }}\n    return {n};\n}}\n\n'),
+        ]
+        for what, first, line in kinds:
+            with open(path, 'w') as f:
+                written, n = f.write(first), 0
+                while written < 10**8: written, n = written + f.write(line(n)), n + 1
+            measured('100 MB of ' + what, path)
 
     def extract():
         """Models that read in chunks, played by a server that takes half a second for every answer."""

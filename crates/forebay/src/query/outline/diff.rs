@@ -67,12 +67,13 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         } else if let Some((lines, context)) = hunk(&lossy) {
             (old, new) = lines;
             let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
-            let context = context.trim();
-            let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
-            let header = if context.is_empty() { header.to_owned() } else { format!("{header} {context}") };
-            match file.hunks.len() < super::KEPT {
-                true => file.hunks.push((line.number, line.number, name(&header))),
-                false => items.more += 1,
+            if file.hunks.len() + items.items.len() < super::KEPT {
+                let context = context.trim();
+                let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
+                let header = format!("{header} {context}");
+                file.hunks.push((line.number, line.number, name(&header)));
+            } else {
+                items.more += 1;
             }
         } else if let Some(file) = &mut file {
             let changes = [

@@ -29,6 +29,10 @@ const BRANCHES: [&[u8]; 4] = ["├── ".as_bytes(), "└── ".as_bytes(), 
 
 /// How deep an entry of a tree lies, and its name.
 fn branch(line: &[u8]) -> Option<(usize, &[u8])> {
+    // Most lines of other listings are told by their first byte.
+    if !matches!(line.first(), Some(b' ' | b'|' | b'`' | 0xe2)) {
+        return None;
+    }
     let mut rest = line;
     for depth in 1..=64 {
         if let Some(name) = BRANCHES.iter().find_map(|branch| rest.strip_prefix(*branch)) {

@@ -322,7 +322,7 @@ fn shown(path: &[u8]) -> String {
 
 /// The end of a name that says what kind of file it is; a version or a number may stand behind it.
 fn extension(path: &[u8]) -> Option<&[u8]> {
-    let mut name = path.rsplit(|byte| b"/\\".contains(byte)).next()?;
+    let mut name = memchr::memrchr2(b'/', b'\\', path).map_or(path, |slash| &path[slash + 1..]);
     while let Some(dot) = memchr::memrchr(b'.', name).filter(|&dot| dot + 1 < name.len())
         && name[dot + 1..].iter().all(u8::is_ascii_digit)
     {
