@@ -298,6 +298,22 @@ impl Output {
         done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
 
+    /// Goes through it in two ways: at once, where it is so large that this takes long.
+    pub(crate) fn both<A: Send, B>(
+        &self,
+        one: impl FnOnce() -> A + Send,
+        other: impl FnOnce() -> B,
+    ) -> (A, B) {
+        if self.length < PART {
+            return (one(), other());
+        }
+        thread::scope(|scope| {
+            let one = scope.spawn(one);
+            let other = other();
+            (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
+        })
+    }
+
     /// Whether `wanted` stands somewhere in it.
     pub(crate) fn contains(&self, wanted: &[u8]) -> Result<bool> {
         let finder = memchr::memmem::Finder::new(wanted);

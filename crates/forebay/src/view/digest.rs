@@ -11,6 +11,7 @@ mod folders;
 mod paths;
 mod structure;
 mod templates;
+mod things;
 
 use super::units;
 use super::{Canvas, Piece, View, Wording, errors, print, rendering};

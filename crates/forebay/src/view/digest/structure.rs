@@ -5,9 +5,10 @@ use super::findings::Findings;
 use super::folders::Folders;
 use super::paths::{self, Paths};
 use super::templates::Templates;
+use super::things::{self, Things};
 use super::{closing, frame_of, marker, opening, wording};
 use crate::query::ask::{Choice, Unit as Ranked, ranges};
-use crate::query::outline::{Item, Outline};
+use crate::query::outline::Outline;
 use crate::query::{self, Form, outline};
 use crate::view::units::{self, Unit};
 use crate::view::{Piece, View, Why, Wording, rendering};
@@ -60,7 +61,8 @@ impl Shares {
 /// The view of a text that is read as a document.
 pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
     let outline = outline::outline(output)?;
-    let said = |gap: &Range<u64>, room| things(output, &outline, gap, room);
+    let things = Things::of(&outline);
+    let said = |gap: &Range<u64>, room| things.said(output, gap, room);
     between(output, budget, &Shares::DOCUMENT, &Parts::default(), said)
 }
 
@@ -139,11 +141,12 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
             between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
         Form::Table => {
-            let outline = outline::outline(output)?;
+            let (outline, templates) = output.both(|| outline::outline(output), || Templates::of(output));
+            let (outline, templates) = (outline?, templates?);
             let starts = outline.odd.iter().map(|line| output.line_start(line - 1));
             let mut starts = starts.collect::<Result<Vec<u64>>>()?;
             // Rows may differ in what no column tells.
-            starts.extend(Templates::of(output)?.rare());
+            starts.extend(templates.rare());
             // Below what is said of a table its header need not be in the beginning.
             let header = outline.items.first().map_or(1, |table| table.line);
             let first = usize::from(header > 1);
@@ -151,7 +154,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 starts.insert(0, output.line_start(header - 1)?);
             }
             let odd = lines_at(output, &starts)?;
-            let said = |gap: &Range<u64>, room| Ok(columns(&outline, lines_of(output, gap)?, room));
+            let said = |gap: &Range<u64>, room| Ok(things::columns(&outline, lines_of(output, gap)?, room));
             between(output, budget, &shares, &Parts { odd: &odd, first, ..Parts::default() }, said)
         }
         _ => {
@@ -167,7 +170,8 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 _ => Vec::new(),
             };
             let parts = Parts { passed: &passed, ..Parts::default() };
-            between(output, budget, &shares, &parts, |gap, room| things(output, &outline, gap, room))
+            let things = Things::of(&outline);
+            between(output, budget, &shares, &parts, |gap, room| things.said(output, gap, room))
         }
     }
 }
@@ -200,7 +204,7 @@ fn licence(beginning: &[u8]) -> Option<Range<u64>> {
 fn ends_with_tests(outline: &Outline) -> bool {
     let is_code = matches!(outline.form, Form::Code(_));
     let last = outline.items.iter().rfind(|item| item.depth == 0);
-    is_code && last.is_some_and(|last| definition(&last.name).trim() == "mod tests")
+    is_code && last.is_some_and(|last| things::definition(&last.name).trim() == "mod tests")
 }
 
 /// The lines at some places, or the parts of long ones.
@@ -401,146 +405,6 @@ fn part(
         }
     }
     Ok(part.unwrap_or(0..0))
-}
-
-/// The things of an outline that begin in a gap: the outer ones before what lies in them, and the largest of files and
-/// definitions.
-fn things(output: &Output, outline: &Outline, gap: &Range<u64>, room: u64) -> Result<Option<String>> {
-    let lines = output.newlines_before(gap.start)? + 1..=output.newlines_before(gap.end - 1)? + 1;
-    let inside: Vec<&Item> = outline.items.iter().filter(|item| lines.contains(&item.line)).collect();
-    let outermost = inside.iter().map(|item| item.depth).min().unwrap_or(0);
-    let deepest = inside.iter().map(|item| item.depth).max().unwrap_or(0);
-    let mut chosen: Vec<&Item> = Vec::new();
-    for depth in outermost..=deepest {
-        let mut next: Vec<&Item> = inside.iter().copied().filter(|item| item.depth == depth).collect();
-        let all = next.len();
-        if matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_)) {
-            let order = |item: &&Item| (std::cmp::Reverse(extent(item)), item.line);
-            // Of many only the first are put in order.
-            if all > MOST {
-                next.select_nth_unstable_by_key(MOST, order);
-                next.truncate(MOST);
-            }
-            next.sort_by_key(order);
-        }
-        let with = |count: usize| {
-            let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
-            with.sort_by_key(|item| (item.line, item.depth));
-            with
-        };
-        let count =
-            fitting(next.len().min(MOST), |count| tokens::count(&listed(&with(count), outline.form)) <= room);
-        chosen = with(count);
-        if count < all {
-            break;
-        }
-    }
-    // Files have parts, and what lies in other things is of the same kind as these.
-    let is_counted =
-        |item: &&&Item| item.depth == outermost || !matches!(outline.form, Form::Diff | Form::Matches);
-    let (count, all) = (chosen.iter().filter(is_counted).count(), inside.iter().filter(is_counted).count());
-    if count == 0 {
-        return Ok(None);
-    }
-    let what = match outline.form {
-        Form::Code(language) => format!(" of {}", language.name()),
-        Form::Text | Form::Log => String::new(),
-        Form::Matches => " of search results".to_owned(),
-        Form::Markdown | Form::Rst => format!(" of {}", outline.form.name()),
-        form => format!(" of a {}", form.name()),
-    };
-    let noun = match outline.form {
-        Form::Code(_) => "definition",
-        Form::Matches | Form::Diff => "file",
-        Form::Text if inside.iter().all(|item| item.kind == inside[0].kind) => inside[0].kind,
-        Form::Text => "part",
-        Form::Markdown | Form::Rst | Form::Html => "heading",
-        _ => "part",
-    };
-    let with = match all - count {
-        0 => crate::view::count(noun, all as u64),
-        _ => format!("{count} of {}", crate::view::count(noun, all as u64)),
-    };
-    let lines = crate::view::count("line", lines.end() - lines.start() + 1);
-    Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, outline.form))))
-}
-
-/// How much there is of a thing: what was counted in it, or its lines.
-fn extent(item: &Item) -> u64 {
-    item.count.unwrap_or(item.last_line - item.line)
-}
-
-/// No more things than these are listed.
-const MOST: usize = 400;
-
-/// Items, a line each; those inside others on the line of these, and definitions all on one.
-fn listed(items: &[&Item], form: Form) -> String {
-    let mut text = String::new();
-    let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
-    for item in items {
-        let name = match form {
-            Form::Code(_) => definition(&item.name),
-            _ if item.depth > outermost => item.name.split('(').next().unwrap_or_default(),
-            _ => &item.name,
-        };
-        let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
-        let before = if goes_on && !text.is_empty() { " · " } else { "\n" };
-        text += &format!("{before}{} {}", item.line, name.trim());
-    }
-    text
-}
-
-/// Words before a definition that say who may use it and how.
-const MODIFIERS: [&str; 13] = [
-    "pub",
-    "export",
-    "default",
-    "declare",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "static",
-    "final",
-    "abstract",
-    "override",
-    "synchronized",
-];
-
-/// What is defined, without who may use it and what it takes and gives.
-fn definition(name: &str) -> &str {
-    let mut name = name;
-    while let Some((word, rest)) = name.split_once(' ')
-        && (MODIFIERS.contains(&word) || word.starts_with("pub("))
-    {
-        name = rest;
-    }
-    // What a method of Go belongs to stands before its name.
-    let receiver = match name.strip_prefix("func (") {
-        Some(rest) => rest.find(')').map_or(0, |end| name.len() - rest.len() + end),
-        None => 0,
-    };
-    let end = name[receiver..].find(['(', ':', '{', '=']).map_or(name.len(), |end| receiver + end);
-    &name[..end]
-}
-
-/// The columns of a table, as many as there is room for: those first of which something can be told.
-fn columns(outline: &Outline, gap: u64, room: u64) -> Option<String> {
-    let (table, columns) = outline.items.split_first()?;
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|&column| std::cmp::Reverse(columns[column].count));
-    let listed = |count: usize| {
-        let mut told = order[..count].to_vec();
-        told.sort_unstable();
-        told.iter().map(|&column| format!("\n{}", columns[column].name)).collect::<String>()
-    };
-    let count = fitting(columns.len().min(MOST), |count| tokens::count(&listed(count)) <= room);
-    let more = match columns.len() - count {
-        0 => String::new(),
-        more => format!(", {} not said", crate::view::count("column", more as u64)),
-    };
-    let lines = crate::view::count("line", gap);
-    Some(format!("… {lines} of a table omitted; {}{more}{}", table.name, listed(count)))
 }
 
 /// The largest count up to `most` that fits.
@@ -766,17 +630,6 @@ mod tests {
     }
 
     #[test]
-    fn of_many_columns_those_are_said_of_which_something_can_be_told() {
-        let mut text = "first note,second note,third note,colour,amount\n".to_owned();
-        (0..200).for_each(|n| {
-            text += &format!("what {n} is,how {n} came,why {n} went,{},{n}\n", ["red", "blue"][n % 2]);
-        });
-        let outline = outline::outline(&output_of(text.as_bytes())).unwrap();
-        let said = columns(&outline, 9, 24).unwrap();
-        assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
-    }
-
-    #[test]
     fn of_json_on_one_line_no_member_is_cut() {
         let members: Vec<String> =
             (0..400).map(|n| format!(r#""member number {n}": "value of it""#)).collect();
@@ -793,23 +646,5 @@ mod tests {
             |room: u64| Ok(Some(format!("a line of six words here{}", "\nx".repeat(room as usize / 2))));
         let said = within(60, list).unwrap().unwrap();
         assert!((50..=60).contains(&tokens::count(&said)), "{}", tokens::count(&said));
-    }
-
-    #[test]
-    fn definitions_are_named_without_what_they_take() {
-        for (name, expected) in [
-            ("pub(crate) fn copy_at(bytes: &[u8]) -> usize", "fn copy_at"),
-            ("pub trait ReadAt: Send + Sync", "trait ReadAt"),
-            ("impl ReadAt for Vec<u8>", "impl ReadAt for Vec<u8>"),
-            ("def total(self, discount=0)", "def total"),
-            ("export function add(a, b)", "function add"),
-            ("public_key = 3", "public_key "),
-            ("func (c *Command) Name() string", "func (c *Command) Name"),
-            ("func main()", "func main"),
-            ("public static final int total(int discount)", "int total"),
-            ("static void make(int x)", "void make"),
-        ] {
-            assert_eq!(definition(name), expected);
-        }
     }
 }

@@ -1,0 +1,191 @@
+//! What is said of the part of an output that is not shown, from its outline: files, definitions, headings, columns.
+
+use super::structure::fitting;
+use crate::query::Form;
+use crate::query::outline::{Item, Outline};
+use crate::{Output, Result, tokens};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// No more things than these are listed.
+const MOST: usize = 400;
+
+/// The things of an outline in the order in which they are said: the outer ones before what lies in them, and of files
+/// and definitions the largest first.
+pub(super) struct Things<'a> {
+    outline: &'a Outline,
+    order: Vec<&'a Item>,
+}
+
+impl<'a> Things<'a> {
+    pub(super) fn of(outline: &'a Outline) -> Things<'a> {
+        let by_size = matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_));
+        let mut order: Vec<&Item> = outline.items.iter().collect();
+        order.sort_by_key(|item| (item.depth, Reverse(if by_size { extent(item) } else { 0 })));
+        Things { outline, order }
+    }
+
+    /// Those that begin in a gap, as many as there is room for.
+    pub(super) fn said(&self, output: &Output, gap: &Range<u64>, room: u64) -> Result<Option<String>> {
+        let form = self.outline.form;
+        let lines = output.newlines_before(gap.start)? + 1..=output.newlines_before(gap.end - 1)? + 1;
+        let is_inside = |item: &&&Item| lines.contains(&item.line);
+        let Some(first) = self.order.iter().find(is_inside) else { return Ok(None) };
+        let mut chosen: Vec<&Item> = Vec::new();
+        for group in self.order.chunk_by(|a, b| a.depth == b.depth) {
+            let next: Vec<&Item> = group.iter().filter(is_inside).take(MOST + 1).copied().collect();
+            let with = |count: usize| {
+                let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
+                with.sort_by_key(|item| (item.line, item.depth));
+                with
+            };
+            let fits = |count: usize| tokens::count(&listed(&with(count), form)) <= room;
+            let count = fitting(next.len().min(MOST), fits);
+            chosen = with(count);
+            if count < next.len() {
+                break;
+            }
+        }
+        // Files have parts, and what lies in other things is of the same kind as these.
+        let is_counted =
+            |item: &&&Item| item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches);
+        let count = chosen.iter().filter(is_counted).count();
+        if count == 0 {
+            return Ok(None);
+        }
+        let inside = || self.order.iter().filter(is_inside);
+        let all = inside().filter(is_counted).count();
+        let what = match form {
+            Form::Code(language) => format!(" of {}", language.name()),
+            Form::Text | Form::Log => String::new(),
+            Form::Matches => " of search results".to_owned(),
+            Form::Markdown | Form::Rst => format!(" of {}", form.name()),
+            form => format!(" of a {}", form.name()),
+        };
+        let noun = match form {
+            Form::Code(_) => "definition",
+            Form::Matches | Form::Diff => "file",
+            Form::Text if inside().all(|item| item.kind == first.kind) => first.kind,
+            Form::Text => "part",
+            Form::Markdown | Form::Rst | Form::Html => "heading",
+            _ => "part",
+        };
+        let with = match all - count {
+            0 => crate::view::count(noun, all as u64),
+            _ => format!("{count} of {}", crate::view::count(noun, all as u64)),
+        };
+        let lines = crate::view::count("line", lines.end() - lines.start() + 1);
+        Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, form))))
+    }
+}
+
+/// How much there is of a thing: what was counted in it, or its lines.
+fn extent(item: &Item) -> u64 {
+    item.count.unwrap_or(item.last_line - item.line)
+}
+
+/// Items, a line each; those inside others on the line of these, and definitions all on one.
+fn listed(items: &[&Item], form: Form) -> String {
+    let mut text = String::new();
+    let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
+    for item in items {
+        let name = match form {
+            Form::Code(_) => definition(&item.name),
+            _ if item.depth > outermost => item.name.split('(').next().unwrap_or_default(),
+            _ => &item.name,
+        };
+        let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
+        let before = if goes_on && !text.is_empty() { " · " } else { "\n" };
+        text += &format!("{before}{} {}", item.line, name.trim());
+    }
+    text
+}
+
+/// Words before a definition that say who may use it and how.
+const MODIFIERS: [&str; 13] = [
+    "pub",
+    "export",
+    "default",
+    "declare",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "static",
+    "final",
+    "abstract",
+    "override",
+    "synchronized",
+];
+
+/// What is defined, without who may use it and what it takes and gives.
+pub(super) fn definition(name: &str) -> &str {
+    let mut name = name;
+    while let Some((word, rest)) = name.split_once(' ')
+        && (MODIFIERS.contains(&word) || word.starts_with("pub("))
+    {
+        name = rest;
+    }
+    // What a method of Go belongs to stands before its name.
+    let receiver = match name.strip_prefix("func (") {
+        Some(rest) => rest.find(')').map_or(0, |end| name.len() - rest.len() + end),
+        None => 0,
+    };
+    let end = name[receiver..].find(['(', ':', '{', '=']).map_or(name.len(), |end| receiver + end);
+    &name[..end]
+}
+
+/// The columns of a table, as many as there is room for: those first of which something can be told.
+pub(super) fn columns(outline: &Outline, gap: u64, room: u64) -> Option<String> {
+    let (table, columns) = outline.items.split_first()?;
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|&column| std::cmp::Reverse(columns[column].count));
+    let listed = |count: usize| {
+        let mut told = order[..count].to_vec();
+        told.sort_unstable();
+        told.iter().map(|&column| format!("\n{}", columns[column].name)).collect::<String>()
+    };
+    let count = fitting(columns.len().min(MOST), |count| tokens::count(&listed(count)) <= room);
+    let more = match columns.len() - count {
+        0 => String::new(),
+        more => format!(", {} not said", crate::view::count("column", more as u64)),
+    };
+    let lines = crate::view::count("line", gap);
+    Some(format!("… {lines} of a table omitted; {}{more}{}", table.name, listed(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::outline;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn of_many_columns_those_are_said_of_which_something_can_be_told() {
+        let mut text = "first note,second note,third note,colour,amount\n".to_owned();
+        (0..200).for_each(|n| {
+            text += &format!("what {n} is,how {n} came,why {n} went,{},{n}\n", ["red", "blue"][n % 2]);
+        });
+        let outline = outline::outline(&output_of(text.as_bytes())).unwrap();
+        let said = columns(&outline, 9, 24).unwrap();
+        assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
+    }
+
+    #[test]
+    fn definitions_are_named_without_what_they_take() {
+        for (name, expected) in [
+            ("pub(crate) fn copy_at(bytes: &[u8]) -> usize", "fn copy_at"),
+            ("pub trait ReadAt: Send + Sync", "trait ReadAt"),
+            ("impl ReadAt for Vec<u8>", "impl ReadAt for Vec<u8>"),
+            ("def total(self, discount=0)", "def total"),
+            ("export function add(a, b)", "function add"),
+            ("public_key = 3", "public_key "),
+            ("func (c *Command) Name() string", "func (c *Command) Name"),
+            ("func main()", "func main"),
+            ("public static final int total(int discount)", "int total"),
+            ("static void make(int x)", "void make"),
+        ] {
+            assert_eq!(definition(name), expected);
+        }
+    }
+}
