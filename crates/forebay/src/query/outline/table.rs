@@ -67,6 +67,11 @@ impl Head {
 /// What separates the fields of a table.
 fn separator(rows: &[&[u8]]) -> Option<u8> {
     let header = rows[0];
+    // Lines of JSON have commas, too.
+    let is_object = |row: &&&[u8]| row.starts_with(b"{") && row.trim_ascii_end().ends_with(b"}");
+    if rows.iter().filter(is_object).count() * 2 > rows.len() {
+        return None;
+    }
     SEPARATORS.iter().map(|(separator, _)| *separator).find(|&separator| {
         let wanted = fields(header, separator).len();
         // Two columns apart by a comma may be a sentence.
@@ -675,7 +680,11 @@ mod tests {
     }
 
     #[test]
-    fn sentences_with_commas_are_no_table() {
+    fn sentences_with_commas_and_lines_of_json_are_no_table() {
+        let mut lines: Vec<String> =
+            (0..30).map(|n| format!(r#"{{"at":{n},"level":"info","ms":{}}}"#, n % 7)).collect();
+        lines[12] = r#"{"at":12,"level":"info","ms":007}"#.to_owned();
+        assert!(!of(&lines.join("\n")).starts_with("table"), "{}", of(&lines.join("\n")));
         let text = "First, there was a line, and it was long.\nThen, another one came.\nAnd so, in the end, on, and on.\n";
         assert_eq!(of(text), "text\n");
     }
