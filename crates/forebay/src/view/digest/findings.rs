@@ -73,14 +73,18 @@ impl Findings {
         Ok(Some(Findings { codes, count: found as u64, errors }))
     }
 
-    /// The errors, if they are few, and a finding of each code: errors first, then those that were found least often.
+    /// A finding of each code, those first that were found least often: of errors, then of what else was found. If errors
+    /// are few, all of them stand between.
     pub(super) fn odd(&self) -> Vec<Range<u64>> {
         let mut codes: Vec<&Code> = self.codes.iter().collect();
         codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));
-        let of_codes = codes.into_iter().take(SHOWN).map(|code| code.first.clone());
-        let few = if are_few(self.errors.len(), self.count as usize) { &self.errors[..] } else { &[] };
-        let mut odd = few.to_vec();
-        odd.extend(of_codes.filter(|first| !few.contains(first)));
+        codes.truncate(SHOWN);
+        let errors = codes.partition_point(|code| code.is_error);
+        let mut odd: Vec<Range<u64>> = codes.iter().map(|code| code.first.clone()).collect();
+        if are_few(self.errors.len(), self.count as usize) {
+            let others: Vec<_> = self.errors.iter().filter(|error| !odd.contains(error)).cloned().collect();
+            odd.splice(errors..errors, others);
+        }
         odd
     }
 
@@ -119,6 +123,12 @@ mod tests {
             let output = output_of((errors(count) + &remarks).as_bytes());
             assert_eq!(Findings::of(&output).unwrap().unwrap().odd().len(), shown, "{count}");
         }
+        // The rarest of them is the first.
+        let fatal = finding(9, "F: Lint/Fatal:");
+        let output = output_of((errors(3) + &fatal + &remarks).as_bytes());
+        let odd = Findings::of(&output).unwrap().unwrap().odd();
+        let lines: Vec<u64> = odd.iter().map(|range| output.newlines_before(range.start).unwrap()).collect();
+        assert_eq!(lines, [3, 0, 1, 2, 4]);
     }
 
     #[test]
