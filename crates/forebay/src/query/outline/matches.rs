@@ -7,7 +7,8 @@ use regex::bytes::Regex;
 use std::sync::LazyLock;
 
 /// The path before the number of a line, and whether the line matched rather than stands beside one that did:
-/// `src/a.rs:12:` or `src/a.rs-13-`. A name may have numbers in it, too: `logs/2026-11-17.txt:12:`.
+/// `src/a.rs:12:` or `src/a.rs-13-`. A name may have numbers in it, too: `logs/2026-11-17.txt:12:`. So a path without an
+/// extension goes on, if what follows may be the rest of a name that has one.
 fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
     let drive = match line {
         [letter, b':', ..] if letter.is_ascii_alphabetic() => 2,
@@ -17,24 +18,35 @@ fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
     if first.is_ascii_whitespace() || *first == b':' {
         return None;
     }
-    let mut found: Option<usize> = None;
-    for at in memchr::memchr3_iter(b':', b'-', b'\t', &line[drive + 1..]).map(|at| drive + 1 + at) {
-        let digits = line[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if line[at] != b'\t' && digits > 0 && line.get(at + 1 + digits) == Some(&line[at]) {
-            let name = memchr::memrchr2(b'/', b'\\', &line[..at]).map_or(0, |slash| slash + 1);
-            let has_extension = line[name..at].contains(&b'.');
-            let goes_on = |from: usize| has_extension && !line[from..at].contains(&b' ');
-            found = Some(found.filter(|from| !goes_on(*from)).unwrap_or(at));
-            if has_extension {
-                break;
+    let mut found = None;
+    // What the name of the file has behind its last dot begins with, and whether something behind a dot is an extension.
+    let (mut extension, mut extended) = (None, false);
+    for (at, &byte) in line.iter().enumerate().skip(drive) {
+        let next = line.get(at + 1).copied();
+        match byte {
+            b'/' | b'\\' => (extension, extended) = (None, false),
+            b'.' => {
+                extension = next;
+                extended |= next.is_some_and(|next| next.is_ascii_alphabetic());
             }
-        }
-        // Neither is in a path.
-        if line[at] != b'-' {
-            break;
+            b':' | b'-' if at > drive => {
+                let digits = line[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let is_number = digits > 0 && line.get(at + 1 + digits) == Some(&byte);
+                if is_number && (found.is_none() || extended) {
+                    found = Some((&line[..at], byte == b':'));
+                }
+                let is_whole = extension.is_some_and(|byte: u8| byte.is_ascii_alphabetic());
+                // A colon is in no path.
+                if is_number && is_whole || byte == b':' {
+                    break;
+                }
+            }
+            b'\t' => break,
+            _ if found.is_some() && !(byte.is_ascii_alphanumeric() || b"_+@~%".contains(&byte)) => break,
+            _ => {}
         }
     }
-    found.map(|at| (&line[..at], line[at] == b':'))
+    found
 }
 
 /// What compilers and linters print has the same beginning.
@@ -214,6 +226,11 @@ mod tests {
             ("./2026-11-17.txt-4-x.y-5-z", Some(("./2026-11-17.txt", false))),
             ("./a.log-4-2026-11-17 09:30:12 x", Some(("./a.log", false))),
             ("./Makefile-4-in a.b:12:", Some(("./Makefile", false))),
+            ("./Makefile-4-VERSION=1.1-2-rc", Some(("./Makefile", false))),
+            ("./Makefile-4-12:30:45", Some(("./Makefile", false))),
+            ("logs/catalina.2026-11-01.log:1:x", Some(("logs/catalina.2026-11-01.log", true))),
+            ("logs/server.log.2026-11-01:1:x", Some(("logs/server.log.2026-11-01", true))),
+            ("lib/foo-1.2.3-1-x/index.js:1:x", Some(("lib/foo-1.2.3-1-x/index.js", true))),
             (r"C:\a\b.c:7:x", Some((r"C:\a\b.c", true))),
             ("src/a.rs:12", None),
             ("src/a.rs: 12:x", None),
