@@ -129,6 +129,9 @@ pub struct Outline {
     pub seen: u64,
     /// What was not looked at as closely as the rest, and why.
     pub note: Option<String>,
+    /// How many more things there are than are listed.
+    #[serde(skip)]
+    pub(crate) more: u64,
     /// Lines that have what hardly any other has, the rarest first.
     #[serde(skip)]
     pub(crate) odd: Vec<u64>,
@@ -214,7 +217,7 @@ pub(crate) fn outline(output: &Output) -> Result<Outline> {
         let more = format!("{more} more things are not listed");
         note = Some(note.map_or_else(|| more.clone(), |note| format!("{note}; {more}")));
     }
-    Ok(Outline { form, items, seen, note, odd })
+    Ok(Outline { form, items, seen, note, more, odd })
 }
 
 /// So many are kept; an outline with more is no outline.

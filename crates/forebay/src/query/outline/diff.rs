@@ -12,6 +12,8 @@ struct File {
     change: Option<&'static str>,
     added: u64,
     removed: u64,
+    /// Whether it has a hunk; not all are kept.
+    has_hunks: bool,
     /// Each hunk with its first and last line.
     hunks: Vec<(u64, u64, String)>,
 }
@@ -58,7 +60,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             let path = clean(path);
             let path = if path == "/dev/null" { before } else { path };
             match &mut file {
-                Some(file) if file.hunks.is_empty() && number - file.line <= 8 => file.path = path,
+                Some(file) if !file.has_hunks && number - file.line <= 8 => file.path = path,
                 _ => {
                     finish(file.take(), number - 1, items);
                     file = Some(File { line: number, path, ..File::default() });
@@ -67,6 +69,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         } else if let Some((lines, context)) = hunk(&lossy) {
             (old, new) = lines;
             let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
+            file.has_hunks = true;
             if file.hunks.len() + items.items.len() < super::KEPT {
                 let context = context.trim();
                 let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
@@ -84,7 +87,7 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                 ("Binary files ", "binary"),
                 ("GIT binary patch", "binary"),
             ];
-            if file.hunks.is_empty() {
+            if !file.has_hunks {
                 file.change = changes
                     .iter()
                     .find_map(|(beginning, change)| lossy.starts_with(beginning).then_some(*change))

@@ -70,9 +70,11 @@ impl<'a> Things<'a> {
             Form::Markdown | Form::Rst | Form::Html => "heading",
             _ => "part",
         };
+        let counted = crate::view::count(noun, all as u64);
         let with = match all - count {
-            0 => crate::view::count(noun, all as u64),
-            _ => format!("{count} of {}", crate::view::count(noun, all as u64)),
+            _ if self.outline.more > 0 => format!("{count} of more than {counted}"),
+            0 => counted,
+            _ => format!("{count} of {counted}"),
         };
         let lines = crate::view::count("line", lines.end() - lines.start() + 1);
         Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, form))))
