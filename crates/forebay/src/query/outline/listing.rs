@@ -209,8 +209,10 @@ impl Reader {
         // What is counted behind a path is no part of it.
         let counted = text.ends_with(b")") && PATH.is_match(text);
         let path = if counted { text.split(|&byte| byte == b' ').next()? } else { root };
-        let is_path = path.iter().any(|byte| b"/\\.".contains(byte)) && !text.ends_with(b":");
-        is_path.then(|| Entry::at(line, tidy(path)))
+        // Among paths a word is one, too, unless a tree begins with it: `Makefile`.
+        let is_word = !first && !self.is_tree && !path.contains(&b' ');
+        let is_path = is_word || path.iter().any(|byte| b"/\\.".contains(byte));
+        (is_path && !text.ends_with(b":")).then(|| Entry::at(line, tidy(path)))
     }
 
     /// The path of a name in the folder that is listed.
@@ -354,7 +356,7 @@ mod tests {
                 "Found 2 matches for \"*.py\" in /srv:\n/srv/a.py\n/srv/b/c.py\n",
                 &["/srv/a.py", "/srv/b/c.py"],
             ),
-            ("C:\\a\\b.rs\nREADME.md\n", &["C:\\a\\b.rs", "README.md"]),
+            ("C:\\a\\b.rs\nREADME.md\nMakefile\n", &["C:\\a\\b.rs", "README.md", "Makefile"]),
         ];
         for (text, expected) in table {
             let mut reader = Reader::default();
