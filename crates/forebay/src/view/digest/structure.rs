@@ -148,14 +148,13 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
             // Rows may differ in what no column tells.
             starts.extend(templates.rare());
             // Below what is said of a table its header need not be in the beginning.
-            let header = outline.items.first().map_or(1, |table| table.line);
-            let first = usize::from(header > 1);
-            if first > 0 {
-                starts.insert(0, output.line_start(header - 1)?);
+            let header = output.line_start(outline.items.first().map_or(0, |table| table.line - 1))?;
+            if header as f64 > budget.tokens as f64 * shares.head * BEGINNING {
+                starts.insert(0, header);
             }
             let odd = lines_at(output, &starts)?;
             let said = |gap: &Range<u64>, room| Ok(things::columns(&outline, lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts { odd: &odd, first, ..Parts::default() }, said)
+            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
         _ => {
             let outline = outline::outline(output)?;
@@ -223,6 +222,9 @@ const MORE: f64 = 1.3;
 
 /// So often less is tried.
 const STEPS: u32 = 80;
+
+/// So many bytes a token are in the beginning for sure.
+const BEGINNING: f64 = 2.0;
 
 /// What is odd has so much of what is shown; the first of it may have more.
 const ODD: f64 = 0.45;
