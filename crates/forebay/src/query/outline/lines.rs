@@ -50,6 +50,9 @@ impl Numbering {
                     _ => other += usize::from(!line.trim_ascii().is_empty()),
                 }
             }
+            if is_column(lines.clone(), separator) {
+                return None;
+            }
             let spaces = usize::from(spaced && separator.last() != Some(&b' ') && separator != b"\t");
             (numbered >= 3 && other * 4 <= numbered).then_some(Numbering { separator, spaces })
         })
@@ -63,6 +66,15 @@ impl Numbering {
         let spaces = rest.iter().take(self.spaces).take_while(|&&byte| byte == b' ').count();
         Some(&rest[spaces..])
     }
+}
+
+/// Whether what a number is separated by separates columns, too: then nearly all lines have as much of it, and more than once.
+fn is_column<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8]) -> bool {
+    let [mark @ (b'\t' | b'|')] = separator else { return false };
+    let of_line = |line: &'a [u8]| memchr::memchr_iter(*mark, line).count();
+    let counts: Vec<usize> = lines.filter(|line| split(line, separator).is_some()).map(of_line).collect();
+    let first = counts.first().copied().unwrap_or(0);
+    first > 1 && counts.iter().filter(|count| **count == first).count() * 20 >= counts.len() * 19
 }
 
 fn split<'a>(line: &'a [u8], separator: &[u8]) -> Option<(u64, &'a [u8])> {

@@ -3,6 +3,7 @@
 use super::lines::{LOOKED_AT, Line, Source};
 use super::{Items, counted, name};
 use crate::Result;
+use crate::query::ask::template;
 use crate::query::greatest::Greatest;
 use memchr::{memchr, memchr2};
 
@@ -38,7 +39,7 @@ struct Head {
     columns: Columns,
     /// Which line has the names of the columns.
     names: usize,
-    /// Which is the first row.
+    /// Which is the first row: the same, if nothing is named.
     first: usize,
 }
 
@@ -49,7 +50,8 @@ impl Head {
             return None;
         }
         if let Some(separator) = separator(&rows) {
-            return Some(Head { columns: Columns::Separated(separator), names: 0, first: 1 });
+            let first = usize::from(!is_row(&rows, separator));
+            return Some(Head { columns: Columns::Separated(separator), names: 0, first });
         }
         if let Some((at, starts)) = ruler(&rows)
             && is_ruled(&rows[at + 1..], &starts)
@@ -81,10 +83,34 @@ fn separator(rows: &[&[u8]]) -> Option<u8> {
             found if row.len() >= LOOKED_AT => found <= wanted && wanted >= MANY,
             found => found == wanted,
         };
-        let same = rows.iter().filter(is_same).count();
+        let drawn = rows.iter().filter(|row| is_rule(row)).count();
+        let same = rows.iter().filter(is_same).count() + drawn;
         let named = fields(header, separator).iter().filter(|field| !field.trim().is_empty()).count();
         wanted >= least && named * 4 >= wanted * 3 && same * 20 >= rows.len() * 19
     })
+}
+
+/// Whether the first of some rows is like those below it, and no header: it has a number or a date in some column where
+/// nearly all have one that is written alike. A year may be a name.
+fn is_row(rows: &[&[u8]], separator: u8) -> bool {
+    let [first, below @ ..] = rows else { return false };
+    let below: Vec<Vec<String>> =
+        below.iter().filter(|row| !is_rule(row)).take(FIRST).map(|row| fields(row, separator)).collect();
+    let is_like = |(column, field): (usize, &String)| {
+        let field = field.trim().as_bytes();
+        let is_year = field.len() == 4 && (field.starts_with(b"19") || field.starts_with(b"20"));
+        let like = |row: &&Vec<String>| {
+            row.get(column).is_some_and(|other| template(other.trim().as_bytes()) == template(field))
+        };
+        let is_number = field.first().is_some_and(u8::is_ascii_digit);
+        is_number && !is_year && below.iter().filter(like).count() * 10 >= below.len() * 9
+    };
+    fields(first, separator).iter().enumerate().any(is_like)
+}
+
+/// Whether a line is drawn between rows.
+fn is_rule(row: &[u8]) -> bool {
+    row.iter().all(|byte| b"-=+| ".contains(byte)) && row.iter().any(|byte| b"-=".contains(byte))
 }
 
 /// Under so many names at least there are numbers, or under so many if something is said above them.
@@ -126,7 +152,7 @@ const ABOVE: usize = 8;
 fn ruler(rows: &[&[u8]]) -> Option<(usize, Vec<usize>)> {
     let found = rows.iter().take(ABOVE).enumerate().skip(1).find_map(|(at, row)| {
         let row = row.trim_ascii_end();
-        if !row.iter().all(|byte| b"-=+| ".contains(byte)) {
+        if !is_rule(row) {
             return None;
         }
         // Where there are two kinds of strokes, the thin one is between columns.
@@ -419,13 +445,17 @@ impl Table {
         let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
         // What stands above a header is no row.
         let Head { columns, names, first: rows } = Head::of(&lines)?;
+        let is_named = rows > names;
         let (line, header, below) = (first[names].0, lines[names], &lines[rows..]);
         // Where columns are two spaces apart, a field may have a space in it.
         let wanted = self::wide(header).len();
         let alike = below.iter().filter(|line| self::wide(line).len() == wanted).count();
         let wide = wanted >= 3 && alike * 10 >= below.len() * 9;
         let names: Vec<String> = match &columns {
-            Columns::Separated(separator) => fields(header, *separator),
+            Columns::Separated(separator) => {
+                let names = fields(header, *separator).into_iter();
+                names.map(|name| if is_named { name } else { String::new() }).collect()
+            }
             Columns::Ruled(starts) => {
                 let has_word = |name: &String| name.contains(char::is_alphanumeric);
                 let names = cells(header, starts).into_iter();
@@ -443,8 +473,14 @@ impl Table {
     }
 
     fn take(&mut self, line: u64, row: &[u8]) {
-        (self.rows, self.last) = (self.rows + 1, line);
+        if is_rule(row) {
+            return;
+        }
         let wanted = self.fields.len();
+        if !self.has_columns(row) {
+            return self.note_ragged(line);
+        }
+        (self.rows, self.last) = (self.rows + 1, line);
         let mut seen = 0;
         match &self.columns {
             Columns::Separated(separator) => for_each_field(row, *separator, |field| {
@@ -471,8 +507,24 @@ impl Table {
         }
         // Of a long row not all is looked at.
         if seen != wanted && row.len() < LOOKED_AT {
-            let (count, first) = self.ragged;
-            self.ragged = (count + 1, if count == 0 { line } else { first });
+            self.note_ragged(line);
+        }
+    }
+
+    fn note_ragged(&mut self, line: u64) {
+        let (count, first) = self.ragged;
+        self.ragged = (count + 1, if count == 0 { line } else { first });
+    }
+
+    /// Whether a line is a row, and not how many rows there are.
+    fn has_columns(&self, row: &[u8]) -> bool {
+        match &self.columns {
+            Columns::Separated(separator) => self.fields.len() < 3 || row.contains(separator),
+            Columns::Ruled(starts) => {
+                let is_apart = |start: &usize| row.get(start - 1).is_none_or(|byte| b" |".contains(byte));
+                !row.is_ascii() || starts.iter().find(|start| **start > 0).is_none_or(is_apart)
+            }
+            Columns::Aligned => true,
         }
     }
 
@@ -651,6 +703,39 @@ mod tests {
         assert!(of(pip).starts_with("table\n1-5 table | 3 rows, 2 columns aligned\n"), "{}", of(pip));
         let text = "Notes\n----- ----\nThis is a text that goes on\nwhatever is drawn above it.\n";
         assert!(!of(text).starts_with("table"), "{}", of(text));
+    }
+
+    #[test]
+    fn rows_are_counted_without_what_is_drawn_and_said_around_them() {
+        let rows = |between: &str| -> String {
+            (1..=30).map(|n| format!("{n:>4} {between} user_{n:<4} {between} {:>5}\n", n * 7)).collect()
+        };
+        let table = [
+            (
+                format!("  id | name      | cents\n-----+-----------+------\n{}(30 rows)\n", rows("|")),
+                "id: 1 to 30",
+            ),
+            (rows("|").replace(' ', ""), "1 to 30"),
+            (rows(",").replace(' ', ""), "1 to 30"),
+            (rows("\t").replace(' ', ""), "1 to 30"),
+            (
+                format!("country,2019,2020\n{}", "France,1200,1300\nSpain,1100,1250\n".repeat(15)),
+                "country: France × 15, Spain × 15",
+            ),
+        ];
+        for (text, first) in table {
+            let outline = of(&text);
+            let mut lines = outline.lines().skip(1);
+            assert!(lines.next().unwrap().contains("| 30 rows, 3 columns"), "{outline}");
+            assert!(lines.next().unwrap().ends_with(&format!("| {first}")), "{outline}");
+        }
+        let rule = "+------+-----------+-------+\n";
+        let boxed: String = (1..=30).map(|n| format!("| {n:>4} | user_{n:<4} | {:>5} |\n", n * 7)).collect();
+        let outline = of(&format!(
+            "{rule}|   id | name      | cents |\n{rule}{boxed}{rule}30 rows in set (0.01 sec)\n"
+        ));
+        assert!(outline.contains("| 30 rows, 3 columns aligned\n"), "{outline}");
+        assert!(outline.ends_with("cents: 7 to 210\n"), "{outline}");
     }
 
     #[test]
