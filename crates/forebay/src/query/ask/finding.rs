@@ -85,8 +85,18 @@ pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
         name if !location.ends_with(b":") && sign.or(first).is_some_and(is_level) => name,
         _ => return None,
     };
+    let name = graded(name).map_or(name, |(_, name)| name);
+    if letters(name).is_some() {
+        return Some(name);
+    }
     let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-/@_W=".contains(byte);
     (name.len() > 2 && name.iter().all(is_name)).then_some(name)
+}
+
+/// How grave a finding is that says it before its name, as eslint does in one of its forms: `Error/no-empty`.
+fn graded(name: &[u8]) -> Option<(u8, &[u8])> {
+    let error = name.strip_prefix(b"Error/").map(|name| (b'E', name));
+    error.or(name.strip_prefix(b"Warning/").map(|name| (b'W', name)))
 }
 
 /// A word without the brackets around it.
@@ -121,6 +131,9 @@ fn level(line: &[u8]) -> Option<u8> {
         return Some(level);
     }
     let code = code(line)?;
+    if let Some((level, _)) = words(line).next_back().map(bare).and_then(graded) {
+        return Some(level);
+    }
     // luacheck has them of three digits, in brackets.
     let is_bracketed =
         || words(line).nth(1).is_some_and(|word| word.len() > code.len() && bare(word) == code);
@@ -167,6 +180,12 @@ mod tests {
             ("src/a.c:3:7: warning: declaration shadows a parameter [-Wshadow]", Some("-Wshadow")),
             ("app/a.py:7: error: Incompatible types in assignment  [assignment]", Some("assignment")),
             ("a.go:5:2: should omit the type (revive)", Some("revive")),
+            (
+                "/w/a.js:2:19: Unexpected control character. [Error/no-control-regex]",
+                Some("no-control-regex"),
+            ),
+            ("/w/a.js:2:19: Missing semicolon. [Warning/semi]", Some("semi")),
+            ("a.sh:3:5: note: Double quote to prevent globbing. [SC2086]", Some("SC2086")),
             ("src/a.ts:27:15 - error TS2307: Cannot find module './b'", Some("TS2307")),
             ("src/a.ts(27,15): error TS2307: Cannot find module './b'", Some("TS2307")),
             ("a.cs(3,1): warning CS0168: it is never used", Some("CS0168")),
@@ -198,6 +217,8 @@ mod tests {
             ("a.rb:31:7: W: Lint/Void: it is not used", (false, true)),
             ("pl/a.lua:208:9-12: (E011) expected '='", (true, false)),
             ("pl/a.lua:208:9-12: (W143) undefined field", (false, true)),
+            ("/w/a.js:2:19: Empty block statement. [Error/no-empty]", (true, false)),
+            ("/w/a.js:2:19: Missing semicolon. [Warning/semi]", (false, true)),
             // Other linters have other codes.
             ("a.py:1:80: E501 line too long", (false, false)),
         ];
