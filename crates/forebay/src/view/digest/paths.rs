@@ -250,7 +250,12 @@ const KEY: u64 = 120;
 
 /// A path of JSON, with what is found there: the values, the least and the greatest of them, or an example if that is wanted.
 fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) -> Result<String> {
-    let types: Vec<&str> = path.types.iter().map(|(name, _)| *name).collect();
+    let items = path.items.map_or(String::new(), |(least, most)| match least == most {
+        true => format!(" of {}", crate::view::grouped(most)),
+        false => format!(" of {} to {}", crate::view::grouped(least), crate::view::grouped(most)),
+    });
+    let typed = |(name, _): &(&str, _)| format!("{name}{}", if *name == "array" { &items } else { "" });
+    let types: Vec<String> = path.types.iter().map(typed).collect();
     // What every record has need not be counted.
     let is_each = path.path.ends_with("[]") || path.path == ".";
     let times = match path.count {
@@ -264,10 +269,11 @@ fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) ->
             true => outer_member(output, path, place)?,
             false => None,
         };
-        Ok(member.map_or(String::new(), |member| format!(" in {member}")))
+        let first = if count > 1 { ", first" } else { "" };
+        Ok(member.map_or(String::new(), |member| format!("{first} in {member}")))
     };
-    let values = match (&path.distinct, &path.numbers, &path.items) {
-        (Some(values), ..) if !values.is_empty() => {
+    let values = match (&path.distinct, &path.numbers) {
+        (Some(values), _) if !values.is_empty() => {
             let each = |((value, times), places): (&(String, u64), &Vec<Place>)| {
                 let which = which(*times, path.count, places.first().unwrap_or(&path.place))?;
                 Ok(match times {
@@ -278,11 +284,7 @@ fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) ->
             };
             format!(": {}", values.iter().zip(&path.values).map(each).collect::<Result<Vec<_>>>()?.join(", "))
         }
-        (_, Some((least, most)), _) if least != most => format!(": {least} to {most}"),
-        (.., Some((least, most))) if least == most => format!(" of {}", crate::view::grouped(*most)),
-        (.., Some((least, most))) => {
-            format!(" of {} to {}", crate::view::grouped(*least), crate::view::grouped(*most))
-        }
+        (_, Some((least, most))) if least != most => format!(": {least} to {most}"),
         _ => {
             let first = path.examples.first().filter(|_| example);
             first.map_or(String::new(), |example| format!(": {example}"))
