@@ -213,7 +213,15 @@ fn has_test_run(source: &Source) -> Result<bool> {
 }
 
 /// A diff has a hunk, begins as one, and has nothing but lines that diffs have.
+/// So many of a hundred lines are of a diff that is not unified.
+const PLAIN: usize = 98;
+
 fn is_diff(sample: &Sample) -> bool {
+    // What is not unified begins with the files or with the lines of one.
+    let first = sample.head.first().map_or(&b""[..], |line| line);
+    if diff::is_plain(first) && first.first() != Some(&b'>') && sample.share(diff::is_plain) >= PLAIN {
+        return true;
+    }
     let hunks = sample.count(|line| diff::hunk(&String::from_utf8_lossy(line)).is_some());
     let begins = sample.head.iter().take(60).any(|line| {
         line.starts_with(b"diff --git ") || line.starts_with(b"--- ") || line.starts_with(b"Index: ")

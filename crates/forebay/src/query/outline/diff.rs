@@ -1,4 +1,4 @@
-//! The files and hunks of a unified diff.
+//! The files and hunks of a diff, unified or as `diff` prints it by itself.
 
 use super::lines::{Source, without_colours};
 use super::{Items, name};
@@ -14,6 +14,8 @@ struct File {
     removed: u64,
     /// Whether it has a hunk; not all are kept.
     has_hunks: bool,
+    /// Whether it is not unified.
+    is_plain: bool,
     /// Each hunk with its first and last line.
     hunks: Vec<(u64, u64, String)>,
 }
@@ -44,6 +46,15 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             }
             return;
         }
+        if let Some(file) = &mut file
+            && let Some(hunk) = file.hunks.last_mut().filter(|_| file.is_plain)
+            && matches!(text, [b'<' | b'>', ..] | b"---")
+        {
+            hunk.1 = line.number;
+            file.added += u64::from(text[0] == b'>');
+            file.removed += u64::from(text[0] == b'<');
+            return;
+        }
         let lossy = String::from_utf8_lossy(text);
         if let Some(paths) = lossy.strip_prefix("diff --git ") {
             finish(file.take(), line.number - 1, items);
@@ -54,6 +65,17 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                 path: path.trim_end_matches('"').to_owned(),
                 ..File::default()
             });
+        } else if let Some(paths) = lossy.strip_prefix("diff -") {
+            finish(file.take(), line.number - 1, items);
+            let path = paths.rsplit(' ').next().unwrap_or_default().to_owned();
+            file = Some(File { line: line.number, path, ..File::default() });
+        } else if lossy.starts_with(ONLY) {
+            finish(file.take(), line.number - 1, items);
+            items.add((line.number, line.number), 0, "file", || name(&lossy));
+        } else if is_command(text) {
+            let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
+            (file.has_hunks, file.is_plain) = (true, true);
+            file.hunks.push((line.number, line.number, lossy.into_owned()));
         } else if let Some(path) = lossy.strip_prefix("--- ") {
             minus = Some((line.number, clean(path)));
         } else if let (Some(path), Some((number, before))) = (lossy.strip_prefix("+++ "), minus.take()) {
@@ -97,6 +119,26 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     })?;
     finish(file, last, items);
     Ok(())
+}
+
+/// What `diff -r` says of a file that has nothing to be held against.
+const ONLY: &str = "Only in ";
+
+/// Whether a line says which lines of a file become which: `12,14c9`, as `diff` does that is not asked for more.
+fn is_command(line: &[u8]) -> bool {
+    let Some(at) = line.iter().position(|byte| b"acd".contains(byte)) else { return false };
+    let is_lines = |lines: &[u8]| {
+        let mut numbers = lines.splitn(2, |&byte| byte == b',');
+        numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    };
+    is_lines(&line[..at]) && is_lines(&line[at + 1..])
+}
+
+/// Whether a line is of a diff that is not unified.
+pub(super) fn is_plain(line: &[u8]) -> bool {
+    matches!(line, b"---" | [b'<' | b'>', b' ', ..] | b"<" | b">")
+        || is_command(line)
+        || [&b"diff -"[..], ONLY.as_bytes(), b"Binary files "].iter().any(|start| line.starts_with(start))
 }
 
 /// A file ends where the next one begins, or with its last hunk where other text follows.
@@ -152,6 +194,24 @@ mod tests {
             22-24   hunk | -1,2 +0,0
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_diff_that_is_not_unified_has_files_with_counts_too() {
+        let out = of(
+            "diff -r a/x.c b/x.c\n3c3,4\n< one\n---\n> two\n> \n9d9\n< three\nOnly in b: new.c\ndiff -r a/y.c b/y.c\n0a1\n> --- four\n",
+        );
+        expect_test::expect![[r#"
+            diff
+            1-8 file | b/x.c +2 −2
+            2-6   hunk | 3c3,4
+            7-8   hunk | 9d9
+            9-9 file | Only in b: new.c
+            10-12 file | b/y.c +1 −0
+            11-12   hunk | 0a1
+        "#]]
+        .assert_eq(&out);
+        assert!(!of("> a quote\n> that goes on\n3 apples\n").starts_with("diff"));
     }
 
     #[test]
