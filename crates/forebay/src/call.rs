@@ -64,8 +64,17 @@ impl Call {
     pub(crate) fn reads(&self) -> bool {
         let asks_for_help = |command: String| {
             let mut words = command.split_whitespace().peekable();
-            words.next_if(|&first| matches!(first, "man" | "info" | "help")).is_some()
+            let tells = |first: &&str| matches!(*first, "man" | "info" | "help");
+            if words.next_if(tells).is_some() {
+                return true;
+            }
+            let is_sized = words.next().is_some_and(|program| SIZED.contains(&program));
+            let mut rest = words.clone();
+            words.next_if_eq(&"help").is_some()
                 || words.any(|word| word == "--help" || word.starts_with("--help="))
+                || !is_sized
+                    && rest.any(|word| word == "-h")
+                    && matches!(rest.next(), None | Some("all" | "full"))
         };
         self.file().is_some_and(|file| !is_log(&file)) || self.argument(COMMAND).is_some_and(asks_for_help)
     }
@@ -89,6 +98,9 @@ impl Call {
 
 /// The arguments that hold a command.
 const COMMAND: &[&str] = &["command", "cmd", "script"];
+
+/// Commands that take `-h` for sizes that people read.
+const SIZED: &[&str] = &["df", "du", "free", "ls", "lsblk", "sort", "tree"];
 
 /// Commands that print a file as it is.
 const SHOWING: &[&str] = &["cat", "head", "tail", "sed", "bat", "nl", "less", "more", "zcat", "xzcat"];
@@ -193,6 +205,11 @@ mod tests {
             ("cat test_output.txt", Some("test_output.txt"), false),
             ("man tar", None, true),
             ("gcc --help=optimizers", None, true),
+            ("curl -h all", None, true),
+            ("git help -a", None, true),
+            ("psql -h db -c select", None, false),
+            ("du -h", None, false),
+            ("make help", None, true),
             ("make test", None, false),
             ("", None, false),
         ];
