@@ -5,6 +5,7 @@ use crate::query::Form;
 use crate::query::outline::{Item, Outline};
 use crate::{Output, Result, tokens};
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// No more things than these are listed.
@@ -15,14 +16,24 @@ const MOST: usize = 400;
 pub(super) struct Things<'a> {
     outline: &'a Outline,
     order: Vec<&'a Item>,
+    /// How many of a depth are called the same, where these are many. Of definitions each is said.
+    called: HashMap<(u32, &'a str), usize>,
 }
+
+/// So many that are called the same are said as one.
+const SAME: usize = 4;
 
 impl<'a> Things<'a> {
     pub(super) fn of(outline: &'a Outline) -> Things<'a> {
         let by_size = matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_));
+        let mut called: HashMap<(u32, &str), usize> = HashMap::new();
+        for item in outline.items.iter().filter(|_| !by_size) {
+            *called.entry((item.depth, &item.name)).or_default() += 1;
+        }
+        called.retain(|_, count| *count >= SAME);
         let mut order: Vec<&Item> = outline.items.iter().collect();
         order.sort_by_key(|item| (item.depth, Reverse(if by_size { extent(item) } else { 0 })));
-        Things { outline, order }
+        Things { outline, order, called }
     }
 
     /// Those that begin in a gap, as many as there is room for.
@@ -32,14 +43,18 @@ impl<'a> Things<'a> {
         let is_inside = |item: &&&Item| lines.contains(&item.line);
         let Some(first) = self.order.iter().find(is_inside) else { return Ok(None) };
         let mut chosen: Vec<&Item> = Vec::new();
+        let times = |item: &Item| self.called.get(&(item.depth, &*item.name)).copied().unwrap_or(1);
         for group in self.order.chunk_by(|a, b| a.depth == b.depth) {
-            let next: Vec<&Item> = group.iter().filter(is_inside).take(MOST + 1).copied().collect();
+            let mut said = HashSet::new();
+            let inside = group.iter().filter(is_inside).copied();
+            let new = inside.filter(|item: &&Item| times(item) == 1 || said.insert(item.name.as_str()));
+            let next: Vec<&Item> = new.take(MOST + 1).collect();
             let with = |count: usize| {
                 let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
                 with.sort_by_key(|item| (item.line, item.depth));
                 with
             };
-            let fits = |count: usize| tokens::count(&listed(&with(count), form)) <= room;
+            let fits = |count: usize| tokens::count(&listed(&with(count), form, times)) <= room;
             let count = fitting(next.len().min(MOST), fits);
             chosen = with(count);
             if count < next.len() {
@@ -49,12 +64,14 @@ impl<'a> Things<'a> {
         // Files have parts, and what lies in other things is of the same kind as these.
         let is_counted =
             |item: &&&Item| item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches);
-        let count = chosen.iter().filter(is_counted).count();
+        let count: usize = chosen.iter().filter(is_counted).map(|item| times(item)).sum();
         if count == 0 {
             return Ok(None);
         }
         let inside = || self.order.iter().filter(is_inside);
         let all = inside().filter(is_counted).count();
+        // Some that are called the same may be shown.
+        let count = count.min(all);
         let what = match form {
             Form::Code(language) => format!(" of {}", language.name()),
             Form::Text | Form::Log => String::new(),
@@ -77,7 +94,7 @@ impl<'a> Things<'a> {
             _ => format!("{count} of {counted}"),
         };
         let lines = crate::view::count("line", lines.end() - lines.start() + 1);
-        Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, form))))
+        Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, form, times))))
     }
 }
 
@@ -87,7 +104,7 @@ fn extent(item: &Item) -> u64 {
 }
 
 /// Items, a line each; those inside others on the line of these, and definitions all on one.
-fn listed(items: &[&Item], form: Form) -> String {
+fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> String {
     let mut text = String::new();
     let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
     for item in items {
@@ -99,6 +116,9 @@ fn listed(items: &[&Item], form: Form) -> String {
         let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
         let before = if goes_on && !text.is_empty() { " · " } else { "\n" };
         text += &format!("{before}{} {}", item.line, name.trim());
+        if let times @ 2.. = times(item) {
+            text += &format!(" × {}", crate::view::grouped(times as u64));
+        }
     }
     text
 }
@@ -161,6 +181,19 @@ mod tests {
     use super::*;
     use crate::query::outline;
     use crate::store::memory::output_of;
+
+    #[test]
+    fn sections_that_are_called_the_same_are_said_once_with_how_many_there_are() {
+        let part =
+            |n: u64| format!("Certificate:\n    Version: 3\n    Serial: {n}\n    Issuer: CN=A{n}, C=ES\n");
+        let text: String = (0..40).map(part).collect();
+        let output = output_of(text.as_bytes());
+        let outline = outline::outline(&output).unwrap();
+        let said = Things::of(&outline).said(&output, &(200..output.len()), 60).unwrap().unwrap();
+        assert_eq!(said.matches("Certificate").count(), 1, "{said}");
+        assert!(said.starts_with("… 148 lines omitted, with 37 sections\n"), "{said}");
+        assert!(said.contains(" Certificate × 40"), "{said}");
+    }
 
     #[test]
     fn of_many_columns_those_are_said_of_which_something_can_be_told() {
