@@ -61,6 +61,8 @@ pub(super) const WORDS: &[Word] = &[
     alone("killed", 1.7),
     starts("segmentation", 2.0),
     starts("core dumped", 2.0),
+    starts("received signal sig", 2.2),
+    starts("terminating with default action", 2.2),
     starts("conflict", 1.2),
     starts("invalid", 1.2),
     starts("invalid read of", 1.8),

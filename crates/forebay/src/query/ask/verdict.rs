@@ -49,12 +49,14 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
                 || begins_with_name(start) && rest.starts_with(b"]")
                 || start == b"::" && (rest.starts_with(b"::") || rest.starts_with(b" "))
         }
-        word => EXHAUSTED.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
+        word => CAUSES.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
     }
 }
 
-/// What runs out or is taken before all that fails for want of it.
-const EXHAUSTED: &[&str] = &["no space left", "address already in use"];
+/// What runs out or is taken before all that fails for want of it, and what debuggers say of a crash before all that they are
+/// asked of it.
+const CAUSES: &[&str] =
+    &["no space left", "address already in use", "received signal sig", "terminating with default action"];
 
 /// Whether a line begins by counting tests: `132/220 name`.
 pub(super) fn is_counted(line: &[u8]) -> bool {
@@ -151,6 +153,7 @@ mod tests {
             ("Nov 17 09:01:12 host sshd[2201]: error: it is gone", "error", false),
             ("FAILED: tests/test1", "FAIL", true),
             ("FAILED (failures=1)", "FAIL", false),
+            ("Program received signal SIGSEGV, Segmentation fault.", "received signal SIG", true),
             ("Error: listen EADDRINUSE: address already in use :::3000", "address already in use", true),
             ("write error: No space left on device", "No space left", true),
         ];
