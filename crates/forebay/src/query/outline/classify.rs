@@ -156,6 +156,10 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if levelled + sample.share(log::is_bracketed) >= 40 {
         return Ok(Form::Log);
     }
+    // Whatever a program of tests prints, what ends as a run of them is no program itself.
+    if hint.language().is_none() && ends_as_test_run(sample) && !is_fenced(sample) {
+        return Ok(Form::TestRun);
+    }
     if sample.share(|line| SETTING.is_match(line)) >= 70 && hint.language().is_none() {
         return Ok(Form::Text);
     }
@@ -212,10 +216,10 @@ fn has_test_run(source: &Source) -> Result<bool> {
     Ok(found)
 }
 
-/// A diff has a hunk, begins as one, and has nothing but lines that diffs have.
 /// So many of a hundred lines are of a diff that is not unified.
 const PLAIN: usize = 98;
 
+/// A diff has a hunk, begins as one, and has nothing but lines that diffs have.
 fn is_diff(sample: &Sample) -> bool {
     // What is not unified begins with the files or with the lines of one.
     let first = sample.head.first().map_or(&b""[..], |line| line);

@@ -191,6 +191,16 @@ mod tests {
     use super::super::tests::of;
 
     #[test]
+    fn a_run_is_one_whatever_its_tests_print() {
+        let mut text: String = (0..40)
+            .map(|n| format!("=== RUN   TestAll/case{n}\n    x_test.go:3: error: simulated, handled\n"))
+            .collect();
+        (0..40).for_each(|n| text += &format!("    --- PASS: TestAll/case{n} (0.00s)\n"));
+        text += "FAIL\nFAIL\tx\t0.008s\nFAIL\n";
+        assert!(of(&text).starts_with("test run\n"), "{}", of(&text));
+    }
+
+    #[test]
     fn a_run_of_pytest_has_its_failures_and_how_it_ended() {
         let out = of(
             "===== test session starts =====\nplatform linux\ncollected 3 items\n\ntests/test_a.py .F\n\n===== FAILURES =====\n_____ test_two _____\n\n    def test_two():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntests/test_a.py:5: AssertionError\n===== short test summary info =====\nFAILED tests/test_a.py::test_two - assert 1 == 2\n===== 1 failed, 2 passed in 0.12s =====\n",
