@@ -221,9 +221,10 @@ const PLAIN: usize = 98;
 
 /// A diff has a hunk, begins as one, and has nothing but lines that diffs have.
 fn is_diff(sample: &Sample) -> bool {
-    // What is not unified begins with the files or with the lines of one.
+    // What is not unified begins with the files, or says which lines of one it is about.
     let first = sample.head.first().map_or(&b""[..], |line| line);
-    if diff::is_plain(first) && first.first() != Some(&b'>') && sample.share(diff::is_plain) >= PLAIN {
+    let begins = diff::is_plain(first) && !matches!(first.first(), Some(b'<' | b'>' | b'-'));
+    if begins && sample.share(diff::is_plain) >= PLAIN {
         return true;
     }
     let hunks = sample.count(|line| diff::hunk(&String::from_utf8_lossy(line)).is_some());

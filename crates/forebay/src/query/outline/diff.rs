@@ -20,6 +20,17 @@ struct File {
     hunks: Vec<(u64, u64, String)>,
 }
 
+impl File {
+    /// Takes a hunk that begins on a line; no more are kept than things are listed.
+    fn take_hunk(&mut self, line: u64, header: &str, items: &mut Items) {
+        self.has_hunks = true;
+        match self.hunks.len() + items.items.len() < super::KEPT {
+            true => self.hunks.push((line, line, name(header))),
+            false => items.more += 1,
+        }
+    }
+}
+
 /// A file counts the lines that it gains and loses; a hunk is called by its header.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut file: Option<File> = None;
@@ -46,13 +57,14 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             }
             return;
         }
-        if let Some(file) = &mut file
-            && let Some(hunk) = file.hunks.last_mut().filter(|_| file.is_plain)
+        if let Some(file) = file.as_mut().filter(|file| file.is_plain)
             && matches!(text, [b'<' | b'>', ..] | b"---")
         {
-            hunk.1 = line.number;
             file.added += u64::from(text[0] == b'>');
             file.removed += u64::from(text[0] == b'<');
+            if let Some(hunk) = file.hunks.last_mut() {
+                hunk.1 = line.number;
+            }
             return;
         }
         let lossy = String::from_utf8_lossy(text);
@@ -74,8 +86,8 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             items.add((line.number, line.number), 0, "file", || name(&lossy));
         } else if is_command(text) {
             let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
-            (file.has_hunks, file.is_plain) = (true, true);
-            file.hunks.push((line.number, line.number, lossy.into_owned()));
+            file.is_plain = true;
+            file.take_hunk(line.number, &lossy, items);
         } else if let Some(path) = lossy.strip_prefix("--- ") {
             minus = Some((line.number, clean(path)));
         } else if let (Some(path), Some((number, before))) = (lossy.strip_prefix("+++ "), minus.take()) {
@@ -91,15 +103,8 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         } else if let Some((lines, context)) = hunk(&lossy) {
             (old, new) = lines;
             let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
-            file.has_hunks = true;
-            if file.hunks.len() + items.items.len() < super::KEPT {
-                let context = context.trim();
-                let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
-                let header = format!("{header} {context}");
-                file.hunks.push((line.number, line.number, name(&header)));
-            } else {
-                items.more += 1;
-            }
+            let header = lossy.split(" @@").next().unwrap_or_default().trim_start_matches("@@ ");
+            file.take_hunk(line.number, &format!("{header} {context}"), items);
         } else if let Some(file) = &mut file {
             let changes = [
                 ("new file", "new"),
@@ -211,7 +216,10 @@ mod tests {
             11-12   hunk | 0a1
         "#]]
         .assert_eq(&out);
-        assert!(!of("> a quote\n> that goes on\n3 apples\n").starts_with("diff"));
+        let begins = |text: &str| of(text).starts_with("diff\n");
+        assert!(begins("3c3\n< one\n---\n> two\n"));
+        assert!(!begins("> a quote\n> that goes on\n> to the end\n"));
+        assert!(!begins("< HTTP/1.1 200 OK\n< server: x\n< \n"));
     }
 
     #[test]
