@@ -511,8 +511,10 @@ mod tests {
     fn the_header_of_a_table_is_shown_also_where_much_is_said_above_it() {
         let above: String =
             (0..5).map(|n| format!("Tasks of part {n}: {}\n", "70 total ".repeat(20))).collect();
+        // No two rows are alike, so that the header is not found as the line that is like no other.
+        let word = |n: u64| -> String { format!("{n:b}").replace('0', "a").replace('1', "b") };
         let rows: String =
-            (0..90).map(|n| format!("{n:>5} root {:>6} {:>6}  0.0 sleep\n", n * 7, n * 3)).collect();
+            (0..90).map(|n| format!("{n:>5} root {:>6} {:>6}  0.0 {}\n", n * 7, n * 3, word(n))).collect();
         let shown =
             shown(&format!("{above}\n  PID USER   VIRT    RES %CPU COMMAND\n{rows}"), Form::Table, 250);
         assert!(shown.contains("  PID USER   VIRT    RES %CPU COMMAND\n"), "{shown}");
