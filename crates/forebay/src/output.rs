@@ -56,6 +56,17 @@ const PART_REACH: u64 = 1024 * 1024;
 /// A whole count up to this many bytes; a longer text is counted only as far as a limit asks.
 const COUNTED_WHOLE: u64 = 16 * 1024 * 1024;
 
+/// What the model was given of an output that another one is the same as.
+#[derive(Clone, Debug)]
+pub(crate) struct SameGiven {
+    /// The output.
+    pub(crate) handle: Handle,
+    /// How many tokens it was given.
+    pub(crate) tokens: u64,
+    /// Whether the same call was made.
+    pub(crate) same_call: bool,
+}
+
 /// One output, open for reading.
 #[derive(Clone)]
 pub struct Output {
@@ -74,8 +85,8 @@ pub struct Output {
     spoken: Option<Vec<u64>>,
     /// The output that the same call gave before in this session, where its writer has found it.
     before: Option<Box<Output>>,
-    /// Whether the model was given the output that this one is the same as, as far as its writer knows.
-    same_given: bool,
+    /// What the model was given of the output that this one is the same as, as far as its writer knows.
+    same_given: Option<SameGiven>,
     /// Where its reader is: how the calls that go on are written.
     surface: Surface,
 }
@@ -100,7 +111,7 @@ impl Output {
             stretches: None,
             spoken: None,
             before: None,
-            same_given: false,
+            same_given: None,
             surface: Surface::default(),
         })
     }
@@ -171,14 +182,14 @@ impl Output {
         Output { before: before.map(Box::new), ..self }
     }
 
-    /// The same output, where the model was given, or not, what it is the same as.
-    pub(crate) fn with_same_given(self, same_given: bool) -> Output {
+    /// The same output, with what the model was given of the one that it is the same as.
+    pub(crate) fn with_same_given(self, same_given: Option<SameGiven>) -> Output {
         Output { same_given, ..self }
     }
 
-    /// An earlier output with the same bytes and the same end, of which the model was given something.
-    pub(crate) fn given_before(&self) -> Option<&Handle> {
-        self.record.same_as.as_ref().filter(|_| self.same_given)
+    /// What the model was given of an earlier output with the same bytes and the same end.
+    pub(crate) fn given_before(&self) -> Option<&SameGiven> {
+        self.same_given.as_ref()
     }
 
     /// What the same call gave before, where it is at hand.

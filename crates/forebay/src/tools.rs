@@ -541,6 +541,35 @@ mod tests {
     }
 
     #[test]
+    fn the_same_bytes_are_shown_again_to_who_wants_more_of_them() {
+        let store = MemoryStore::default();
+        let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+        let shown = |id: &str, command: &str, intent: Option<&str>, tokens: u64| {
+            let call = Call {
+                args: Some(json!({ "command": command }).to_string()),
+                intent: intent.map(str::to_owned),
+                ..Call::new(Session::safe("s"), id, "run", Timestamp::UNIX_EPOCH)
+            };
+            let mut settings = Settings::default();
+            settings.set_budget(tokens);
+            let output =
+                crate::keep(&store, &call, &mut &numbered(50_000)[..], || Timestamp::UNIX_EPOCH).unwrap();
+            let reply = outputs.reply(&output, &settings).unwrap();
+            String::from_utf8(reply.folded.unwrap().text).unwrap()
+        };
+        let told = |text: &str| text.lines().next().unwrap().split(':').next().unwrap().to_owned();
+        shown("first1", "seq 50000", None, 500);
+        assert_eq!(told(&shown("second", "seq 50000", None, 500)), "[nothing changed since s/first1");
+        assert_eq!(
+            told(&shown("other1", "seq 1 50000", None, 500)),
+            "[the same bytes as s/first1 of another call"
+        );
+        assert!(shown("wanted", "seq 50000", Some("line 40000"), 500).contains("line 40000"));
+        assert!(shown("larger", "seq 50000", None, 1_000).lines().count() > 20);
+        assert_eq!(told(&shown("larges", "seq 50000", None, 1_000)), "[nothing changed since s/larger");
+    }
+
+    #[test]
     fn what_a_filter_or_a_question_is_drawn_from_does_not_count_as_shown() {
         let store = MemoryStore::default();
         let json = format!("{{\"a\": 1, \"b\": \"{}\"}}", "some words ".repeat(900));

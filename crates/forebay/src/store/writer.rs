@@ -7,7 +7,7 @@ pub(crate) use streams::stretches;
 
 use super::{Part, Sink, Store};
 use crate::event::{Event, What};
-use crate::output::ReadAt;
+use crate::output::{ReadAt, SameGiven};
 use crate::size::{Measure, STRIDE};
 use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, Timestamp, printable};
 use measuring::{Measuring, READ_AT_ONCE};
@@ -234,7 +234,7 @@ impl<'a> Writer<'a> {
         let before = self.store.before(&self.record);
         let store = self.store;
         let output = self.close();
-        let same_given = output.record().same_as.as_ref().is_some_and(|same| was_given(store, same));
+        let same_given = same_given(store, output.record());
         output.with_spoken(spoken).with_before(before).with_same_given(same_given)
     }
 
@@ -246,10 +246,9 @@ impl<'a> Writer<'a> {
         let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
         let earlier = self.earlier_with_these_bytes();
         // Nothing has changed only if the command ended in the same way too.
-        let mut same = earlier.iter().filter(|earlier| earlier.exit == self.record.exit);
-        // One that the model has seen, if there is one.
-        let given = same.clone().find(|earlier| was_given(self.store, &earlier.handle));
-        let same = given.or_else(|| same.next());
+        let same = earlier.iter().filter(|earlier| earlier.exit == self.record.exit);
+        // The one of which the model has seen most, and of those the first.
+        let same = same.rev().max_by_key(|earlier| tokens_given(self.store, &earlier.handle));
         self.record.same_as = same.map(|earlier| earlier.handle.clone());
         if let Err(error) = sink.finish(&self.record) {
             // The bytes are there; only the word that they are whole is not.
@@ -362,18 +361,30 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether the model was given an output, or a view of it, as far back as is looked.
-fn was_given(store: &dyn Store, handle: &Handle) -> bool {
-    let Ok(end) = store.log_end(handle.session(), LOOKED_BACK) else { return false };
-    let Ok(id) = serde_json::to_string(handle.id()) else { return false };
-    memchr::memmem::rfind_iter(&end, id.as_bytes()).any(|at| {
+/// How many tokens the model was given for an output, itself or a view of it, as far back as is looked.
+fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
+    let end = store.log_end(handle.session(), LOOKED_BACK).ok()?;
+    let id = serde_json::to_string(handle.id()).ok()?;
+    memchr::memmem::rfind_iter(&end, id.as_bytes()).find_map(|at| {
         let start = memchr::memrchr(b'\n', &end[..at]).map_or(0, |newline| newline + 1);
         let line = end[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
-        matches!(
-            serde_json::from_slice(line),
-            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), .. }) if given.id == handle.id()
-        )
+        match serde_json::from_slice(line) {
+            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), .. }) => {
+                (given.id == handle.id()).then_some(given.tokens)
+            }
+            _ => None,
+        }
     })
+}
+
+/// What the model was given of the output that this one is the same as. What it wants to know now it may not have
+/// wanted to know then.
+fn same_given(store: &dyn Store, record: &Record) -> Option<SameGiven> {
+    let same = record.same_as.as_ref()?;
+    let tokens = tokens_given(store, same)?;
+    let (call, earlier) = (&record.call, store.record(same).ok()?.call);
+    let same_call = call.tool == earlier.tool && call.server == earlier.server && call.args == earlier.args;
+    (call.intent == earlier.intent).then(|| SameGiven { handle: same.clone(), tokens, same_call })
 }
 
 impl io::Write for Writer<'_> {

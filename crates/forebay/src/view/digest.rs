@@ -12,6 +12,7 @@ mod paths;
 mod structure;
 mod templates;
 mod things;
+mod totals;
 
 use super::units;
 use super::{Canvas, Piece, View, Wording, errors, print, rendering};
@@ -41,6 +42,9 @@ const LAST: u64 = 2_048;
 /// What is wanted counts so much beside the best of what is told anyway.
 const WANTED: f32 = 1.2;
 
+/// A view so many times as large as the one of the same bytes before it shows something new.
+const MORE: f64 = 1.5;
+
 /// A gap of fewer bytes than this costs more to mark than to show.
 const NOT_WORTH_A_MARKER: u64 = 100;
 
@@ -50,13 +54,8 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let limit = settings.limits(&output.record().call.tool).tokens;
     let limit = limit.filter(|&limit| limit >= Budget::LEAST.tokens).unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
-    if let Some(first) = output.given_before() {
-        let record = output.record();
-        let (lines, bytes) =
-            (print::count("line", record.size.lines), print::count("byte", record.size.bytes));
-        let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
-        let text = format!("nothing changed since {}: the same {lines}, {bytes}{exit}", first.short());
-        return View::summed_up(output, text);
+    if let Some(view) = as_before(output, budget)? {
+        return Ok(view);
     }
     let again = Again::of(output)?;
     let told = again.as_ref().map_or("", |again| again.text.as_str());
@@ -71,6 +70,25 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         true => Ok(view),
         false => parts(output, budget, again.as_ref()),
     }
+}
+
+/// That the model has seen it all, where it was given as much of the same bytes before.
+fn as_before(output: &Output, budget: Budget) -> Result<Option<View>> {
+    let Some(given) = output.given_before() else { return Ok(None) };
+    let as_much = (given.tokens as f64 * MORE) as u64;
+    if budget.tokens > as_much && tokens::count_bytes(&parts(output, budget, None)?.print(output)?) > as_much
+    {
+        return Ok(None);
+    }
+    let record = output.record();
+    let (lines, bytes) = (print::count("line", record.size.lines), print::count("byte", record.size.bytes));
+    let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
+    let short = given.handle.short();
+    let text = match given.same_call {
+        true => format!("nothing changed since {short}: the same {lines}, {bytes}{exit}"),
+        false => format!("the same bytes as {short} of another call: {lines}, {bytes}{exit}"),
+    };
+    View::summed_up(output, text).map(Some)
 }
 
 /// What is shown, by what an output is and by what is wanted from it.

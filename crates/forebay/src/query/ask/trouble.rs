@@ -194,10 +194,15 @@ pub(super) fn said(
     let after = block.get(end).copied();
     let shouts = block[found.start..end].iter().all(u8::is_ascii_uppercase);
     let joined = |byte: Option<u8>| {
-        byte.is_some_and(|byte| matches!(byte, b'_' | b'/' | b'.') || byte == b'-' && !shouts)
+        byte.is_some_and(|byte| matches!(byte, b'_' | b'/' | b'.' | b'~') || byte == b'-' && !shouts)
     };
+    let goes_on =
+        rest.starts_with(b"::") || start.ends_with(b"::") && matches!(after, Some(b'(' | b'[' | b'<'));
     let names = joined(before)
-        || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric());
+        || goes_on
+        || after == Some(b'@')
+        || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric())
+        || !verdict && is_symbol(start, rest);
     // Part of the name of a function: `whenItFailsThenRetry` says nothing, `AssertionError` does.
     let start = block[unit.start..found.start]
         .iter()
@@ -217,6 +222,16 @@ pub(super) fn said(
         } else {
             1.0
         }
+}
+
+/// Whether the last word of a line is a name among figures, as in a table of symbols: `0000000000103bf0 W error`.
+fn is_symbol(start: &[u8], rest: &[u8]) -> bool {
+    const ADDRESS: usize = 8;
+    const LONGEST: usize = 200;
+    let is_address = |word: &[u8]| word.len() >= ADDRESS && word.iter().all(u8::is_ascii_hexdigit);
+    let says = |word: &[u8]| word.len() > 1 && word.iter().all(u8::is_ascii_lowercase);
+    let words = || start.split(u8::is_ascii_whitespace);
+    rest.trim_ascii().is_empty() && start.len() < LONGEST && words().any(is_address) && !words().any(says)
 }
 
 /// Whether a word is in capitals.
@@ -265,6 +280,17 @@ mod tests {
         for line in ["gives useful error messages", "with better error handling", "the error log is here"] {
             assert!(weight(line) < full / 2.0, "{line}");
         }
+        for line in [
+            "0000000000103bf0 W error@@GLIBC_2.2.5",
+            "   257: 00000000002834f0   188 FUNC    GLOBAL DEFAULT   15 error",
+            "00000000000a8040 T std::exception::~exception()@@GLIBCXX_3.4",
+            "0000000000113610 W std::basic_ios<char>::exceptions(std::_Ios_Iostate)",
+            "use crate::error::Result;",
+            "├── assert@2.1.0",
+        ] {
+            assert!(weight(line) < full / 2.0, "{line}");
+        }
+        assert!(weight("20240501 deadbeef: the worker saw an error") >= full);
         assert_eq!(weight("under License Exception TSU"), 0.0);
         assert!(weight("SUMMARY: AddressSanitizer: use-after-free a.cpp:13 in main") > 1.0);
         assert_eq!(weight("../libsanitizer/asan.cpp:164"), 0.0);

@@ -437,7 +437,13 @@ struct Table {
     last: u64,
     /// How many rows have more or fewer fields, and the line of the first.
     ragged: (u64, u64),
+    /// How many lines are drawn between rows, and what stands below the last of them as long as it may be totals.
+    rules: u64,
+    totals: Vec<(u64, Vec<u8>)>,
 }
+
+/// So many lines below the only line that is drawn between rows, at the end, are totals.
+const TOTALS: usize = 3;
 
 impl Table {
     /// A table that begins with these lines.
@@ -467,15 +473,45 @@ impl Table {
             }
         };
         let fields = names.into_iter().map(Column::new).collect();
-        let mut table = Table { columns, header: line, wide, fields, rows: 0, last: line, ragged: (0, 0) };
+        let mut table = Table {
+            columns,
+            header: line,
+            wide,
+            fields,
+            rows: 0,
+            last: line,
+            ragged: (0, 0),
+            rules: 0,
+            totals: Vec::new(),
+        };
         first[rows..].iter().for_each(|(line, text)| table.take(*line, text));
         Some(table)
     }
 
     fn take(&mut self, line: u64, row: &[u8]) {
         if is_rule(row) {
+            self.rules += u64::from(self.rows > 0);
+            return self.take_totals();
+        }
+        if self.rules == 1 {
+            self.totals.push((line, row.to_vec()));
+            if self.totals.len() > TOTALS {
+                self.rules += 1;
+                self.take_totals();
+            }
             return;
         }
+        self.take_row(line, row);
+    }
+
+    /// What stands below a line that is drawn is rows after all.
+    fn take_totals(&mut self) {
+        for (line, row) in std::mem::take(&mut self.totals) {
+            self.take_row(line, &row);
+        }
+    }
+
+    fn take_row(&mut self, line: u64, row: &[u8]) {
         let wanted = self.fields.len();
         if !self.has_columns(row) {
             return self.note_ragged(line);
@@ -624,6 +660,33 @@ mod tests {
             1-1   column | price, in EUR: 2 to 4
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn totals_below_the_last_rule_are_no_rows() {
+        let rule = "------  ------\n";
+        let rows = |n: u64| -> String { (0..n).map(|n| format!("{n:>6}  file{n}\n")).collect() };
+        let said =
+            |text: String| of(&text).lines().skip(1).take(2).map(|line| line.to_owned() + "\n").collect();
+        let table: [(String, &str); 4] = [
+            (
+                rows(30) + rule + "   435  30 files\n",
+                "1-32 table | 30 rows, 2 columns aligned\n1-1   column | Length: 0 to 29\n",
+            ),
+            (
+                rows(30) + rule + &rows(9),
+                "1-42 table | 39 rows, 2 columns aligned\n1-1   column | Length: 0 to 29\n",
+            ),
+            (
+                rows(30) + rule + &rows(2) + rule,
+                "1-35 table | 32 rows, 2 columns aligned\n1-1   column | Length: 0 to 29\n",
+            ),
+            (rows(30) + rule, "1-32 table | 30 rows, 2 columns aligned\n1-1   column | Length: 0 to 29\n"),
+        ];
+        for (text, expected) in table {
+            let out: String = said(format!("Length  Name\n{rule}{text}"));
+            assert_eq!(out, expected, "{text}");
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ static CALLED: LazyLock<Regex> = LazyLock::new(|| {
 /// So much of a text tells how it is laid out.
 const BEGINNING: u64 = 64 * 1024;
 
+/// A heading has no more characters than this.
+const TITLE: usize = 90;
+
 /// The outline of a text by how it is laid out.
 pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let beginning = source.output.read(0..source.output.len().min(BEGINNING))?;
@@ -34,15 +37,19 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         Some(layout @ Layout::Keys) => sections::outline(source, layout, items),
         // What looks like a heading tells more than what is only not indented.
         Some(layout @ Layout::Titles) => {
-            headings(source, items)?;
+            headings(source, items, heading)?;
             if items.items.is_empty() { sections::outline(source, layout, items) } else { Ok(()) }
         }
-        None => headings(source, items),
+        None => {
+            headings(source, items, heading)?;
+            let titles = lines().filter(|line| title_above(line).is_some()).count();
+            if items.items.is_empty() && titles > 1 { headings(source, items, title_above) } else { Ok(()) }
+        }
     }
 }
 
 /// A heading stands after an empty line, so that an item of a list seldom is one.
-fn headings(source: &Source, items: &mut Items) -> Result<()> {
+fn headings(source: &Source, items: &mut Items, heading: fn(&[u8]) -> Option<u32>) -> Result<()> {
     let mut after_empty = true;
     source.for_each(|line| {
         let text = line.text.trim_ascii();
@@ -69,7 +76,15 @@ fn heading(line: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(line.trim_ascii()).ok()?;
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let capitals = text.chars().filter(|c| c.is_uppercase()).count();
-    (letters >= 4 && capitals == letters && text.chars().count() <= 90).then_some(0)
+    (letters >= 4 && capitals == letters && text.chars().count() <= TITLE).then_some(0)
+}
+
+/// What tells in plain words what stands below it: `Symbol table '.dynsym' contains 260 entries:`.
+fn title_above(line: &[u8]) -> Option<u32> {
+    let is_title = line.len() <= TITLE
+        && line.trim_ascii_end().ends_with(b":")
+        && !line.first().is_some_and(u8::is_ascii_whitespace);
+    is_title.then_some(0)
 }
 
 /// The heading up to the end of its sentence: in contracts the text goes on in the same line.
@@ -98,6 +113,19 @@ mod tests {
             7-8   heading | Section 1.1 Definitions
             9-17 heading | 1. Scope
             13-17   heading | 1.1 Inner scope
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn what_stands_above_tables_and_ends_with_a_colon_is_a_heading_where_there_is_no_other() {
+        let out = of(
+            "\ndemo:     file format elf64\n\n\nSection Headers:\n[ 0] .init  7\n[ 1] .text  9\n\nNo relocations here.\n\nSymbol table '.dynsym' contains 2 entries:\n 0: abort\n 1: exit\nand more:\n",
+        );
+        expect_test::expect![[r#"
+            text
+            5-10 heading | Section Headers:
+            11-14 heading | Symbol table '.dynsym' contains 2 entries:
         "#]]
         .assert_eq(&out);
     }

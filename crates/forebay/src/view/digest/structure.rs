@@ -6,6 +6,7 @@ use super::folders::Folders;
 use super::paths::{self, Paths};
 use super::templates::Templates;
 use super::things::{self, Things};
+use super::totals;
 use super::{closing, frame_of, marker, opening, wording};
 use crate::query::ask::{Choice, Unit as Ranked, ranges};
 use crate::query::outline::Outline;
@@ -168,7 +169,8 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 Form::Code(_) => licence(&beginning()?).into_iter().collect(),
                 _ => Vec::new(),
             };
-            let parts = Parts { passed: &passed, ..Parts::default() };
+            let totals = if form == Form::Text { totals::of(output)? } else { Vec::new() };
+            let parts = Parts { odd: &lines_at(output, &totals)?, passed: &passed, ..Parts::default() };
             let things = Things::of(&outline);
             between(output, budget, &shares, &parts, |gap, room| things.said(output, gap, room))
         }
@@ -295,7 +297,8 @@ fn between(
         let shown_room = shown_room * (1.0 - shares.odd) + left;
         let first = part(output, &head, shown_room * shares.head, (&passed, gap), shares.is_data)?;
         shown.extend(without(first.clone(), &passed));
-        shown.push(part(output, &tail, shown_room * (1.0 - shares.head), (&[], gap), shares.is_data)?);
+        let last = part(output, &tail, shown_room * (1.0 - shares.head), (&[], gap), shares.is_data)?;
+        shown.push(if shares.is_data { last } else { from_its_beginning(output, last)? });
         let shown = rendering::cursor::widened(&shown, &areas);
         let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
@@ -321,6 +324,21 @@ fn between(
         }
     }
     super::top_and_bottom(output, budget)
+}
+
+/// So far before its end the beginning of a last line is looked for.
+const LAST_LINE: u64 = 256 * 1024;
+
+/// As much of the last line from its beginning, where that is all that was shown of it and it is not all there is: how a long
+/// line begins tells what it is.
+fn from_its_beginning(output: &Output, end: Range<u64>) -> Result<Range<u64>> {
+    let shown = output.read(end.clone())?;
+    let is_inside = shown.trim_ascii_end().iter().all(|&byte| byte != b'\n');
+    let start = output.line_start_near(end.start, LAST_LINE)?;
+    if !is_inside || start == end.start || start == 0 || output.read(start - 1..start)? != b"\n" {
+        return Ok(end);
+    }
+    Ok(start..output.character_start(start + shown.len() as u64)?)
 }
 
 /// So many bytes are enough to choose a beginning and an end from.
