@@ -59,13 +59,26 @@ fn rule(line: &[u8]) -> Option<(u8, &[u8])> {
     None
 }
 
+/// How grave a finding is that points at the line above it, and its code: `   ^-- SC1046 (error): …`.
+fn pointed(line: &[u8]) -> Option<(u8, &[u8])> {
+    let mut words = words(line).filter(|_| line.trim_ascii_start().starts_with(b"^-"));
+    let code = words.nth(1).filter(|code| letters(code).is_some())?;
+    match words.next()? {
+        b"(error):" => Some((b'E', code)),
+        b"(warning):" => Some((b'W', code)),
+        b"(info):" => Some((b'I', code)),
+        b"(style):" => Some((b'C', code)),
+        _ => None,
+    }
+}
+
 /// The code of a finding: `a.py:12:4: E0202: …`, `a.py:3:1: F401 …`, `12:5  error  …  no-undef`, `✖  12:5  …  no-undef`,
 /// `a.c:3: warning: … [-Wshadow]`, `a.ts:3:1 - error TS2307: …`, `a.cs(3,1): error CS0103: …`, `error[E0432]: …`.
 pub(super) fn code(line: &[u8]) -> Option<&[u8]> {
     if let Some(code) = line.strip_prefix(b"error[").or(line.strip_prefix(b"warning[")) {
         return code.split(|&byte| byte == b']').next().filter(|code| letters(code).is_some());
     }
-    if let Some((_, name)) = rule(line) {
+    if let Some((_, name)) = rule(line).or_else(|| pointed(line)) {
         return Some(name);
     }
     let (sign, line) = signed(line);
@@ -127,7 +140,7 @@ fn letters(code: &[u8]) -> Option<&[u8]> {
 
 /// How grave a finding is that says it by a letter, as the codes of pylint with their four digits do.
 fn level(line: &[u8]) -> Option<u8> {
-    if let Some((level, _)) = rule(line) {
+    if let Some((level, _)) = rule(line).or_else(|| pointed(line)) {
         return Some(level);
     }
     let code = code(line)?;
@@ -186,6 +199,9 @@ mod tests {
             ),
             ("/w/a.js:2:19: Missing semicolon. [Warning/semi]", Some("semi")),
             ("a.sh:3:5: note: Double quote to prevent globbing. [SC2086]", Some("SC2086")),
+            ("        ^-- SC1046 (error): Couldn't find 'fi' for this 'if'.", Some("SC1046")),
+            ("   ^--^ SC2164 (warning): Use 'cd ... || exit' in case cd fails.", Some("SC2164")),
+            ("   ^-- here: it fails", None),
             ("src/a.ts:27:15 - error TS2307: Cannot find module './b'", Some("TS2307")),
             ("src/a.ts(27,15): error TS2307: Cannot find module './b'", Some("TS2307")),
             ("a.cs(3,1): warning CS0168: it is never used", Some("CS0168")),
@@ -219,6 +235,8 @@ mod tests {
             ("pl/a.lua:208:9-12: (W143) undefined field", (false, true)),
             ("/w/a.js:2:19: Empty block statement. [Error/no-empty]", (true, false)),
             ("/w/a.js:2:19: Missing semicolon. [Warning/semi]", (false, true)),
+            ("        ^-- SC1046 (error): Couldn't find 'fi' for this 'if'.", (true, false)),
+            ("        ^-- SC2181 (style): Check exit code directly.", (false, true)),
             // Other linters have other codes.
             ("a.py:1:80: E501 line too long", (false, false)),
         ];

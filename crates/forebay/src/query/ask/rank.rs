@@ -159,8 +159,8 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     Ok((units, trouble))
 }
 
-/// So many of the last bytes have the summary of a run of tests.
-const SUMMARY: u64 = 32 * 1024;
+/// So many of the last bytes have the summary of a run of tests, which may name every test.
+const SUMMARY: u64 = 1024 * 1024;
 
 /// What a run of tests reports before its summary.
 #[derive(Default)]

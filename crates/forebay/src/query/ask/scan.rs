@@ -220,8 +220,11 @@ impl<'a> Scanner<'a> {
                     true => open.trouble * standing::of(&block[unit.clone()], open.ends, open.shouts),
                     false => 0.0,
                 };
+                let is_ignored = trouble > 0.0 && verdict::is_ignored(&block[unit.end..]);
+                let trouble = if is_ignored { trouble * IGNORED } else { trouble };
+                let verdict = open.verdict && !is_ignored;
                 let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
-                scanned.seen.push(Seen { index, start, length, first, trouble, ..*open });
+                scanned.seen.push(Seen { index, start, length, first, trouble, verdict, ..*open });
             }
         };
         let mut having = std::mem::take(&mut scanned.having);
@@ -269,6 +272,9 @@ impl<'a> Scanner<'a> {
         scanned.units = index + 1 + units.count() as u64;
     }
 }
+
+/// What a failure counts that a run was told to ignore.
+const IGNORED: f32 = 0.1;
 
 /// The terms that stand in a term, and the term itself, a bit each.
 fn implied(terms: &[Term], at: usize) -> u64 {

@@ -18,6 +18,10 @@ pub(super) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_bare_level(said) {
         return 0.1;
     }
+    // What a linter remarks names what may go wrong in a program.
+    if is_remark(plain) {
+        return QUOTED;
+    }
     if ends {
         return 1.0;
     }
@@ -28,8 +32,8 @@ pub(super) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_command || said.starts_with(b"echo ") {
         return 0.25;
     }
-    // What is quoted from a program names what may go wrong there, and so do what a linter remarks and the functions of a runtime.
-    if is_quoted_code(plain) || is_remark(plain) || is_of_runtime(plain) {
+    // What is quoted from a program names what may go wrong there, and so do the functions of a runtime.
+    if is_quoted_code(plain) || is_of_runtime(plain) {
         return QUOTED;
     }
     // What is deprecated works as yet, whatever it says that it will do.

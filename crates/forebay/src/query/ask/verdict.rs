@@ -16,6 +16,12 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
     let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
     match word {
         b"not ok" => begins,
+        // Ansible: `fatal: [web07]: FAILED! => {…}`.
+        b"fatal" => {
+            let host = rest.strip_prefix(b": [").filter(|_| begins);
+            let said = host.and_then(|host| Some(&host[memchr::memchr(b']', host)?..]));
+            said.is_some_and(|said| said.starts_with(b"]: FAILED!") || said.starts_with(b"]: UNREACHABLE!"))
+        }
         // Ninja: `FAILED: src/a.o`.
         b"FAIL" if begins && rest.starts_with(b"ED: ") => true,
         b"FAIL" => {
@@ -57,6 +63,12 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
 /// asked of it.
 const CAUSES: &[&str] =
     &["no space left", "address already in use", "received signal sig", "terminating with default action"];
+
+/// Whether what follows a failure says that it does no harm, as Ansible does: `...ignoring`.
+pub(super) fn is_ignored(rest: &[u8]) -> bool {
+    let line = &rest[..memchr::memchr(b'\n', &rest[..rest.len().min(40)]).unwrap_or_default()];
+    readable(line).starts_with(b"...ignoring")
+}
 
 /// Whether a line begins by counting tests: `132/220 name`.
 pub(super) fn is_counted(line: &[u8]) -> bool {
@@ -153,6 +165,9 @@ mod tests {
             ("Nov 17 09:01:12 host sshd[2201]: error: it is gone", "error", false),
             ("FAILED: tests/test1", "FAIL", true),
             ("FAILED (failures=1)", "FAIL", false),
+            ("fatal: [web07]: FAILED! => {\"changed\": true}", "fatal", true),
+            ("\u{1b}[0;31mfatal: [db1]: UNREACHABLE! => {}", "fatal", true),
+            ("fatal: not a git repository", "fatal", false),
             ("Program received signal SIGSEGV, Segmentation fault.", "received signal SIG", true),
             ("Error: listen EADDRINUSE: address already in use :::3000", "address already in use", true),
             ("write error: No space left on device", "No space left", true),
@@ -162,6 +177,12 @@ mod tests {
             let found = at..at + word.len();
             assert_eq!(is_verdict(line.as_bytes(), &found, &(0..line.len())), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_run_was_told_to_ignore_is_known_by_the_line_below() {
+        assert!(is_ignored(b"\x1b[0;36m...ignoring\x1b[0m\nTASK [next]\n"));
+        assert!(!is_ignored(b"TASK [next]\n...ignoring\n") && !is_ignored(b""));
     }
 
     #[test]
