@@ -11,6 +11,7 @@ mod json;
 pub(crate) mod outline;
 mod range;
 mod search;
+mod twice;
 
 pub use ask::Passage;
 pub(crate) use ask::visible;

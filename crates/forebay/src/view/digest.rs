@@ -8,6 +8,7 @@ mod binary;
 mod changes;
 mod findings;
 mod folders;
+mod formatting;
 mod paths;
 mod structure;
 mod templates;

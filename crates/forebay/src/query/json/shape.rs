@@ -7,6 +7,7 @@ use super::found::found;
 use super::parse;
 use crate::output::BLOCK;
 use crate::query::greatest::Greatest;
+use crate::query::twice::{self, Twice};
 use crate::{Output, Result};
 use bytes::Bytes;
 use memchr::memchr2;
@@ -82,6 +83,9 @@ pub struct JsonPath {
     /// Where numbers are that are many times as great as the others.
     #[serde(skip)]
     pub(crate) outliers: Vec<Place>,
+    /// Where values are that occur twice, though they tell records apart: both times.
+    #[serde(skip)]
+    pub(crate) twice: Vec<[Place; 2]>,
 }
 
 /// Where something is in an output.
@@ -146,7 +150,7 @@ pub(super) fn shape(output: &Output) -> Result<Shape> {
     let all = found(output)?.unwrap_or(0..output.len());
     let mut walk = Walk {
         text: Text { output, buffer: Vec::new(), start: all.start, at: 0, end: all.end },
-        tree: Tree { nodes: vec![Node::new(0)], free: Vec::new(), more: false },
+        tree: Tree { nodes: vec![Node::new(0)], free: Vec::new(), more: false, told_apart: 0 },
         open: Vec::new(),
         documents: 0,
     };
@@ -199,6 +203,8 @@ struct Node {
     least: Option<(f64, String)>,
     greatest: Option<(f64, String)>,
     greatest_at: Greatest<Place>,
+    /// Of what tells records apart.
+    twice: Option<Box<Twice<Place>>>,
     longest: u64,
     items: Option<(u64, u64)>,
 }
@@ -222,6 +228,7 @@ impl Node {
             least: None,
             greatest: None,
             greatest_at: Greatest::default(),
+            twice: None,
             longest: 0,
             items: None,
         }
@@ -242,6 +249,9 @@ impl Node {
     /// Takes note of a value that is neither an array nor an object.
     fn scalar(&mut self, raw: &[u8], length: u64, place: impl Fn() -> Place) {
         let short = length <= EXAMPLE as u64;
+        if let Some(twice) = self.twice.as_mut().filter(|_| short && raw != b"null") {
+            twice.take(raw, &place);
+        }
         match &mut self.distinct {
             Some(distinct) if short => match distinct.iter().position(|(known, ..)| known == raw) {
                 Some(known) => {
@@ -308,6 +318,8 @@ struct Tree {
     /// Nodes that were merged into others, to be used again.
     free: Vec<usize>,
     more: bool,
+    /// How many fields are looked at that tell records apart.
+    told_apart: usize,
 }
 
 impl Tree {
@@ -372,6 +384,10 @@ impl Tree {
         }
         let child = self.add(at);
         if child != NOWHERE {
+            if self.told_apart < twice::FIELDS && twice::tells_apart(key) {
+                self.told_apart += 1;
+                self.nodes[child].twice = Some(Box::default());
+            }
             let this = &mut self.nodes[node];
             this.keys.push((key.to_vec(), child));
             this.hint = this.keys.len();
@@ -433,6 +449,13 @@ impl Tree {
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
         this.longest = this.longest.max(other.longest);
         this.greatest_at.join(other.greatest_at);
+        this.twice = match (this.twice.take(), other.twice) {
+            (Some(mut twice), Some(more)) => {
+                twice.join(*more);
+                Some(twice)
+            }
+            _ => None,
+        };
         for example in other.examples {
             if this.examples.len() < EXAMPLES && !this.examples.contains(&example) {
                 this.examples.push(example);
@@ -538,6 +561,7 @@ impl Tree {
             values: this.distinct.iter().flatten().map(|(.., places)| places.clone()).collect(),
             of_types: (0..6).filter(|&kind| this.types[kind] > 0).map(|kind| this.of_types[kind]).collect(),
             outliers: this.greatest_at.outliers(),
+            twice: this.twice.as_ref().map_or(Vec::new(), |twice| twice.places().to_vec()),
         };
         // A child that was made but whose value never came is nowhere.
         if this.count > 0 {

@@ -5,6 +5,7 @@ use super::{Items, counted, name};
 use crate::Result;
 use crate::query::ask::template;
 use crate::query::greatest::Greatest;
+use crate::query::twice::{self, Twice};
 use memchr::{memchr, memchr2};
 
 /// How the columns of a table are told apart.
@@ -279,6 +280,8 @@ struct Column {
     missing: u64,
     /// The greatest numbers with their lines.
     greatest_at: Greatest<u64>,
+    /// The lines of values that occur twice, though they tell rows apart.
+    twice: Option<Twice<u64>>,
 }
 
 impl Column {
@@ -294,6 +297,7 @@ impl Column {
             worded: 0,
             missing: 0,
             greatest_at: Greatest::default(),
+            twice: None,
         }
     }
 
@@ -308,6 +312,9 @@ impl Column {
             self.example = name(&String::from_utf8_lossy(&field[..field.len().min(SHORT)]));
         }
         self.filled += 1;
+        if let Some(twice) = &mut self.twice {
+            twice.take(field, || line);
+        }
         match number(field) {
             Some(value) => {
                 self.numbers += 1;
@@ -350,8 +357,14 @@ impl Column {
             take(self.filled - self.numbers, self.worded);
             take(rows.saturating_sub(self.filled), self.missing);
             self.greatest_at.outliers().into_iter().for_each(|line| take(1, line));
+            self.twice().iter().flatten().for_each(|line| take(2, *line));
         }
         odd
+    }
+
+    /// The lines of values that occur twice.
+    fn twice(&self) -> &[[u64; 2]] {
+        self.twice.as_ref().map_or(&[], Twice::places)
     }
 
     /// Whether its values are kinds of something that can be listed.
@@ -408,9 +421,13 @@ impl Column {
             missing if missing > 0 && self.filled > 0 => format!(", {} empty", crate::view::grouped(missing)),
             _ => String::new(),
         };
+        let twice = match self.twice().len() {
+            0 => String::new(),
+            values => format!(", {} twice", counted(values as u64, "value")),
+        };
         match self.name.is_empty() {
-            true => format!("{what}{missing}"),
-            false => format!("{}: {what}{missing}", name(&self.name)),
+            true => format!("{what}{missing}{twice}"),
+            false => format!("{}: {what}{missing}{twice}", name(&self.name)),
         }
     }
 }
@@ -472,7 +489,9 @@ impl Table {
                 names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
             }
         };
-        let fields = names.into_iter().map(Column::new).collect();
+        let mut fields: Vec<Column> = names.into_iter().map(Column::new).collect();
+        let telling = fields.iter_mut().filter(|column| twice::tells_apart(column.name.as_bytes()));
+        telling.take(twice::FIELDS).for_each(|column| column.twice = Some(Twice::default()));
         let mut table = Table {
             columns,
             header: line,
@@ -660,6 +679,15 @@ mod tests {
             1-1   column | price, in EUR: 2 to 4
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn rows_with_the_same_id_are_found() {
+        let row = |n: u64| format!("{},{n},paid\n", if n == 187 { 20 } else { n });
+        let text = "id,amount,state\n".to_owned() + &(0..300).map(row).collect::<String>();
+        let outline = super::super::outline(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        assert_eq!(outline.odd, [22, 189]);
+        assert_eq!(outline.items[1].name, "id: 0 to 299, 1 value twice");
     }
 
     #[test]

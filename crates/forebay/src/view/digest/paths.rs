@@ -127,8 +127,8 @@ const RECORD: u64 = 700;
 const PART: u64 = 240;
 const BEFORE: u64 = 80;
 
-/// Where a path is found that hardly any record has, a value or a type that it hardly ever has, or a number that stands far
-/// out; with how often.
+/// Where a path is found that hardly any record has, a value or a type that it hardly ever has, a number that stands far
+/// out, or a value that two records have that it should tell apart; with how often.
 fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
     let mut odd = Vec::new();
     if is_rare(path.count, path.of) {
@@ -140,6 +140,7 @@ fn odd_places(path: &JsonPath) -> Vec<(u64, Place)> {
     let rare = values.chain(types).filter(|(count, _)| is_rare(*count, path.count));
     odd.extend(rare.map(|(count, place)| (count, *place)));
     odd.extend(path.outliers.iter().map(|place| (1, *place)));
+    odd.extend(path.twice.iter().flatten().map(|place| (2, *place)));
     odd
 }
 
@@ -290,8 +291,12 @@ fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) ->
             first.map_or(String::new(), |example| format!(": {example}"))
         }
     };
+    let twice = match path.twice.len() {
+        0 => String::new(),
+        values => format!(", {} twice", crate::view::count("value", values as u64)),
+    };
     let first = which(path.count, path.of, &path.place)?;
-    Ok(format!("\n{} {}{times}{first}{values}", path.path, types.join(" or ")))
+    Ok(format!("\n{} {}{times}{first}{values}{twice}", path.path, types.join(" or ")))
 }
 
 #[cfg(test)]
@@ -327,6 +332,19 @@ mod tests {
         let shown: Vec<&str> = shown.iter().map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
         // With what led to it, and where there is no room for that, without.
         assert_eq!(shown, [record(185) + &record(186) + &record(187), record(187)]);
+    }
+
+    #[test]
+    fn records_with_the_same_id_are_odd() {
+        let record = |n: u64| format!("{{\"id\":{},\"n\":{n}}}\n", if n == 187 { 20 } else { n });
+        let output = output_of((0..300).map(record).collect::<String>().as_bytes());
+        let paths = Paths::of(&output).unwrap();
+        let odd = paths.odd(&output).unwrap();
+        let shown: Vec<Vec<u8>> = odd.iter().map(|range| output.read(range.clone()).unwrap()).collect();
+        let shown: Vec<&str> = shown.iter().map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
+        assert!(shown.contains(&&*record(20)) && shown.contains(&&*record(187)), "{shown:?}");
+        let said = paths.said(0, 400).unwrap();
+        assert!(said.contains("\n.id number: 0 to 299, 1 value twice"), "{said}");
     }
 
     #[test]

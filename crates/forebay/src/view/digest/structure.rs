@@ -3,6 +3,7 @@
 use super::changes;
 use super::findings::Findings;
 use super::folders::Folders;
+use super::formatting::Formatting;
 use super::paths::{self, Paths};
 use super::templates::Templates;
 use super::things::{self, Things};
@@ -169,10 +170,21 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 Form::Code(_) => licence(&beginning()?).into_iter().collect(),
                 _ => Vec::new(),
             };
-            let totals = if form == Form::Text { totals::of(output)? } else { Vec::new() };
-            let parts = Parts { odd: &lines_at(output, &totals)?, passed: &passed, ..Parts::default() };
+            let formatting = if form == Form::Diff { Formatting::of(output)? } else { None };
+            let odd = match (&formatting, form) {
+                (Some(formatting), _) => formatting.odd(),
+                (None, Form::Text) => lines_at(output, &totals::of(output)?)?,
+                (None, _) => Vec::new(),
+            };
+            let parts = Parts { odd: &odd, passed: &passed, ..Parts::default() };
             let things = Things::of(&outline);
-            between(output, budget, &shares, &parts, |gap, room| things.said(output, gap, room))
+            between(output, budget, &shares, &parts, |gap, room| {
+                let said = things.said(output, gap, room)?;
+                Ok(match &formatting {
+                    Some(formatting) => said.map(|text| formatting.said(text)),
+                    None => said,
+                })
+            })
         }
     }
 }
