@@ -111,6 +111,11 @@ pub(crate) fn is_told(line: &[u8]) -> bool {
     verdict::is_told(line)
 }
 
+/// Whether a line is a call in a stack trace.
+pub(crate) fn is_frame(line: &[u8]) -> bool {
+    trace::is_frame(line)
+}
+
 /// Whether a line is one of a list: a path, or what was found at one.
 pub(crate) fn is_listed(line: &[u8]) -> bool {
     layout::is_lone(line.trim_ascii())

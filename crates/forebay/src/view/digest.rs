@@ -13,6 +13,7 @@ mod paths;
 mod structure;
 mod templates;
 mod things;
+mod threads;
 mod totals;
 
 use super::units;
@@ -107,11 +108,13 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
         form => form,
     };
-    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log)
-        && call.wanted().is_none()
-        && let Some(view) = structure::findings(output, budget)?
-    {
-        return Ok(view);
+    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && call.wanted().is_none() {
+        if let Some(view) = structure::findings(output, budget)? {
+            return Ok(view);
+        }
+        if let Some(view) = structure::threads(output, budget)? {
+            return Ok(view);
+        }
     }
     match (form, call.wanted()) {
         (Form::Binary, _) => {

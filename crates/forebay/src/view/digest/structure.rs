@@ -7,6 +7,7 @@ use super::formatting::Formatting;
 use super::paths::{self, Paths};
 use super::templates::Templates;
 use super::things::{self, Things};
+use super::threads::Threads;
 use super::totals;
 use super::{closing, frame_of, marker, opening, wording};
 use crate::query::ask::{Choice, Unit as Ranked, ranges};
@@ -36,6 +37,9 @@ impl Shares {
 
     /// Findings are like each other, and how many there are stands at the end.
     const FINDINGS: Shares = Shares { said: 0.12, head: 0.3, odd: 0.75, is_data: false };
+
+    /// Threads do the same, and why they were dumped stands at the beginning or at the end.
+    const THREADS: Shares = Shares { said: 0.13, head: 0.5, odd: 0.75, is_data: false };
 
     /// Where the part that matters stands, by what an output is.
     fn of(form: Form) -> Shares {
@@ -74,6 +78,14 @@ pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> 
     let odd = findings.odd();
     let parts = Parts { odd: &odd, ..Parts::default() };
     Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
+}
+
+/// The view of what the threads of a program do, if it is a dump of them.
+pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
+    let Some(threads) = Threads::of(output)? else { return Ok(None) };
+    let odd = threads.odd();
+    let parts = Parts { odd: &odd, ..Parts::default() };
+    Ok(Some(between(output, budget, &Shares::THREADS, &parts, |_, room| Ok(threads.said(room)))?))
 }
 
 /// What is worth less than this share of the worst trouble is none, and so much of a view is for troubles at most.
