@@ -10,6 +10,7 @@ mod findings;
 mod folders;
 mod formatting;
 mod paths;
+mod sections;
 mod structure;
 mod templates;
 mod things;

@@ -31,6 +31,16 @@ const TOO_DEEP: f32 = 0.9;
 const CALLS: usize = 14;
 const TOO_FAR: f32 = 0.6;
 
+/// Where packages are that a program of Python uses; so many calls of a stack trace in them make the program's own rare, of
+/// which the innermost ones count so much.
+const PACKAGES: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python", "<frozen "];
+const PACKAGED: usize = 4;
+const PROGRAM: usize = 2;
+const CALLED: f32 = 0.9;
+
+/// So many lines below an error TeX says where it is.
+const TEX_PLACE: usize = 14;
+
 /// A call inside of the language's own runtime.
 const RUNTIME: f32 = 0.3;
 
@@ -271,6 +281,11 @@ impl Around<'_> {
         }
         let place = Place { bytes, from, all, own, index: seen.index, worth, ends: seen.ends, fading };
         self.show(&place, own, worth);
+        if self.is_of_trouble() {
+            for at in program_calls(&place).into_iter().chain(tex_place(&place)) {
+                self.give(&place, at, worth * CALLED);
+            }
+        }
         self.on(&place);
         self.back(&place);
         Ok(())
@@ -484,6 +499,42 @@ impl Around<'_> {
 fn ends_inward_trace(place: &Place) -> bool {
     // Below a call stands the line that makes it, and what marks the place in that.
     (place.own.saturating_sub(4)..place.own).any(|at| is_inward(&readable(place.line(at))))
+}
+
+/// The innermost calls of the program itself, with the lines that make them, in a stack trace that a good unit ends and
+/// that is mostly inside of packages.
+fn program_calls(place: &Place) -> Vec<usize> {
+    if !ends_inward_trace(place) {
+        return Vec::new();
+    }
+    let (mut own, mut packaged) = (Vec::new(), 0);
+    for at in (0..place.own).rev() {
+        let line = readable(place.line(at));
+        if line.starts_with(b"Traceback (most recent call last)") {
+            break;
+        }
+        if is_inward(&line) {
+            let is_packaged = PACKAGES.iter().any(|path| memmem::find(&line, path.as_bytes()).is_some());
+            packaged += usize::from(is_packaged);
+            if !is_packaged && own.len() < PROGRAM {
+                own.push(at);
+            }
+        }
+    }
+    if packaged < PACKAGED {
+        return Vec::new();
+    }
+    let makes_call = |at: &usize| at + 1 < place.own && !is_inward(&readable(place.line(at + 1)));
+    own.iter().flat_map(|at| [Some(*at), Some(at + 1).filter(|_| makes_call(at))]).flatten().collect()
+}
+
+/// Where TeX says how far it had come, below an error: `l.322 \begin{longtable*}`.
+fn tex_place(place: &Place) -> Option<usize> {
+    let is_place = |at: &usize| {
+        place.line(*at).strip_prefix(b"l.").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+    };
+    let below = place.own + 1..place.all.len().min(place.own + TEX_PLACE);
+    below.filter(|_| place.line(place.own).starts_with(b"! ")).find(is_place)
 }
 
 /// Where the command begins whose end a line tells, if it is quoted over several lines.

@@ -129,7 +129,8 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
         return Err(Error::BadQuery("the question is too large to be looked for".to_owned()));
     };
     let reports = if question.trouble { Reports::of(output)? } else { Reports::default() };
-    let passed = scanned.seen.iter_mut().filter(|seen| reports.passes.contains(&seen.start));
+    let is_aside = |at: u64| reports.passes.contains(&at) || holds(&reports.printed, at);
+    let passed = scanned.seen.iter_mut().filter(|seen| is_aside(seen.start));
     passed.for_each(|seen| seen.trouble *= IN_PASSES);
     let trouble = Trouble::of(&scanned, output.len());
     if question.aim == Aim::Trouble && !question.anywhere && !output.is_empty() {
@@ -169,14 +170,72 @@ struct Reports {
     failures: Range<u64>,
     /// What tests said that passed, where a run shows that too: whatever troubles they speak of are none.
     passes: Range<u64>,
+    /// What tests print for themselves, where a run says so.
+    printed: Vec<Range<u64>>,
+}
+
+/// A longer run is not read for what its tests print.
+const PRINTED: u64 = 8 * 1024 * 1024;
+
+/// What jest and vitest write above what a test prints.
+const PRINTING: &[&str] = &[
+    "console.error",
+    "console.warn",
+    "console.log",
+    "console.info",
+    "console.debug",
+    "stderr | ",
+    "stdout | ",
+];
+
+/// What the tests of a run of jest or vitest print for themselves. Each part is deeper than its title, or goes on up to an
+/// empty line.
+fn printed(output: &Output) -> Result<Vec<Range<u64>>> {
+    if output.len() > PRINTED {
+        return Ok(Vec::new());
+    }
+    let bytes = output.read(0..output.len())?;
+    let has = |what: &str| memmem::find(&bytes, what.as_bytes()).is_some();
+    let is_run = has("● ") && has("console.") || has("⎯ Failed Tests ") || has(" FAIL ") && has("stderr | ");
+    if !is_run {
+        return Ok(Vec::new());
+    }
+    let mut printed: Vec<Range<u64>> = Vec::new();
+    let mut open: Option<bool> = None;
+    let mut at = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let range = at..at + line.len() as u64;
+        at = range.end;
+        let line = readable(line);
+        let text = line.trim_ascii();
+        let title = PRINTING.iter().find(|title| match title.ends_with(' ') {
+            true => line.starts_with(title.as_bytes()),
+            false => text == title.as_bytes(),
+        });
+        let goes_on = match open {
+            Some(true) => !text.is_empty(),
+            Some(false) => text.is_empty() || line.starts_with(b"    "),
+            None => false,
+        };
+        match title {
+            Some(title) => {
+                open = Some(title.ends_with(' '));
+                printed.push(range);
+            }
+            None if goes_on => printed.last_mut().into_iter().for_each(|last| last.end = range.end),
+            None => open = None,
+        }
+    }
+    Ok(printed)
 }
 
 impl Reports {
     fn of(output: &Output) -> Result<Reports> {
+        let printed = printed(output)?;
         let from = output.len().saturating_sub(SUMMARY);
         let end = output.read(from..output.len())?;
         let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
-            return Ok(Reports::default());
+            return Ok(Reports { printed, ..Reports::default() });
         };
         let summary = from + summary as u64;
         let (mut failures, mut passes) = (None, None);
@@ -186,7 +245,11 @@ impl Reports {
             passes = passes.or_else(|| found(b"= PASSES ="));
         })?;
         let passes = passes.unwrap_or(summary);
-        Ok(Reports { failures: failures.map_or(0..0, |start| start..passes), passes: passes..summary })
+        Ok(Reports {
+            failures: failures.map_or(0..0, |start| start..passes),
+            passes: passes..summary,
+            printed,
+        })
     }
 }
 

@@ -58,9 +58,11 @@ pub(super) const QUOTED: f32 = 0.3;
 /// Whether a line is quoted from a program, with its number before a bar: `  12 |     throw new Error()`.
 fn is_quoted_code(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
-    let line = line.strip_prefix(b">").unwrap_or(line).trim_ascii_start();
+    let mark = line.strip_prefix(b">").or(line.strip_prefix("→".as_bytes()));
+    let line = mark.unwrap_or(line).trim_ascii_start();
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && line[digits..].trim_ascii_start().starts_with(b"|")
+    let rest = line[digits..].trim_ascii_start();
+    digits > 0 && (rest.starts_with(b"|") || rest.starts_with("│".as_bytes()))
 }
 
 /// Whether a line has a level and says nothing at it: `[ERROR]`.

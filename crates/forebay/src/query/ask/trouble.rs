@@ -96,6 +96,10 @@ pub(super) const WORDS: &[Word] = &[
     starts("not permitted", 1.5),
     starts("not allowed", 1.3),
     starts("crash", 1.4),
+    // What a plan will take away.
+    starts("must be replaced", 1.6),
+    starts("will be destroyed", 1.6),
+    starts("forces replacement", 1.6),
     ends("exited with", 2.0),
     ends("exit code", 2.0),
     ends("exit status", 1.8),

@@ -15,6 +15,8 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
     let start = &*plain;
     let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
     match word {
+        // TeX: `! Undefined control sequence.`
+        _ if start.starts_with(b"! ") && start.len() < BANG => true,
         b"not ok" => begins,
         // Ansible: `fatal: [web07]: FAILED! => {…}`.
         b"fatal" => {
@@ -58,6 +60,9 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
         word => CAUSES.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
     }
 }
+
+/// So near to the mark of an error of TeX it says what is wrong.
+const BANG: usize = 24;
 
 /// What runs out or is taken before all that fails for want of it, and what debuggers say of a crash before all that they are
 /// asked of it.
@@ -115,9 +120,17 @@ pub(super) fn is_told(line: &[u8]) -> bool {
             && behind
                 .next()
                 .is_some_and(|place| place == b"line" || place == b"thread" || place.contains(&b':'));
-        // A name alone is that of a folder.
+        // A name alone is that of a folder, unless it is that of a type: `JSONDecodeError`.
         let says = words.clone().next().is_some();
+        let is_alone = first && !says && is_type && name.iter().skip(1).any(u8::is_ascii_lowercase);
         match () {
+            () if is_alone
+                && [&b"Error"[..], b"Exception"]
+                    .iter()
+                    .any(|end| name.ends_with(end) && name.len() > end.len()) =>
+            {
+                return true;
+            }
             () if says && tells && (bare.is_some() || placed) => return true,
             () if says && first && bare.and_then(location::file).is_some_and(|file| file.contains(&b'.')) => {
                 return true;
@@ -165,6 +178,9 @@ mod tests {
             ("Nov 17 09:01:12 host sshd[2201]: error: it is gone", "error", false),
             ("FAILED: tests/test1", "FAIL", true),
             ("FAILED (failures=1)", "FAIL", false),
+            ("! LaTeX Error: Environment longtable* undefined.", "Error", true),
+            ("! Undefined control sequence.", "Undefined", true),
+            ("it is ! an Error", "Error", false),
             ("fatal: [web07]: FAILED! => {\"changed\": true}", "fatal", true),
             ("\u{1b}[0;31mfatal: [db1]: UNREACHABLE! => {}", "fatal", true),
             ("fatal: not a git repository", "fatal", false),
@@ -198,6 +214,9 @@ mod tests {
             ("svc17/extra.go:5:2: imported and not used: \"os\"", true),
             ("CMake Error at CMakeLists.txt:3 (find_package):", true),
             ("Exception in thread \"main\" java.lang.StackOverflowError", true),
+            ("  \u{1b}[31mJSONDecodeError\u{1b}[0m", true),
+            ("Error", false),
+            ("Errors", false),
             ("error:", false),
             ("error", false),
             ("no_error: 1", false),

@@ -5,6 +5,7 @@ use super::findings::Findings;
 use super::folders::Folders;
 use super::formatting::Formatting;
 use super::paths::{self, Paths};
+use super::sections;
 use super::templates::Templates;
 use super::things::{self, Things};
 use super::threads::Threads;
@@ -150,7 +151,8 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
         Form::Listing => {
             let folders = Folders::of(output)?;
             let starts = folders.odd().iter().map(|line| output.line_start(line - 1));
-            let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
+            let mut odd = sections::of(output)?;
+            odd.extend(lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?);
             let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
             between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
