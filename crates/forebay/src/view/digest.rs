@@ -116,6 +116,12 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         if let Some(view) = structure::threads(output, budget)? {
             return Ok(view);
         }
+        if form == Form::Text
+            && !ends_badly(output)?
+            && let Some(view) = structure::sections(output, budget)?
+        {
+            return Ok(view);
+        }
     }
     match (form, call.wanted()) {
         (Form::Binary, _) => {

@@ -97,8 +97,8 @@ pub(super) const WORDS: &[Word] = &[
     starts("not allowed", 1.3),
     starts("crash", 1.4),
     // What a plan will take away.
-    starts("must be replaced", 1.6),
-    starts("will be destroyed", 1.6),
+    alone("replaced", 1.3),
+    alone("destroyed", 1.3),
     starts("forces replacement", 1.6),
     ends("exited with", 2.0),
     ends("exit code", 2.0),

@@ -13,17 +13,21 @@ const MANY: usize = 12;
 const SHORT: usize = 8;
 const FIRST: usize = 3;
 
-/// The beginnings of the sections, the shortest first, where there are a few.
+/// So many of a hundred lines are indented below a title.
+const SHARE: usize = 80;
+
+/// The beginnings of the sections, the shortest first, where there are a few and hardly anything else.
 pub(super) fn of(output: &Output) -> Result<Vec<Range<u64>>> {
     if output.len() > READ {
         return Ok(Vec::new());
     }
     let bytes = output.read(0..output.len())?;
     let mut sections: Vec<Vec<Range<u64>>> = Vec::new();
-    let (mut at, mut is_open) = (0, false);
+    let (mut at, mut is_open, mut lines) = (0, false, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let range = at..at + line.len() as u64;
         at = range.end;
+        lines += usize::from(!line.trim_ascii().is_empty());
         let is_indented = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
         let is_title = !is_indented && line.trim_ascii_end().ends_with(b":") && line.contains(&b' ');
         match sections.last_mut().filter(|_| is_open && is_indented) {
@@ -37,7 +41,8 @@ pub(super) fn of(output: &Output) -> Result<Vec<Range<u64>>> {
         }
     }
     sections.retain(|section| section.len() > 1);
-    if sections.len() < 2 {
+    let inside: usize = sections.iter().map(Vec::len).sum();
+    if sections.len() < 2 || inside * 100 < lines * SHARE {
         return Ok(Vec::new());
     }
     sections.sort_by_key(|section| (section.len(), section[0].start));
@@ -72,6 +77,12 @@ mod tests {
                 "Untracked files:\n\tdist/chunk-0.js\n\tdist/chunk-1.js\n",
             ]
         );
+    }
+
+    #[test]
+    fn a_text_with_a_list_in_it_has_no_sections() {
+        let text = "To do:\n  this\nTo wait for:\n  that\n".to_owned() + &"Words of a text.\n".repeat(9);
+        assert!(of(&output_of(text.as_bytes())).unwrap().is_empty());
     }
 
     #[test]

@@ -81,6 +81,19 @@ pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> 
     Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
 }
 
+/// The view of a list that has a few sections.
+pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> {
+    let odd = sections::of(output)?;
+    if odd.is_empty() {
+        return Ok(None);
+    }
+    let outline = outline::outline(output)?;
+    let things = Things::of(&outline);
+    let parts = Parts { odd: &odd, ..Parts::default() };
+    let said = |gap: &Range<u64>, room| things.said(output, gap, room);
+    Ok(Some(between(output, budget, &Shares::of(Form::Listing), &parts, said)?))
+}
+
 /// The view of what the threads of a program do, if it is a dump of them.
 pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
     let Some(threads) = Threads::of(output)? else { return Ok(None) };
@@ -151,8 +164,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
         Form::Listing => {
             let folders = Folders::of(output)?;
             let starts = folders.odd().iter().map(|line| output.line_start(line - 1));
-            let mut odd = sections::of(output)?;
-            odd.extend(lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?);
+            let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
             let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
             between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
         }
