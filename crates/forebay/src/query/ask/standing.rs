@@ -231,6 +231,8 @@ mod tests {
         for line in [
             "  12 |     throw new Error()",
             "> 3| panic!()",
+            "    → 1120│     raise RequestsJSONDecodeError(e)",
+            "    ^-- SC2181 (style): Check exit code directly.",
             "a.py:1:0: W0707: raise ValueError('failed')",
             "   1: core::panicking::panic_fmt",
         ] {

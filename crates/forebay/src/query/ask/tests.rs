@@ -184,7 +184,8 @@ fn what_tests_said_that_passed_is_no_trouble() {
         + &title("PASSES")
         + &inner
         + &title("short test summary info")
-        + &(0..80).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
+        // A run that shows what passed names every test in its summary.
+        + &(0..2_000).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
         + "FAILED t.py::test_one\n";
     let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
     assert!(shown.contains("E   assert 1 == 2") && !shown.contains("TypeError"), "{shown}");
