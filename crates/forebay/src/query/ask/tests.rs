@@ -184,14 +184,31 @@ fn what_tests_said_that_passed_is_no_trouble() {
         + &title("PASSES")
         + &inner
         + &title("short test summary info")
-        // A run that shows what passed names every test in its summary.
-        + &(0..2_000).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
+        + &(0..80).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
         + "FAILED t.py::test_one\n";
     let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
     assert!(shown.contains("E   assert 1 == 2") && !shown.contains("TypeError"), "{shown}");
     let unnamed = text.replace("PASSES", "OTHERS");
     let shown = String::from_utf8(answer(unnamed.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
     assert!(shown.contains("TypeError"), "{shown}");
+}
+
+#[test]
+fn a_summary_that_names_every_test_is_one() {
+    let title = |text: &str| format!("{:=^60}\n", format!(" {text} "));
+    let text = title("FAILURES")
+        + "____ test_one ____\nE   assert 1 == 2\n"
+        + &(0..9).map(|n| format!("E     of part {n} it got {n}\n")).collect::<String>()
+        + "t.py:3: it stops there\n"
+        + &title("PASSES")
+        + &noise(0, 300)
+        + "E   TypeError: the type is wrong here\nE   ValueError: and so is the value\n"
+        + &noise(300, 600)
+        + &title("short test summary info")
+        + &(0..2_000).map(|n| format!("PASSED t.py::test_of_part_{n}\n")).collect::<String>()
+        + "FAILED t.py::test_one\n";
+    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
+    assert!(shown.contains("E   assert 1 == 2") && !shown.contains("TypeError"), "{shown}");
 }
 
 #[test]

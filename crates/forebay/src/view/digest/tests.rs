@@ -432,9 +432,11 @@ fn an_error_of_tex_comes_with_its_place_and_the_first_comes_first() {
             format!("Overfull \\hbox ({n}.4pt too wide) in paragraph at lines {n}--{n}\n[]I can't go on\n")
         })
         .collect();
+    let tokens: String =
+        (0..8).map(|n| format!("\\expanded token {n} of the argument that was read\n")).collect();
     let error = |what: &str, line: u32| {
         format!(
-            "! {what}\n\nSee the LaTeX manual or LaTeX Companion for explanation.\nType  H <return>  for immediate help.\n ...\n\n\\par\n\\one more token\n\\and another one\n\n\nl.{line} \\begin{{longtable*}}\n\n"
+            "! {what}\n\nSee the LaTeX manual or LaTeX Companion for explanation.\nType  H <return>  for immediate help.\n ...\n\n{tokens}l.{line} \\begin{{longtable*}}\n\n"
         )
     };
     let text = error("LaTeX Error: Environment longtable* undefined.", 322)
@@ -442,7 +444,7 @@ fn an_error_of_tex_comes_with_its_place_and_the_first_comes_first() {
         + &error("LaTeX Error: \\begin{document} ended by \\end{longtable*}.", 380)
         + &pages
         + "Output written on manual.pdf (34 pages, 227432 bytes).\n";
-    let shown = view_of(&called("pdflatex manual.tex"), text.as_bytes(), 150);
+    let shown = view_of(&called("pdflatex manual.tex"), text.as_bytes(), 200);
     assert!(shown.contains("! LaTeX Error: Environment longtable* undefined.\n"), "{shown}");
     assert!(shown.contains("l.322 \\begin{longtable*}\n"), "{shown}");
 }
