@@ -13,20 +13,23 @@ const FEW: usize = 3;
 /// In an output no more fields than these are looked at.
 pub(crate) const FIELDS: usize = 4;
 
-/// Whether a field is called as those are that tell records apart.
+/// Whether a field is called as those are that tell records apart. What ends so may name another record.
 pub(crate) fn tells_apart(name: &[u8]) -> bool {
-    let name = name.trim_ascii();
-    let small = name.to_ascii_lowercase();
-    [&b"id"[..], b"uuid", b"key", b"email", b"sku"].contains(&&small[..])
-        || name.ends_with(b"Id")
-        || [&b"_id"[..], b"-id", b" id", b"_key", b"uuid"].iter().any(|ending| small.ends_with(ending))
+    const NAMES: &[&str] = &["id", "_id", "uuid", "guid", "key", "email", "sku"];
+    NAMES.iter().any(|known| name.trim_ascii().eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// What stands where there is no value.
+fn is_nothing(value: &[u8]) -> bool {
+    const NOTHING: &[&str] = &["", "\"\"", "0", "-", "null", "none", "n/a", "nan"];
+    NOTHING.iter().any(|nothing| value.trim_ascii().eq_ignore_ascii_case(nothing.as_bytes()))
 }
 
 /// The values of a field, each with where it is first.
 #[derive(Clone, Debug)]
 pub(crate) struct Twice<P> {
-    /// `None` once they do not tell records apart, or are too many.
-    seen: Option<HashMap<u64, P>>,
+    /// With whether it came again; `None` once they do not tell records apart, or are too many.
+    seen: Option<HashMap<u64, (P, bool)>>,
     /// Where those are that came again, first and then.
     again: Vec<[P; 2]>,
 }
@@ -39,7 +42,7 @@ impl<P> Default for Twice<P> {
 
 impl<P: Copy> Twice<P> {
     pub(crate) fn take(&mut self, value: &[u8], place: impl FnOnce() -> P) {
-        if self.seen.is_some() {
+        if self.seen.is_some() && !is_nothing(value) {
             let mut hasher = DefaultHasher::new();
             hasher.write(value);
             self.add(hasher.finish(), place());
@@ -48,13 +51,18 @@ impl<P: Copy> Twice<P> {
 
     fn add(&mut self, value: u64, place: P) {
         let Some(seen) = &mut self.seen else { return };
-        match seen.entry(value) {
-            Entry::Occupied(first) => self.again.push([*first.get(), place]),
-            Entry::Vacant(new) => {
-                new.insert(place);
+        let is_third = match seen.entry(value) {
+            Entry::Occupied(mut known) => {
+                let (first, came_again) = known.get_mut();
+                self.again.push([*first, place]);
+                std::mem::replace(came_again, true)
             }
-        }
-        if self.again.len() > FEW || seen.len() > MOST {
+            Entry::Vacant(new) => {
+                new.insert((place, false));
+                false
+            }
+        };
+        if is_third || self.again.len() > FEW || seen.len() > MOST {
             self.seen = None;
         }
     }
@@ -62,9 +70,25 @@ impl<P: Copy> Twice<P> {
     /// Takes in what is known of further values.
     pub(crate) fn join(&mut self, more: Twice<P>) {
         self.again.extend(more.again);
-        match more.seen {
-            Some(seen) => seen.into_iter().for_each(|(value, place)| self.add(value, place)),
-            None => self.seen = None,
+        let Some(seen) = more.seen else {
+            self.seen = None;
+            return;
+        };
+        for (value, (place, came_again)) in seen {
+            let known = self.seen.as_ref().and_then(|seen| seen.get(&value));
+            match (known, came_again) {
+                // Once here and twice there.
+                (Some(_), true) => self.seen = None,
+                (None, true) => {
+                    self.seen.iter_mut().for_each(|seen| {
+                        seen.insert(value, (place, true));
+                    });
+                }
+                (_, false) => self.add(value, place),
+            }
+        }
+        if self.again.len() > FEW {
+            self.seen = None;
         }
     }
 
@@ -86,6 +110,10 @@ mod tests {
         let table = [
             (vec![(30, 7)], vec![[7, 30]]),
             (vec![(30, 7), (35, 8)], vec![[7, 30], [8, 35]]),
+            // What comes three times does not tell records apart.
+            (vec![(30, 7), (35, 7)], vec![]),
+            (vec![(10, 7), (35, 7)], vec![]),
+            (vec![(30, 7), (31, 7)], vec![]),
             // Four are no oversight.
             (vec![(30, 7), (35, 8), (36, 9), (37, 1)], vec![]),
             (vec![], vec![]),
@@ -107,11 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_where_there_is_no_value_is_none() {
+        for nothing in ["\"\"", "N/A", "-", "0"] {
+            let mut ids = Twice::default();
+            let value = |at: u32| if at % 20 == 7 { nothing.to_owned() } else { (at + 1).to_string() };
+            (0..40).for_each(|at: u32| ids.take(value(at).as_bytes(), || at));
+            assert!(ids.places().is_empty(), "{nothing}");
+        }
+    }
+
+    #[test]
     fn fields_that_tell_records_apart_are_known_by_their_names() {
-        for name in ["id", "ID", "user_id", "orderId", "UUID", "email", "order id"] {
+        for name in ["id", "ID", "_id", "UUID", "email", " sku "] {
             assert!(tells_apart(name.as_bytes()), "{name}");
         }
-        for name in ["paid", "valid", "name", "price", "keys", "", "grid"] {
+        for name in ["paid", "valid", "name", "price", "keys", "", "grid", "parent_id", "customer_id"] {
             assert!(!tells_apart(name.as_bytes()), "{name}");
         }
     }

@@ -48,6 +48,9 @@ const WANTED: f32 = 1.2;
 /// A view so many times as large as the one of the same bytes before it shows something new.
 const MORE: f64 = 1.5;
 
+/// A larger output is not read whole to see whether it is of a kind that few are of.
+const READ: u64 = 8 * 1024 * 1024;
+
 /// A gap of fewer bytes than this costs more to mark than to show.
 const NOT_WORTH_A_MARKER: u64 = 100;
 

@@ -1,6 +1,7 @@
 //! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
 
 use super::location;
+use crate::view::rendering::readable;
 use std::ops::Range;
 
 /// A word that speaks of trouble.
@@ -130,6 +131,9 @@ pub(super) fn is_harmless(line: &[u8]) -> bool {
     spoken.peek().is_some() && spoken.all(|weight| weight == 0.0)
 }
 
+/// What a plan says of what it will take away, in the heading of a resource.
+const TAKEN_AWAY: &[&str] = &["replaced", "destroyed"];
+
 /// What makes a word of trouble before it part of a name, and what such a name counts: `error messages`, `failure detection`.
 const NAMING: &[&str] =
     &["message", "handl", "report", "log", "page", "check", "output", "detect", "recovery"];
@@ -160,6 +164,14 @@ pub(super) fn said(
     }
     let rest = &block[end..unit.end];
     let start = &block[unit.start..found.start];
+    if TAKEN_AWAY.contains(&word.text) {
+        let line = readable(&block[unit.start..found.start]);
+        let is_planned = [&b" must be "[..], b" will be "].iter().any(|planned| line.ends_with(planned));
+        // `  # data.payments must be replaced`
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let is_heading = words.next() == Some(b"#") && words.next().is_some_and(|name| name.contains(&b'.'));
+        return if is_planned && is_heading && words.count() == 2 { word.weight } else { 0.0 };
+    }
     if word.ends {
         let rest = rest.trim_ascii_start();
         let rest =
@@ -200,13 +212,17 @@ pub(super) fn said(
     let joined = |byte: Option<u8>| {
         byte.is_some_and(|byte| matches!(byte, b'_' | b'/' | b'.' | b'~') || byte == b'-' && !shouts)
     };
-    let goes_on =
-        rest.starts_with(b"::") || start.ends_with(b"::") && matches!(after, Some(b'(' | b'[' | b'<'));
+    // `Mongo::Error::NoServer` says it, `std::exception::what()` and `error@@GLIBC` do not.
+    let is_small = block[found.start].is_ascii_lowercase();
+    let goes_on = is_small
+        && (rest.starts_with(b"::") || start.ends_with(b"::") && matches!(after, Some(b'(' | b'[' | b'<')));
+    let is_versioned = is_small
+        && rest.strip_prefix(b"@").and_then(<[u8]>::first).is_some_and(|byte| !byte.is_ascii_lowercase());
     let names = joined(before)
         || goes_on
-        || after == Some(b'@')
+        || is_versioned
         || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric())
-        || !verdict && is_symbol(start, rest);
+        || !verdict && !shouts && is_symbol(start, rest);
     // Part of the name of a function: `whenItFailsThenRetry` says nothing, `AssertionError` does.
     let start = block[unit.start..found.start]
         .iter()
@@ -230,7 +246,7 @@ pub(super) fn said(
 
 /// Whether the last word of a line is a name among figures, as in a table of symbols: `0000000000103bf0 W error`.
 fn is_symbol(start: &[u8], rest: &[u8]) -> bool {
-    const ADDRESS: usize = 8;
+    const ADDRESS: usize = 16;
     const LONGEST: usize = 200;
     let is_address = |word: &[u8]| word.len() >= ADDRESS && word.iter().all(u8::is_ascii_hexdigit);
     let says = |word: &[u8]| word.len() > 1 && word.iter().all(u8::is_ascii_lowercase);
@@ -294,7 +310,34 @@ mod tests {
         ] {
             assert!(weight(line) < full / 2.0, "{line}");
         }
-        assert!(weight("20240501 deadbeef: the worker saw an error") >= full);
+        for line in [
+            "20240501 deadbeef: the worker saw an error",
+            "Mongo::Error::NoServerAvailable (No server is available)",
+            "Error@main.js:3:7",
+        ] {
+            assert!(weight(line) >= full, "{line}");
+        }
+        for line in ["Order 10000217 FAILED", "Case 20240150 | FAILED"] {
+            assert!(weight(line) > 1.2, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_plan_takes_away_is_told_by_its_headings() {
+        let weight = |line: &str| spoken(line.as_bytes()).fold(0.0, f32::max);
+        for line in
+            ["  # data.a must be replaced", "  # data.a will be \u{1b}[1m\u{1b}[31mdestroyed\u{1b}[0m"]
+        {
+            assert!(weight(line) > 1.2, "{line}");
+        }
+        for line in ["the old bundle was replaced", "# what will be replaced here", "it must be replaced"] {
+            assert_eq!(weight(line), 0.0, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_under_a_licence_is_no_trouble() {
+        let weight = |line: &str| spoken(line.as_bytes()).fold(0.0, f32::max);
         assert_eq!(weight("under License Exception TSU"), 0.0);
         assert!(weight("SUMMARY: AddressSanitizer: use-after-free a.cpp:13 in main") > 1.0);
         assert_eq!(weight("../libsanitizer/asan.cpp:164"), 0.0);

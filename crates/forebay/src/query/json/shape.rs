@@ -449,6 +449,7 @@ impl Tree {
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
         this.longest = this.longest.max(other.longest);
         this.greatest_at.join(other.greatest_at);
+        let looked_at = usize::from(this.twice.is_some()) + usize::from(other.twice.is_some());
         this.twice = match (this.twice.take(), other.twice) {
             (Some(mut twice), Some(more)) => {
                 twice.join(*more);
@@ -456,6 +457,8 @@ impl Tree {
             }
             _ => None,
         };
+        // Others may be looked at in its place.
+        self.told_apart -= looked_at - usize::from(this.twice.is_some());
         for example in other.examples {
             if this.examples.len() < EXAMPLES && !this.examples.contains(&example) {
                 this.examples.push(example);

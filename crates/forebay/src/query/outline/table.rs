@@ -512,7 +512,7 @@ impl Table {
             self.rules += u64::from(self.rows > 0);
             return self.take_totals();
         }
-        if self.rules == 1 {
+        if self.rules == 1 && (self.sums_up(row) || !self.totals.is_empty()) {
             self.totals.push((line, row.to_vec()));
             if self.totals.len() > TOTALS {
                 self.rules += 1;
@@ -521,6 +521,22 @@ impl Table {
             return;
         }
         self.take_row(line, row);
+    }
+
+    /// Whether a row is one of totals: it says so, or has no value in some column.
+    fn sums_up(&self, row: &[u8]) -> bool {
+        let small = row.to_ascii_lowercase();
+        let says = [&b"total"[..], b"sum", b"average"]
+            .iter()
+            .any(|word| memchr::memmem::find(&small, word).is_some());
+        let has_less = match &self.columns {
+            Columns::Ruled(starts) => cells(row, starts).iter().any(String::is_empty),
+            Columns::Separated(separator) => {
+                fields(row, *separator).iter().any(|field| field.trim().is_empty())
+            }
+            Columns::Aligned => aligned(row).len() < self.fields.len(),
+        };
+        says || has_less
     }
 
     /// What stands below a line that is drawn is rows after all.
@@ -696,9 +712,13 @@ mod tests {
         let rows = |n: u64| -> String { (0..n).map(|n| format!("{n:>6}  file{n}\n")).collect() };
         let said =
             |text: String| of(&text).lines().skip(1).take(2).map(|line| line.to_owned() + "\n").collect();
-        let table: [(String, &str); 4] = [
+        let table: [(String, &str); 5] = [
             (
-                rows(30) + rule + "   435  30 files\n",
+                rows(30) + rule + "    99  file99\n",
+                "1-34 table | 31 rows, 2 columns aligned\n1-1   column | Length: 0 to 99\n",
+            ),
+            (
+                rows(30) + rule + "   435  total of 30 files\n",
                 "1-32 table | 30 rows, 2 columns aligned\n1-1   column | Length: 0 to 29\n",
             ),
             (

@@ -1,13 +1,11 @@
 //! What linters find, by their codes: how often each was found, and those that were found hardly ever.
 
+use super::READ;
 use crate::query::ask::{FEW_ERRORS, are_few, code_in_file, is_error};
 use crate::view::{count, grouped};
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// A larger output is not read whole for that.
-const READ: u64 = 8 * 1024 * 1024;
 
 /// So many findings make a list of them, if they are this share of all lines, in hundredths.
 const MANY: usize = 40;

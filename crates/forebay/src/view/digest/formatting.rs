@@ -1,16 +1,20 @@
 //! Diffs that hardly change more than how a text is laid out: which hunks do.
+//!
+//! What may change a meaning is no layout: quotes that are gone, a comma that is not the last one, a parenthesis, and where
+//! that counts, how far a line is indented.
 
+use super::READ;
 use crate::query::outline::hunk;
 use crate::view::{count, grouped, rendering};
 use crate::{Output, Result};
 use std::ops::Range;
 
-/// A larger diff is not read whole for that.
-const READ: u64 = 8 * 1024 * 1024;
-
 /// So many hunks that change only the layout make a reformatting, if there are so many times as many as others.
 const MANY: usize = 5;
 const TIMES: usize = 3;
+
+/// No more changes are looked at to be shown.
+const SHOWN: usize = 100;
 
 /// A diff of which most hunks change only the layout.
 pub(super) struct Formatting {
@@ -28,7 +32,7 @@ impl Formatting {
             return Ok(None);
         }
         let mut found = Formatting { hunks: 0, changes: Vec::new(), changed: 0 };
-        let mut file = 0..0;
+        let (mut file, mut indents) = (0..0, false);
         let mut current = Hunk::default();
         let mut at = 0;
         for line in output.read(0..output.len())?.split_inclusive(|&byte| byte == b'\n') {
@@ -40,9 +44,14 @@ impl Formatting {
             }
             found.add(&file, std::mem::take(&mut current));
             match hunk(&String::from_utf8_lossy(&line)) {
-                Some(((old, new), _)) => current = Hunk { old_left: old, new_left: new, ..Hunk::default() },
-                None if line.starts_with(b"diff --git ") => file = range,
-                None if line.starts_with(b"+++ ") && file.is_empty() => file = range,
+                Some(((old, new), _)) => {
+                    current = Hunk { old_left: old, new_left: new, indents, ..Hunk::default() };
+                }
+                None if line.starts_with(b"diff --git ") => (file, indents) = (range, is_indented(&line)),
+                None if line.starts_with(b"+++ ") => {
+                    indents = is_indented(&line);
+                    file = if file.is_empty() { range } else { file };
+                }
                 None => {}
             }
         }
@@ -56,11 +65,12 @@ impl Formatting {
             return;
         }
         self.hunks += 1;
-        if hunk.old == hunk.new {
+        let moves = |run: &&Run| hunk.indents && run.moves();
+        if substance(&hunk.old) == substance(&hunk.new) && !hunk.runs.iter().any(|run| moves(&run)) {
             return;
         }
         self.changed += 1;
-        let differs = |run: &&Run| run.removed != run.added;
+        let differs = |run: &&Run| moves(run) || substance(&run.removed) != substance(&run.added);
         let any = hunk.runs.iter().any(|run| differs(&run));
         let runs = hunk.runs.iter().filter(|run| !any || differs(run));
         self.changes.extend(runs.map(|run| (file.clone(), run.range.clone())));
@@ -69,10 +79,12 @@ impl Formatting {
     /// What changes more than the layout, with the header of each file.
     pub(super) fn odd(&self) -> Vec<Range<u64>> {
         let mut odd: Vec<Range<u64>> = Vec::new();
-        for (file, lines) in &self.changes {
-            if !file.is_empty() && !odd.contains(file) {
+        let mut last = &(0..0);
+        for (file, lines) in self.changes.iter().take(SHOWN) {
+            if !file.is_empty() && file != last {
                 odd.push(file.clone());
             }
+            last = file;
             odd.push(lines.clone());
         }
         odd
@@ -82,13 +94,13 @@ impl Formatting {
     pub(super) fn said(&self, text: String) -> String {
         let (first, rest) = text.split_once('\n').map_or((&*text, None), |(first, rest)| (first, Some(rest)));
         let how = match self.changed {
-            0 => format!("all {} change only the layout", count("hunk", self.hunks as u64)),
+            0 => format!("all {} change", count("hunk", self.hunks as u64)),
             changed => {
-                format!("all but {changed} of {} hunks change only the layout", grouped(self.hunks as u64))
+                format!("all but {} of {} hunks change", grouped(changed as u64), grouped(self.hunks as u64))
             }
         };
         let rest = rest.map_or(String::new(), |rest| format!("\n{rest}"));
-        format!("{first}; {how} (white space, quotes, commas, parentheses, semicolons){rest}")
+        format!("{first}; {how} only white space, kinds of quotes, last commas or semicolons{rest}")
     }
 }
 
@@ -98,12 +110,14 @@ struct Hunk {
     /// Lines that it still has of the old and of the new file.
     old_left: u64,
     new_left: u64,
-    /// Both texts without their layout.
+    /// Both texts.
     old: Vec<u8>,
     new: Vec<u8>,
     /// Lines that follow each other and are removed or added.
     runs: Vec<Run>,
     is_open: bool,
+    /// Whether it matters in this file how far a line is indented.
+    indents: bool,
 }
 
 #[derive(Default)]
@@ -131,14 +145,14 @@ impl Hunk {
                     b'+' => (&mut run.added, &mut self.new, &mut self.new_left),
                     _ => (&mut run.removed, &mut self.old, &mut self.old_left),
                 };
-                part.extend(substance(text));
-                whole.extend(substance(text));
+                part.extend_from_slice(text);
+                whole.extend_from_slice(text);
                 *left = left.saturating_sub(1);
             }
             b' ' | b'\n' | b'\r' => {
                 self.is_open = false;
-                self.old.extend(substance(text));
-                self.new.extend(substance(text));
+                self.old.extend_from_slice(text);
+                self.new.extend_from_slice(text);
                 self.old_left = self.old_left.saturating_sub(1);
                 self.new_left = self.new_left.saturating_sub(1);
             }
@@ -149,9 +163,42 @@ impl Hunk {
     }
 }
 
-/// What a line says but for its layout.
-fn substance(line: &[u8]) -> impl Iterator<Item = u8> {
-    line.iter().copied().filter(|byte| !byte.is_ascii_whitespace() && !b"\"'`,;()\\".contains(byte))
+impl Run {
+    /// Whether a line stands elsewhere but is the same.
+    fn moves(&self) -> bool {
+        let lines = |text: &'_ [u8]| text.split(|&byte| byte == b'\n').count();
+        let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+        let pairs = || self.removed.split(|&byte| byte == b'\n').zip(self.added.split(|&byte| byte == b'\n'));
+        lines(&self.removed) == lines(&self.added)
+            && pairs().any(|(old, new)| indent(old) != indent(new) && old.trim_ascii() == new.trim_ascii())
+    }
+}
+
+/// Whether a path is that of a language in which it matters how far a line is indented.
+fn is_indented(line: &[u8]) -> bool {
+    const ENDINGS: &[&str] =
+        &[".py", ".pyi", ".yml", ".yaml", ".mk", "Makefile", ".haml", ".pug", ".sass", ".nim", ".coffee"];
+    let line = line.trim_ascii_end();
+    ENDINGS.iter().any(|ending| line.ends_with(ending.as_bytes()))
+}
+
+/// What a text says but for its layout: without white space, with one kind of quotes, and without commas before what closes
+/// and semicolons at the end of a line.
+fn substance(text: &[u8]) -> Vec<u8> {
+    let mut said: Vec<u8> = Vec::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'\n' => said.pop_if(|last| *last == b';').map_or((), drop),
+            byte if byte.is_ascii_whitespace() => {}
+            b'\'' | b'`' => said.push(b'"'),
+            b')' | b']' | b'}' => {
+                said.pop_if(|last| *last == b',');
+                said.push(byte);
+            }
+            byte => said.push(byte),
+        }
+    }
+    said
 }
 
 #[cfg(test)]
@@ -162,6 +209,40 @@ mod tests {
     fn hunks(layout: usize, others: &[&str]) -> String {
         let quotes = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,5 @@\n a = 1\n-call('x', 'y')\n+call(\n+    \"x\",\n+    \"y\",\n+)\n b = 2\n";
         quotes.repeat(layout) + &others.concat()
+    }
+
+    #[test]
+    fn what_may_change_a_meaning_is_no_layout() {
+        let is_layout = |path: &str, old: &str, new: &str| {
+            let count = |text: &str| text.lines().count();
+            let lines = |sign: &str, text: &str| -> String {
+                text.lines().map(|line| format!("{sign}{line}\n")).collect()
+            };
+            let hunk = format!(
+                "diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{} +1,{} @@\n a\n{}{}",
+                count(old) + 1,
+                count(new) + 1,
+                lines("-", old),
+                lines("+", new)
+            );
+            let text = hunks(9, &[&hunk]);
+            Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap().odd().is_empty()
+        };
+        let table = [
+            ("a.js", "f('x')", "f(\"x\");", true),
+            ("a.js", "  if (a) b()", "if (a) {\n}", false),
+            ("a.js", "    a()\n    b()", "  a()\n  b()", true),
+            ("a.py", "    a()\n    b()", "    a()\nb()", false),
+            ("a.py", "(net + tax) * count", "net + tax * count", false),
+            ("a.py", "['ann', 'bob']", "['ann' 'bob']", false),
+            ("a.py", "['ann', 'bob']", "[\n    \"ann\",\n    \"bob\",\n]", true),
+            ("a.yml", "version: \"3.10\"", "version: 3.10", false),
+            ("a.sql", "role = 'admin'", "role = admin", false),
+            ("a.py", "retry(1,0)", "retry(10)", false),
+        ];
+        for (path, old, new, expected) in table {
+            assert_eq!(is_layout(path, old, new), expected, "{path}: {old} → {new}");
+        }
     }
 
     #[test]
@@ -179,7 +260,7 @@ mod tests {
             );
             assert_eq!(
                 found.said("… 40 lines of a diff omitted, with 2 files\n1 x.py".to_owned()),
-                "… 40 lines of a diff omitted, with 2 files; all but 1 of 10 hunks change only the layout (white space, quotes, commas, parentheses, semicolons)\n1 x.py"
+                "… 40 lines of a diff omitted, with 2 files; all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons\n1 x.py"
             );
         }
     }

@@ -1,10 +1,8 @@
 //! The sections of a list: what stands above its parts, as in `git status`.
 
+use super::READ;
 use crate::{Output, Result};
 use std::ops::Range;
-
-/// A larger output is not read whole for that.
-const READ: u64 = 8 * 1024 * 1024;
 
 /// More of them are folders.
 const MANY: usize = 12;

@@ -83,13 +83,22 @@ pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> 
 
 /// The view of a list that has a few sections.
 pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> {
-    let odd = sections::of(output)?;
-    if odd.is_empty() {
+    let sections = sections::of(output)?;
+    let (units, trouble) = query::ask::troubles(output)?;
+    let failed = output.record().exit.is_some_and(|exit| exit.status() != 0);
+    if sections.is_empty() || failed || trouble.verdict {
         return Ok(None);
     }
+    // Whatever a section speaks of comes first.
+    let mut odd = match trouble.most >= super::TROUBLE {
+        true => troubles(output, budget, units)?,
+        false => Vec::new(),
+    };
+    let first = odd.len();
+    odd.extend(sections);
     let outline = outline::outline(output)?;
     let things = Things::of(&outline);
-    let parts = Parts { odd: &odd, ..Parts::default() };
+    let parts = Parts { odd: &odd, first, ..Parts::default() };
     let said = |gap: &Range<u64>, room| things.said(output, gap, room);
     Ok(Some(between(output, budget, &Shares::of(Form::Listing), &parts, said)?))
 }
@@ -97,8 +106,16 @@ pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> 
 /// The view of what the threads of a program do, if it is a dump of them.
 pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
     let Some(threads) = Threads::of(output)? else { return Ok(None) };
-    let odd = threads.odd();
-    let parts = Parts { odd: &odd, ..Parts::default() };
+    // What is told outside of the stacks is why they were dumped.
+    let (mut units, trouble) = query::ask::troubles(output)?;
+    units.retain(|unit| !threads.hold(unit.range.start));
+    let mut odd = match trouble.most >= super::TROUBLE {
+        true => troubles(output, budget, units)?,
+        false => Vec::new(),
+    };
+    let first = odd.len();
+    odd.extend(threads.odd());
+    let parts = Parts { odd: &odd, first, ..Parts::default() };
     Ok(Some(between(output, budget, &Shares::THREADS, &parts, |_, room| Ok(threads.said(room)))?))
 }
 
@@ -336,7 +353,7 @@ fn between(
         let first = part(output, &head, shown_room * shares.head, (&passed, gap), shares.is_data)?;
         shown.extend(without(first.clone(), &passed));
         let last = part(output, &tail, shown_room * (1.0 - shares.head), (&[], gap), shares.is_data)?;
-        shown.push(if shares.is_data { last } else { from_its_beginning(output, last)? });
+        shown.extend(if shares.is_data { vec![last] } else { both_ends(output, last)? });
         let shown = rendering::cursor::widened(&shown, &areas);
         let mut view = View::showing(output, &shown, wording(budget))?;
         let is_gap = |piece: &&mut Piece| {
@@ -367,16 +384,17 @@ fn between(
 /// So far before its end the beginning of a last line is looked for.
 const LAST_LINE: u64 = 256 * 1024;
 
-/// As much of the last line from its beginning, where that is all that was shown of it and it is not all there is: how a long
-/// line begins tells what it is.
-fn from_its_beginning(output: &Output, end: Range<u64>) -> Result<Range<u64>> {
+/// Half as much of the last line, and as much of its beginning, where its end is all that was shown and it is not the only one:
+/// how a long line begins tells what it is.
+fn both_ends(output: &Output, end: Range<u64>) -> Result<Vec<Range<u64>>> {
     let shown = output.read(end.clone())?;
     let is_inside = shown.trim_ascii_end().iter().all(|&byte| byte != b'\n');
     let start = output.line_start_near(end.start, LAST_LINE)?;
     if !is_inside || start == end.start || start == 0 || output.read(start - 1..start)? != b"\n" {
-        return Ok(end);
+        return Ok(vec![end]);
     }
-    Ok(start..output.character_start(start + shown.len() as u64)?)
+    let half = shown.len() as u64 / 2;
+    Ok(vec![start..output.character_start(start + half)?, output.character_start(end.end - half)?..end.end])
 }
 
 /// So many bytes are enough to choose a beginning and an end from.

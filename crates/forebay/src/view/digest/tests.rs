@@ -433,13 +433,14 @@ fn an_error_of_tex_comes_with_its_place_and_the_first_comes_first() {
         })
         .collect();
     let tokens: String =
-        (0..8).map(|n| format!("\\expanded token {n} of the argument that was read\n")).collect();
+        (0..6).map(|n| format!("\\expanded token {n} of the argument that was read when the line before it had been taken in\n")).collect();
     let error = |what: &str, line: u32| {
         format!(
             "! {what}\n\nSee the LaTeX manual or LaTeX Companion for explanation.\nType  H <return>  for immediate help.\n ...\n\n{tokens}l.{line} \\begin{{longtable*}}\n\n"
         )
     };
     let text = error("LaTeX Error: Environment longtable* undefined.", 322)
+        + &(323..380).map(|line| error("Missing number, treated as zero.", line)).collect::<String>()
         + &pages
         + &error("LaTeX Error: \\begin{document} ended by \\end{longtable*}.", 380)
         + &pages
@@ -531,6 +532,27 @@ fn of_a_dump_of_threads_those_are_shown_that_do_something_else() {
 }
 
 #[test]
+fn failures_are_shown_also_where_an_output_looks_like_a_dump_or_a_list() {
+    let stack = |n: u32| format!("goroutine {n} [select]:\nmain.worker(0x{n})\n\t/srv/main.go:4 +0x1d\n\n");
+    let stacks: String = (0..60).map(stack).collect();
+    let passed: String = (0..20).map(|n| format!("--- PASS: TestPart{n} (0.00s)\n")).collect();
+    let dump = format!(
+        "{passed}pay_test.go:88: balance: got 17, want 20\n--- FAIL: TestPay (0.01s)\npanic: test timed out after 1m0s\n\n{stacks}FAIL\tshop/pay\t60.01s\n"
+    );
+    let shown = view_of(&called("go test ./..."), dump.as_bytes(), 300);
+    assert!(shown.contains("--- FAIL: TestPay") && shown.contains("panic: test timed out"), "{shown}");
+    let section = |name: &str, what: &str| {
+        let tables: String = (0..60).map(|n| format!("  table {name}_{n} is fine\n")).collect();
+        format!("Checking database {name}:\n{tables}{what}{tables}")
+    };
+    let list = section("shop", "")
+        + &section("billing", "  ERROR: table billing_60 is corrupt: checksum mismatch\n")
+        + &section("users", "");
+    let shown = view_of(&called("check"), list.as_bytes(), 300);
+    assert!(shown.contains("ERROR: table billing_60 is corrupt"), "{shown}");
+}
+
+#[test]
 fn of_a_reformatting_the_change_that_matters_is_shown() {
     let quotes: String = (0..60)
         .map(|n| format!("diff --git a/f{n}.py b/f{n}.py\n--- a/f{n}.py\n+++ b/f{n}.py\n@@ -1,2 +1,2 @@\n a = {n}\n-call('x{n}')\n+call(\"x{n}\")\n"))
@@ -539,7 +561,7 @@ fn of_a_reformatting_the_change_that_matters_is_shown() {
     let text = quotes.clone() + change + &quotes;
     let shown = view_of(&called("git diff"), text.as_bytes(), 300);
     assert!(shown.contains("b/m.py\n") && shown.contains("-LIMIT = 30\n+LIMIT = 3\n"), "{shown}");
-    assert!(shown.contains("all but 1 of 121 hunks change only the layout"), "{shown}");
+    assert!(shown.contains("all but 1 of 121 hunks change only white space"), "{shown}");
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! Dumps of what every thread of a program does: those that do the same are one group, and those that do something else are
 //! shown.
 
+use super::READ;
 use crate::query::ask::is_frame;
 use crate::view::{count, grouped};
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A larger output is not read whole for that.
-const READ: u64 = 8 * 1024 * 1024;
-
 /// So many threads make a dump, if they are this share of all lines, in hundredths.
 const MANY: usize = 8;
-const SHARE: usize = 60;
+const SHARE: usize = 70;
 
 /// Threads of a group are few if it has one in so many of all, or this many.
 const RARE: usize = 12;
@@ -46,6 +44,8 @@ struct Thread {
     /// What is said of locks and states.
     notes: Vec<Range<u64>>,
     is_blocked: bool,
+    /// Where it ends.
+    end: u64,
 }
 
 impl Threads {
@@ -64,12 +64,17 @@ impl Threads {
             let text = text.trim_end();
             lines += usize::from(!text.is_empty());
             if is_heading(text) {
-                threads.push(Thread { heading: range, is_blocked: waits(text), ..Thread::default() });
+                threads.push(Thread {
+                    end: range.end,
+                    heading: range,
+                    is_blocked: waits(text),
+                    ..Thread::default()
+                });
                 is_open = true;
             } else if text.is_empty() {
                 is_open = false;
             } else if let Some(thread) = threads.last_mut().filter(|_| is_open) {
-                thread.take(text, range);
+                is_open = thread.take(text, range);
             }
             inside += usize::from(is_open);
             // What is no dump is not read to its end.
@@ -77,7 +82,8 @@ impl Threads {
                 return Ok(None);
             }
         }
-        if threads.len() < MANY || inside * 100 < lines * SHARE {
+        let calling = threads.iter().filter(|thread| !thread.calls.is_empty()).count();
+        if calling < MANY || calling * 2 < threads.len() || inside * 100 < lines * SHARE {
             return Ok(None);
         }
         let mut groups: HashMap<Vec<&str>, Vec<usize>> = HashMap::new();
@@ -104,7 +110,7 @@ impl Threads {
         for group in self.groups.iter().filter(is_rare) {
             let key = |&number: &usize| {
                 let Thread { calls, is_blocked, .. } = &self.threads[number];
-                let is_own = calls.iter().any(|(function, _)| !is_of_runtime(function));
+                let is_own = calls.iter().any(|(function, _)| !is_of_runtime_package(function));
                 (!is_own, !is_blocked, group.len(), number)
             };
             odd.extend(group.iter().filter(|number| !self.threads[**number].calls.is_empty()).map(key));
@@ -114,7 +120,8 @@ impl Threads {
         for (of_runtime, .., number) in odd.into_iter().take(SHOWN) {
             let thread = &self.threads[number];
             let own = |(function, _): &&(String, _)| {
-                having[&**function] * 2 <= self.threads.len() && (of_runtime || !is_of_runtime(function))
+                having[&**function] * 2 <= self.threads.len()
+                    && (of_runtime || !is_of_runtime_package(function))
             };
             let calls = thread.calls.iter().filter(own).map(|(_, lines)| lines).take(INNERMOST);
             let mut lines: Vec<&Range<u64>> = calls.chain(&thread.notes).collect();
@@ -129,6 +136,12 @@ impl Threads {
             ranges.push(part);
         }
         ranges
+    }
+
+    /// Whether a place is in a thread.
+    pub(super) fn hold(&self, at: u64) -> bool {
+        let next = self.threads.partition_point(|thread| thread.heading.start <= at);
+        self.threads[..next].last().is_some_and(|thread| at < thread.end)
     }
 
     /// How many threads do what, as much as there is room for.
@@ -156,22 +169,30 @@ impl Threads {
 }
 
 impl Thread {
-    fn take(&mut self, line: &str, range: Range<u64>) {
+    /// Takes a line, if it belongs to the thread.
+    fn take(&mut self, line: &str, range: Range<u64>) -> bool {
         let (text, waits) = (line.trim_start(), waits(line));
-        // The place of a call of Go stands below it.
-        if line.starts_with('\t') && (text.contains(".go:") || text.contains(".s:")) {
-            if let Some((_, lines)) = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start) {
-                lines.end = range.end;
+        // The place of a call of Go stands below it, and below one of gdb its variables.
+        let is_place = line.starts_with('\t') && (text.contains(".go:") || text.contains(".s:"));
+        let is_variable = line.starts_with("        ") || text == "No locals.";
+        match () {
+            () if is_place => {
+                let last = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start);
+                last.into_iter().for_each(|(_, lines)| lines.end = range.end);
             }
-            return;
+            () if is_variable => {}
+            () if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") => {
+                self.is_blocked |= waits;
+                self.notes.push(range.clone());
+            }
+            () => {
+                let Some(function) = function(line) else { return text.starts_with("created by ") };
+                self.is_blocked |= waits && self.calls.len() < INNERMOST;
+                self.calls.push((function, range.clone()));
+            }
         }
-        if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") {
-            self.is_blocked |= waits;
-            self.notes.push(range);
-        } else if let Some(function) = function(line) {
-            self.is_blocked |= waits && self.calls.len() < INNERMOST;
-            self.calls.push((function, range));
-        }
+        self.end = range.end;
+        true
     }
 }
 
@@ -181,7 +202,7 @@ fn waits(line: &str) -> bool {
 }
 
 /// Whether a function is one of the language's own runtime, which has threads for itself.
-fn is_of_runtime(function: &str) -> bool {
+fn is_of_runtime_package(function: &str) -> bool {
     ["runtime.", "java.lang.ref.", "jdk.internal."].iter().any(|package| function.starts_with(package))
 }
 
@@ -191,9 +212,13 @@ fn is_heading(line: &str) -> bool {
         line.strip_prefix(word).is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
     };
     let is_java = || {
-        line.starts_with('"') && (line.contains(" prio=") || line.contains(" nid=") || line.contains(" tid="))
+        line.starts_with('"')
+            && (line.contains("\" #") || line.contains("\" daemon") || line.contains("\" os_prio="))
+            && line.contains(" nid=")
     };
-    (begins("Thread ") || begins("Current thread ")) && line.contains(" (")
+    let is_spied = || line.contains(" (idle)") || line.contains(" (active");
+    (begins("Thread ") || begins("Current thread "))
+        && (line.contains(" (") && line.ends_with("):") || is_spied())
         || begins("goroutine ") && line.ends_with("]:")
         || is_java()
 }
@@ -205,7 +230,15 @@ fn function(line: &str) -> Option<String> {
         // `sync.(*Mutex).Lock(0xc00001)`
         return Some(call[..call.rfind('(')?].to_owned());
     }
-    if !is_frame(line.as_bytes()) {
+    // `wait (threading.py:312)`, as py-spy has it.
+    if let Some((function, place)) = call.split_once(" (").filter(|_| line != call && call.ends_with(')')) {
+        let number = place.trim_end_matches(')').rsplit(':').next().unwrap_or_default();
+        if place.contains(':') && !function.contains(' ') && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return Some(function.to_owned());
+        }
+    }
+    if call.starts_with("created by ") || !is_frame(line.as_bytes()) {
         return None;
     }
     if let Some(rest) = call.strip_prefix('#') {
@@ -288,7 +321,20 @@ mod tests {
                 "\"worker-{n}\" #{n} prio=5 os_prio=0 tid=0x7f nid=0x5 waiting\n{does}\tat java.lang.Thread.run(Thread.java:833)\n\n"
             )
         };
-        let table: [(String, &str, &str); 3] = [
+        let spied = |n: u32| {
+            let does = if n == 3 {
+                "transfer (app/bank.py:42)"
+            } else {
+                "wait (threading.py:312)\n    get (queue.py:171)"
+            };
+            format!("Thread {n} (idle): \"worker\"\n    {does}\n    run (threading.py:982)\n")
+        };
+        let table: [(String, &str, &str); 4] = [
+            (
+                (0..20).map(spied).collect(),
+                "Thread 3 (idle): \"worker\"\n    transfer (app/bank.py:42)\n",
+                "× 19: wait ← get ← run",
+            ),
             (
                 (0..20).map(python).collect(),
                 "Thread 0x003 (most recent call first):\n  File \"a.py\", line 8 in transfer\n",
@@ -316,7 +362,11 @@ mod tests {
     fn a_few_stacks_in_a_log_are_no_dump() {
         let stack = "goroutine 1 [running]:\nmain.f(0x1)\n\t/d.go:4 +0x1d\n\n";
         let log: String = (0..200).map(|n| format!("step {n} is done\n")).collect();
-        for text in [stack.repeat(7), log + &stack.repeat(9)] {
+        let workers: String =
+            (0..200).map(|n| format!("Thread {n} (worker-{n}): processed a batch\n")).collect();
+        let stamped: String =
+            (0..200).map(|n| format!("\"10:00:{n}\" level=info nid={n} tid={n}\n")).collect();
+        for text in [stack.repeat(7), log + &stack.repeat(9), workers, stamped] {
             assert!(Threads::of(&output_of(text.as_bytes())).unwrap().is_none());
         }
     }

@@ -1,9 +1,7 @@
 //! Lines that sum up what a text tells: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
 
+use super::READ;
 use crate::{Output, Result};
-
-/// A larger output is not read whole for that.
-const READ: u64 = 8 * 1024 * 1024;
 
 /// More of them sum up parts, and none of them the whole.
 const FEW: usize = 3;
