@@ -17,12 +17,15 @@ const TIMES: usize = 3;
 const SHOWN: usize = 100;
 
 /// A diff of which most hunks change only the layout.
+#[derive(Default)]
 pub(super) struct Formatting {
     hunks: usize,
-    /// What changes more: the header of its file, and its lines.
+    /// What changes more, and what changes more but for parentheses and the like: the header of its file, and its lines.
     changes: Vec<(Range<u64>, Range<u64>)>,
-    /// In how many hunks that is.
+    maybe: Vec<(Range<u64>, Range<u64>)>,
+    /// In how many hunks they are.
     changed: usize,
+    maybe_changed: usize,
 }
 
 impl Formatting {
@@ -31,7 +34,7 @@ impl Formatting {
         if output.len() > READ {
             return Ok(None);
         }
-        let mut found = Formatting { hunks: 0, changes: Vec::new(), changed: 0 };
+        let mut found = Formatting::default();
         let (mut file, mut indents) = (0..0, false);
         let mut current = Hunk::default();
         let mut at = 0;
@@ -69,18 +72,26 @@ impl Formatting {
         if substance(&hunk.old) == substance(&hunk.new) && !hunk.runs.iter().any(|run| moves(&run)) {
             return;
         }
-        self.changed += 1;
-        let differs = |run: &&Run| moves(run) || substance(&run.removed) != substance(&run.added);
+        let is_sure = words(&hunk.old) != words(&hunk.new);
+        let differs = |run: &&Run| match is_sure {
+            true => words(&run.removed) != words(&run.added),
+            false => moves(run) || substance(&run.removed) != substance(&run.added),
+        };
         let any = hunk.runs.iter().any(|run| differs(&run));
         let runs = hunk.runs.iter().filter(|run| !any || differs(run));
-        self.changes.extend(runs.map(|run| (file.clone(), run.range.clone())));
+        let (changes, changed) = match is_sure {
+            true => (&mut self.changes, &mut self.changed),
+            false => (&mut self.maybe, &mut self.maybe_changed),
+        };
+        *changed += 1;
+        changes.extend(runs.map(|run| (file.clone(), run.range.clone())));
     }
 
-    /// What changes more than the layout, with the header of each file.
+    /// What changes more than the layout, the surest first, with the header of each file.
     pub(super) fn odd(&self) -> Vec<Range<u64>> {
         let mut odd: Vec<Range<u64>> = Vec::new();
         let mut last = &(0..0);
-        for (file, lines) in self.changes.iter().take(SHOWN) {
+        for (file, lines) in self.changes.iter().chain(&self.maybe).take(SHOWN) {
             if !file.is_empty() && file != last {
                 odd.push(file.clone());
             }
@@ -93,7 +104,7 @@ impl Formatting {
     /// What is said of the diff, and how many hunks change only the layout.
     pub(super) fn said(&self, text: String) -> String {
         let (first, rest) = text.split_once('\n').map_or((&*text, None), |(first, rest)| (first, Some(rest)));
-        let how = match self.changed {
+        let how = match self.changed + self.maybe_changed {
             0 => format!("all {} change", count("hunk", self.hunks as u64)),
             changed => {
                 format!("all but {} of {} hunks change", grouped(changed as u64), grouped(self.hunks as u64))
@@ -182,6 +193,12 @@ fn is_indented(line: &[u8]) -> bool {
     ENDINGS.iter().any(|ending| line.ends_with(ending.as_bytes()))
 }
 
+/// What a text says but for what formatters put around it: parentheses, commas, quotes.
+fn words(text: &[u8]) -> Vec<u8> {
+    let is_around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;()\\".contains(byte);
+    text.iter().copied().filter(|byte| !is_around(byte)).collect()
+}
+
 /// What a text says but for its layout: without white space, with one kind of quotes, and without commas before what closes
 /// and semicolons at the end of a line.
 fn substance(text: &[u8]) -> Vec<u8> {
@@ -263,6 +280,19 @@ mod tests {
                 "… 40 lines of a diff omitted, with 2 files; all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons\n1 x.py"
             );
         }
+    }
+
+    #[test]
+    fn what_surely_changes_comes_before_what_a_formatter_may_have_done() {
+        let hunk = |old: &str, new: &str| {
+            format!("diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+        };
+        let text = hunks(9, &[&hunk("return a + b", "return (a + b)"), &hunk("LIMIT = 30", "LIMIT = 3")]);
+        let found = Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap();
+        let odd: Vec<&str> =
+            found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
+        assert_eq!((odd[1], odd[3]), ("-LIMIT = 30\n+LIMIT = 3\n", "-return a + b\n+return (a + b)\n"));
+        assert!(found.said("… x".to_owned()).contains("all but 2 of 11 hunks"));
     }
 
     #[test]

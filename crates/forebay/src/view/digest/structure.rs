@@ -110,7 +110,7 @@ pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
     let (mut units, trouble) = query::ask::troubles(output)?;
     units.retain(|unit| !threads.hold(unit.range.start));
     let mut odd = match trouble.most >= super::TROUBLE {
-        true => troubles(output, budget, units)?,
+        true => troubles(output, Budget { tokens: budget.tokens / 2, ..budget }, units)?,
         false => Vec::new(),
     };
     let first = odd.len();
