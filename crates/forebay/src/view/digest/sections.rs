@@ -1,7 +1,8 @@
 //! The sections of a list: what stands above its parts, as in `git status`.
 
 use super::READ;
-use crate::{Output, Result};
+use crate::view::count;
+use crate::{Output, Result, printable, tokens};
 use std::ops::Range;
 
 /// More of them are folders.
@@ -14,10 +15,33 @@ const FIRST: usize = 3;
 /// So many of a hundred lines are indented below a title.
 const SHARE: usize = 80;
 
-/// The beginnings of the sections, the shortest first, where there are a few and hardly anything else.
-pub(super) fn of(output: &Output) -> Result<Vec<Range<u64>>> {
+/// The sections of a list.
+pub(super) struct Sections {
+    /// Their beginnings, the shortest first.
+    pub(super) beginnings: Vec<Range<u64>>,
+    /// The titles of those that are not shown whole, with how many lines each has.
+    longer: Vec<(String, u64)>,
+}
+
+impl Sections {
+    /// How many lines are in sections that are not shown whole, as much as there is room for.
+    pub(super) fn said(&self, gap: u64, room: u64) -> Option<String> {
+        let mut text = String::new();
+        for (title, lines) in &self.longer {
+            let more = format!("\n{title} {}", count("line", *lines));
+            if tokens::count(&text) + tokens::count(&more) > room {
+                break;
+            }
+            text += &more;
+        }
+        (!text.is_empty()).then(|| format!("… {} omitted; in all{text}", count("line", gap)))
+    }
+}
+
+/// The sections of a list, where there are a few and hardly anything else.
+pub(super) fn of(output: &Output) -> Result<Option<Sections>> {
     if output.len() > READ {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let bytes = output.read(0..output.len())?;
     let mut sections: Vec<Vec<Range<u64>>> = Vec::new();
@@ -35,20 +59,26 @@ pub(super) fn of(output: &Output) -> Result<Vec<Range<u64>>> {
         }
         is_open = is_title || is_open && is_indented;
         if sections.len() > MANY {
-            return Ok(Vec::new());
+            return Ok(None);
         }
     }
     sections.retain(|section| section.len() > 1);
     let inside: usize = sections.iter().map(Vec::len).sum();
     if sections.len() < 2 || inside * 100 < lines * SHARE {
-        return Ok(Vec::new());
+        return Ok(None);
     }
+    let is_longer = |section: &&Vec<Range<u64>>| section.len() > SHORT;
+    let told = |section: &Vec<Range<u64>>| {
+        let title = &bytes[section[0].start as usize..section[0].end as usize];
+        (printable(String::from_utf8_lossy(title).trim()), section.len() as u64 - 1)
+    };
+    let longer = sections.iter().filter(is_longer).map(told).collect();
     sections.sort_by_key(|section| (section.len(), section[0].start));
     let shown = |section: &Vec<Range<u64>>| {
         let last = if section.len() <= SHORT { section.len() } else { FIRST };
         section[0].start..section[last - 1].end
     };
-    Ok(sections.iter().map(shown).collect())
+    Ok(Some(Sections { beginnings: sections.iter().map(shown).collect(), longer }))
 }
 
 #[cfg(test)]
@@ -62,8 +92,13 @@ mod tests {
         let text = format!(
             "On branch main\n\nChanges to be committed:\n  (use \"git restore\")\n\tmodified:   a.py\n\nUnmerged paths:\n\tboth modified:   b.py\n\nUntracked files:\n{untracked}\nno changes added\n"
         );
-        let shown: Vec<&str> = of(&output_of(text.as_bytes()))
-            .unwrap()
+        let sections = of(&output_of(text.as_bytes())).unwrap().unwrap();
+        assert_eq!(
+            sections.said(297, 99).unwrap(),
+            "… 297 lines omitted; in all\nUntracked files: 300 lines"
+        );
+        let shown: Vec<&str> = sections
+            .beginnings
             .into_iter()
             .map(|range| &text[range.start as usize..range.end as usize])
             .collect();
@@ -80,12 +115,12 @@ mod tests {
     #[test]
     fn a_text_with_a_list_in_it_has_no_sections() {
         let text = "To do:\n  this\nTo wait for:\n  that\n".to_owned() + &"Words of a text.\n".repeat(9);
-        assert!(of(&output_of(text.as_bytes())).unwrap().is_empty());
+        assert!(of(&output_of(text.as_bytes())).unwrap().is_none());
     }
 
     #[test]
     fn folders_of_a_list_are_no_sections() {
         let text: String = (0..30).map(|n| format!("./dir {n}:\n  a.rs\n")).collect();
-        assert!(of(&output_of(text.as_bytes())).unwrap().is_empty());
+        assert!(of(&output_of(text.as_bytes())).unwrap().is_none());
     }
 }

@@ -83,23 +83,18 @@ pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> 
 
 /// The view of a list that has a few sections.
 pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> {
-    let sections = sections::of(output)?;
-    let (units, trouble) = query::ask::troubles(output)?;
-    let failed = output.record().exit.is_some_and(|exit| exit.status() != 0);
-    if sections.is_empty() || failed || trouble.verdict {
+    let Some(sections) = sections::of(output)? else { return Ok(None) };
+    if output.record().exit.is_some_and(|exit| exit.status() != 0) {
         return Ok(None);
     }
-    // Whatever a section speaks of comes first.
-    let mut odd = match trouble.most >= super::TROUBLE {
-        true => troubles(output, budget, units)?,
-        false => Vec::new(),
-    };
-    let first = odd.len();
-    odd.extend(sections);
-    let outline = outline::outline(output)?;
-    let things = Things::of(&outline);
+    let (units, trouble) = query::ask::troubles(output)?;
+    if trouble.verdict {
+        return Ok(None);
+    }
+    let beginnings = sections.beginnings.clone();
+    let (odd, first) = troubles_before(output, budget, (units, trouble.most), beginnings)?;
     let parts = Parts { odd: &odd, first, ..Parts::default() };
-    let said = |gap: &Range<u64>, room| things.said(output, gap, room);
+    let said = |gap: &Range<u64>, room| Ok(sections.said(lines_of(output, gap)?, room));
     Ok(Some(between(output, budget, &Shares::of(Form::Listing), &parts, said)?))
 }
 
@@ -109,12 +104,8 @@ pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
     // What is told outside of the stacks is why they were dumped.
     let (mut units, trouble) = query::ask::troubles(output)?;
     units.retain(|unit| !threads.hold(unit.range.start));
-    let mut odd = match trouble.most >= super::TROUBLE {
-        true => troubles(output, Budget { tokens: budget.tokens / 2, ..budget }, units)?,
-        false => Vec::new(),
-    };
-    let first = odd.len();
-    odd.extend(threads.odd());
+    let half = Budget { tokens: budget.tokens / 2, ..budget };
+    let (odd, first) = troubles_before(output, half, (units, trouble.most), threads.odd())?;
     let parts = Parts { odd: &odd, first, ..Parts::default() };
     Ok(Some(between(output, budget, &Shares::THREADS, &parts, |_, room| Ok(threads.said(room)))?))
 }
@@ -135,15 +126,27 @@ pub(super) fn entries(
         return Ok(None);
     }
     let (units, trouble) = query::ask::troubles(output)?;
-    let mut odd = match trouble.most >= super::TROUBLE {
-        true => troubles(output, budget, weighed(units))?,
-        false => Vec::new(),
-    };
-    let first = odd.len();
-    odd.extend(lines_at(output, &templates.rare())?);
+    let rare = lines_at(output, &templates.rare())?;
+    let (odd, first) = troubles_before(output, budget, (weighed(units), trouble.most), rare)?;
     let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
     let parts = Parts { odd: &odd, first, ..Parts::default() };
     Ok(Some(between(output, budget, &Shares::of(Form::Log), &parts, said)?))
+}
+
+/// Where an output tells of its worst troubles, if there are any, and then what is odd besides; with how many those are.
+fn troubles_before(
+    output: &Output,
+    budget: Budget,
+    (units, most): (Vec<Ranked>, f32),
+    odd: Vec<Range<u64>>,
+) -> Result<(Vec<Range<u64>>, usize)> {
+    let mut all = match most >= super::TROUBLE {
+        true => troubles(output, budget, units)?,
+        false => Vec::new(),
+    };
+    let first = all.len();
+    all.extend(odd);
+    Ok((all, first))
 }
 
 /// Where a log tells of its worst troubles.
