@@ -4,6 +4,7 @@
 //! their text. Everything else has a structure: its beginning and its end are shown, and what lies between is outlined.
 
 mod again;
+mod between;
 mod binary;
 mod changes;
 mod findings;

@@ -88,7 +88,7 @@ impl Inside {
         let lines: Vec<String> = self.names.iter().map(line).collect();
         let room = room * NAMES / 100;
         let fits =
-            super::structure::fitting(lines.len(), |count| tokens::count(&lines[..count].concat()) <= room);
+            super::between::fitting(lines.len(), |count| tokens::count(&lines[..count].concat()) <= room);
         let more = match self.entries - fits as u64 {
             0 => String::new(),
             more => format!("\nand {} more", grouped(more)),

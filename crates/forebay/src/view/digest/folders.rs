@@ -368,7 +368,7 @@ fn upper(path: &[u8], depth: usize) -> &[u8] {
 
 /// The largest count whose text fits the room.
 fn fitted(most: usize, room: u64, text: impl Fn(usize) -> String) -> usize {
-    super::structure::fitting(most, |count| tokens::count(&text(count)) <= room)
+    super::between::fitting(most, |count| tokens::count(&text(count)) <= room)
 }
 
 #[cfg(test)]

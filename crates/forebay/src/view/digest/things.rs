@@ -1,6 +1,6 @@
 //! What is said of the part of an output that is not shown, from its outline: files, definitions, headings, columns.
 
-use super::structure::fitting;
+use super::between::fitting;
 use crate::query::Form;
 use crate::query::outline::{Item, Outline};
 use crate::{Output, Result, tokens};
