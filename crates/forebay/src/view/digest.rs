@@ -79,13 +79,16 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     }
 }
 
-/// That the model has seen it all, where it was given as much of the same bytes before.
+/// What is shown of bytes of which the model was given something before: that they are the same, unless a view of this size
+/// shows more.
 fn as_before(output: &Output, budget: Budget) -> Result<Option<View>> {
     let Some(given) = output.given_before() else { return Ok(None) };
     let as_much = (given.tokens as f64 * MORE) as u64;
-    if budget.tokens > as_much && tokens::count_bytes(&parts(output, budget, None)?.print(output)?) > as_much
-    {
-        return Ok(None);
+    if budget.tokens > as_much {
+        let view = parts(output, budget, None)?;
+        if tokens::count_bytes(&view.print(output)?) > as_much {
+            return Ok(Some(view));
+        }
     }
     let record = output.record();
     let (lines, bytes) = (print::count("line", record.size.lines), print::count("byte", record.size.bytes));

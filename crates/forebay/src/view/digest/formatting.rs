@@ -35,7 +35,8 @@ impl Formatting {
             return Ok(None);
         }
         let mut found = Formatting::default();
-        let (mut file, mut indents) = (0..0, false);
+        // A header of git stands for those below it, which other diffs have alone.
+        let (mut file, mut is_git, mut indents) = (0..0, false, false);
         let mut current = Hunk::default();
         let mut at = 0;
         for line in output.read(0..output.len())?.split_inclusive(|&byte| byte == b'\n') {
@@ -50,11 +51,10 @@ impl Formatting {
                 Some(((old, new), _)) => {
                     current = Hunk { old_left: old, new_left: new, indents, ..Hunk::default() };
                 }
-                None if line.starts_with(b"diff --git ") => (file, indents) = (range, is_indented(&line)),
-                None if line.starts_with(b"+++ ") => {
-                    indents = is_indented(&line);
-                    file = if file.is_empty() { range } else { file };
+                None if line.starts_with(b"diff --git ") => {
+                    (file, is_git, indents) = (range, true, is_indented(&line));
                 }
+                None if line.starts_with(b"+++ ") && !is_git => (file, indents) = (range, is_indented(&line)),
                 None => {}
             }
         }
@@ -72,9 +72,9 @@ impl Formatting {
         if substance(&hunk.old) == substance(&hunk.new) && !hunk.runs.iter().any(|run| moves(&run)) {
             return;
         }
-        let is_sure = words(&hunk.old) != words(&hunk.new);
+        let is_sure = bare(&hunk.old) != bare(&hunk.new);
         let differs = |run: &&Run| match is_sure {
-            true => words(&run.removed) != words(&run.added),
+            true => bare(&run.removed) != bare(&run.added),
             false => moves(run) || substance(&run.removed) != substance(&run.added),
         };
         let any = hunk.runs.iter().any(|run| differs(&run));
@@ -189,12 +189,13 @@ impl Run {
 fn is_indented(line: &[u8]) -> bool {
     const ENDINGS: &[&str] =
         &[".py", ".pyi", ".yml", ".yaml", ".mk", "Makefile", ".haml", ".pug", ".sass", ".nim", ".coffee"];
-    let line = line.trim_ascii_end();
-    ENDINGS.iter().any(|ending| line.ends_with(ending.as_bytes()))
+    // `diff -u` writes a time behind the path.
+    let path = line.split(|&byte| byte == b'\t').next().unwrap_or_default().trim_ascii_end();
+    ENDINGS.iter().any(|ending| path.ends_with(ending.as_bytes()))
 }
 
 /// What a text says but for what formatters put around it: parentheses, commas, quotes.
-fn words(text: &[u8]) -> Vec<u8> {
+fn bare(text: &[u8]) -> Vec<u8> {
     let is_around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;()\\".contains(byte);
     text.iter().copied().filter(|byte| !is_around(byte)).collect()
 }
@@ -293,6 +294,26 @@ mod tests {
             found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
         assert_eq!((odd[1], odd[3]), ("-LIMIT = 30\n+LIMIT = 3\n", "-return a + b\n+return (a + b)\n"));
         assert!(found.said("… x".to_owned()).contains("all but 2 of 11 hunks"));
+    }
+
+    #[test]
+    fn a_change_stands_below_the_header_of_its_own_file() {
+        let hunk = |path: &str, old: &str, new: &str| {
+            format!("--- old/{path}\t2024-05-01\n+++ new/{path}\t2024-05-02\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+        };
+        let quotes: String = (0..9).map(|n| hunk(&format!("f{n}.py"), "f('x')", "f(\"x\")")).collect();
+        let moved = hunk("m.py", "    save()", "save()");
+        let text = quotes.clone() + &moved + &quotes + &hunk("k.py", "LIMIT = 30", "LIMIT = 3");
+        let found = Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap();
+        let odd: Vec<&str> =
+            found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
+        let expected = [
+            "+++ new/k.py\t2024-05-02\n",
+            "-LIMIT = 30\n+LIMIT = 3\n",
+            "+++ new/m.py\t2024-05-02\n",
+            "-    save()\n+save()\n",
+        ];
+        assert_eq!(odd, expected);
     }
 
     #[test]
