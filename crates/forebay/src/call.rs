@@ -57,7 +57,7 @@ impl Call {
     /// The file that it reads, as its arguments say.
     pub(crate) fn file(&self) -> Option<String> {
         let path = ["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"];
-        self.argument(&path).or_else(|| shown_file(&self.argument(COMMAND)?))
+        self.argument(&path).or_else(|| shown_file(&self.command()?))
     }
 
     /// Whether it reads what was written to be read: a file that is not called a log, or what a program says of its use.
@@ -76,13 +76,18 @@ impl Call {
                     && rest.any(|word| word == "-h")
                     && matches!(rest.next(), None | Some("all" | "full"))
         };
-        self.file().is_some_and(|file| !is_log(&file)) || self.argument(COMMAND).is_some_and(asks_for_help)
+        self.file().is_some_and(|file| !is_log(&file)) || self.command().is_some_and(asks_for_help)
     }
 
     /// What is wanted from it: what the caller says, else the names of tests that the command asks for.
     pub(crate) fn wanted(&self) -> Option<String> {
         let said = self.intent.clone().filter(|intent| !intent.trim().is_empty());
-        said.or_else(|| named_tests(&self.argument(COMMAND)?))
+        said.or_else(|| named_tests(&self.command()?))
+    }
+
+    /// The command that it runs.
+    pub(crate) fn command(&self) -> Option<String> {
+        self.argument(COMMAND)
     }
 
     /// The handle that an output of this call would like to have.

@@ -15,7 +15,7 @@ pub(crate) mod rendering;
 mod units;
 mod verify;
 
-pub(crate) use digest::top_and_bottom;
+pub(crate) use digest::{standing_out, top_and_bottom};
 pub use materialize::ContextRef;
 pub use print::{Printed, count, grouped};
 pub use verify::{Fault, verify};

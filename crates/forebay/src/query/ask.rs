@@ -10,7 +10,6 @@ mod alike;
 mod around;
 mod choose;
 mod date;
-mod ends;
 mod extreme;
 mod finding;
 mod frequency;
@@ -21,6 +20,7 @@ mod members;
 mod page;
 mod question;
 mod rank;
+mod reach;
 mod scan;
 mod standing;
 mod trace;
@@ -33,12 +33,13 @@ pub(crate) use finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
 pub(crate) use rank::Trouble;
 
 use super::{Excerpt, Found};
-use crate::view::{count, rendering};
+use crate::view::{Piece, View, count, rendering, standing_out};
 use crate::{Budget, Error, Kind, Output, Query, Result, tokens};
 use layout::Layout;
 use question::{Aim, Question};
+use reach::Reach;
 use serde::Serialize;
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 /// A part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +55,9 @@ pub struct Passage {
     pub path: Option<String>,
     /// What is shown: without escape codes and tags, and of JSON the members that answer.
     pub text: String,
+    /// What is said of it in place of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
 }
 
 /// A page or a document up to this size is read as what it says; a larger one as its lines.
@@ -88,6 +92,27 @@ pub(crate) fn troubles(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
     let mut question = Question::new("why did it fail?");
     question.anywhere = true;
     rank::weighed(output, &question)
+}
+
+/// Whether a question is about an output as a whole: then nothing is better than what stands out of it.
+pub(crate) fn is_of_whole(output: &Output, question: &str) -> Result<bool> {
+    Ok(matches!(reach::of(output, &Question::new(question))?, Reach::Whole | Reach::Nowhere))
+}
+
+/// What is wanted counts so much beside the best of what is told anyway.
+const WANTED: f32 = 1.2;
+
+/// Units of two rankings in one: each by its better rank, and what was wanted before all.
+pub(crate) fn joined(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
+    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
+    let scale = WANTED * best(&units) / best(&wanted);
+    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
+    for unit in wanted {
+        let worth = unit.worth * scale;
+        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
+        known.worth = known.worth.max(worth);
+    }
+    joined.into_values().collect()
 }
 
 /// What answers a question about an output, the best first.
@@ -145,6 +170,17 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
+    let is_read = question.aim == Aim::Gist && is_prose(output)?;
+    let reach = match output.record().kind {
+        Kind::Binary => Reach::Words,
+        _ if is_read => Reach::Words,
+        _ => reach::of(output, &question)?,
+    };
+    if matches!(reach, Reach::Whole | Reach::Nowhere)
+        && let Some(excerpt) = with_whole(output, Vec::new(), reach == Reach::Nowhere, budget)?
+    {
+        return Ok(excerpt);
+    }
     if let Some(found) = found.filter(|_| question.aim != Aim::Gist) {
         let members = json::members(&output.read(found.clone())?);
         let mut units = members::units(&members, &members.text.as_output(output)?, &question)?;
@@ -154,7 +190,7 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         };
         units.iter_mut().for_each(|unit| unit.range = origin(&unit.range));
         let path = |index: u64| Some(members.container((index >> 20) as usize));
-        return choose(output, choice(units, true, 0), budget, path);
+        return reaching(output, choice(units, true, 0), reach, budget, path);
     }
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
@@ -165,7 +201,31 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     // What answers is a paragraph, or a line of a list, and none of its neighbours.
     let reads_on = question.aim == Aim::Words && matches!(layout, Layout::Prose | Layout::Lone);
     let hole = if question.aim == Aim::Words && layout == Layout::Blocks { HOLE } else { 0 };
-    choose(output, choice(units, reads_on, hole), budget, |_| None)
+    reaching(output, choice(units, reads_on, hole), reach, budget, |_| None)
+}
+
+/// In a smaller budget there is no room for two kinds of answers.
+const FOR_BOTH: u64 = 250;
+
+/// Takes units as [`choose`] does, and what stands out as far as a question reaches to that.
+fn reaching(
+    output: &Output,
+    choice: Choice,
+    reach: Reach,
+    budget: Budget,
+    path: impl Fn(u64) -> Option<(usize, String)>,
+) -> Result<Excerpt> {
+    if let Reach::Both(share) = reach
+        && budget.tokens >= FOR_BOTH
+    {
+        let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
+        let chosen = chosen(output, choice.clone(), shared, &path)?;
+        let words = passages(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
+        if let Some(excerpt) = with_whole(output, words, false, budget)? {
+            return Ok(excerpt);
+        }
+    }
+    choose(output, choice, budget, path)
 }
 
 /// What answers are chosen from.
@@ -173,21 +233,20 @@ fn choice(units: Vec<Unit>, reads_on: bool, hole: u64) -> Choice {
     Choice { units, last: None, marker: LABEL, reads_on, hole }
 }
 
-/// Takes units by their worth until the budget is used. `path` tells where a unit stands, if that is how it is found.
+/// Prints the units of most worth that fit into the budget. `path` tells where a unit stands, if that is how it is found.
 fn choose(
     output: &Output,
     choice: Choice,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
-    let chosen = choice.choose(budget, |units| {
-        let text = print(output, units, &path)?.text;
-        Ok((tokens::count_bytes(&text), budget.holds(&text)))
-    })?;
-    let mut excerpt = print(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
-    if excerpt.shown.is_empty() && output.record().kind != Kind::Binary {
-        let ends = ends::ends(output, &excerpt.text, budget)?;
-        excerpt.text.extend(ends);
+    let chosen = chosen(output, choice, budget, &path)?;
+    let excerpt = print(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
+    if excerpt.shown.is_empty()
+        && output.record().kind != Kind::Binary
+        && let Some(excerpt) = with_whole(output, Vec::new(), true, budget)?
+    {
+        return Ok(excerpt);
     }
     match budget.holds(&excerpt.text) {
         true => Ok(excerpt),
@@ -198,13 +257,131 @@ fn choose(
     }
 }
 
-/// Prints passages in the order of the output, each with where it stands.
-fn print(
+/// Takes units by their worth until the budget is used.
+fn chosen(
+    output: &Output,
+    choice: Choice,
+    budget: Budget,
+    path: impl Fn(u64) -> Option<(usize, String)>,
+) -> Result<Vec<Unit>> {
+    choice.choose(budget, |units| {
+        let text = print(output, units, &path)?.text;
+        Ok((tokens::count_bytes(&text), budget.holds(&text)))
+    })
+}
+
+/// So often what stands out is chosen anew: passages cost more or less than a view with its markers.
+const TRIES: usize = 3;
+
+/// What may not be wanted gets one in so many tokens.
+const NOWHERE: u64 = 2;
+
+/// A little less than what was worked out surely fits.
+const SURELY: f64 = 0.99;
+
+/// What stands out of an output, with passages that have the words of a question, for questions that are about all of it or
+/// whose words are nowhere; nothing, if that does not fit.
+fn with_whole(
+    output: &Output,
+    words: Vec<Passage>,
+    is_nowhere: bool,
+    budget: Budget,
+) -> Result<Option<Excerpt>> {
+    let budget = match is_nowhere {
+        true => Budget {
+            tokens: (budget.tokens / NOWHERE).max(Budget::LEAST.tokens).min(budget.tokens),
+            ..budget
+        },
+        false => budget,
+    };
+    let print = |passages: Vec<Passage>| {
+        let found = match is_nowhere {
+            true => "nothing answers that by its words; what stands out".to_owned(),
+            false => count("passage", passages.len() as u64),
+        };
+        printed(output, &found, passages)
+    };
+    let taken = match words.is_empty() {
+        true => 0,
+        false => tokens::count_bytes(&print(words.clone())?.text),
+    };
+    let room = budget.tokens.saturating_sub(taken);
+    let mut tokens = room;
+    let mut best = None;
+    for _ in 0..TRIES {
+        let view = standing_out(output, Budget { tokens, ..budget })?;
+        let excerpt = print(merged(output, words.clone(), of_view(output, &view)?)?)?;
+        let used = tokens::count_bytes(&excerpt.text).saturating_sub(taken).max(1);
+        let fits = budget.holds(&excerpt.text);
+        if fits && !excerpt.shown.is_empty() {
+            best = Some(excerpt);
+        } else if best.is_some() {
+            break;
+        }
+        let better = (tokens as f64 * room as f64 / used as f64 * SURELY) as u64;
+        if fits && better <= tokens {
+            break;
+        }
+        tokens = better.min(tokens * 2);
+    }
+    Ok(best.map(|excerpt| match is_nowhere {
+        true => Excerpt { found: Found::Passages(Vec::new()), shown: Vec::new(), lines: None, ..excerpt },
+        false => excerpt,
+    }))
+}
+
+/// Passages of two kinds in their order, those as one that touch.
+fn merged(output: &Output, words: Vec<Passage>, others: Vec<Passage>) -> Result<Vec<Passage>> {
+    let mut all: Vec<Passage> = words.into_iter().chain(others).collect();
+    all.sort_by_key(|passage| (passage.bytes.start, passage.bytes.end));
+    let mut merged: Vec<Passage> = Vec::with_capacity(all.len());
+    let is_plain = |passage: &Passage| passage.path.is_none() && passage.said.is_none();
+    for passage in all {
+        match merged.iter_mut().rev().find(|last| is_plain(last)) {
+            Some(last) if is_plain(&passage) && passage.bytes.start <= last.bytes.end => {
+                let end = last.bytes.end.max(passage.bytes.end);
+                last.text.push_str(&visible(&output.read(last.bytes.end..end)?));
+                last.bytes.end = end;
+            }
+            _ => merged.push(passage),
+        }
+    }
+    Ok(merged)
+}
+
+/// The passages that a view shows, and what it says of others.
+fn of_view(output: &Output, view: &View) -> Result<Vec<Passage>> {
+    let mut passages: Vec<Passage> = Vec::new();
+    for piece in view.pieces() {
+        let range = piece.range().clone();
+        let (text, said) = match piece {
+            Piece::Omitted { .. } => continue,
+            Piece::Digest { text, .. } => (String::new(), Some(text.clone())),
+            Piece::Verbatim(_) | Piece::Rendered { .. } => (visible(&output.read(range.clone())?), None),
+        };
+        if said.is_none() && text.trim().is_empty() {
+            continue;
+        }
+        match passages.last_mut() {
+            Some(last) if last.bytes.end == range.start && last.said.is_none() && said.is_none() => {
+                last.bytes.end = range.end;
+                last.text.push_str(&text);
+            }
+            _ => {
+                let line = output.newlines_before(range.start)? + 1;
+                passages.push(Passage { line, last_line: 0, bytes: range, path: None, text, said });
+            }
+        }
+    }
+    Ok(passages)
+}
+
+/// Units in the order of the output, those that follow each other as one passage.
+fn passages(
     output: &Output,
     chosen: &[&Unit],
     path: impl Fn(u64) -> Option<(usize, String)>,
-) -> Result<Excerpt> {
-    let total_lines = output.lines()?;
+) -> Result<Vec<Passage>> {
     let mut passages: Vec<Passage> = Vec::new();
     let mut last: Option<(u64, Option<usize>)> = None;
     for unit in without_blank_ends(chosen) {
@@ -230,20 +407,37 @@ fn print(
                 bytes: unit.range.clone(),
                 path,
                 text: unit.text.clone(),
+                said: None,
             }),
         }
         last = Some((index, container));
     }
-    for passage in &mut passages {
-        passage.last_line = output.newlines_before(passage.bytes.end - 1)? + 1;
-    }
-    let handle = output.record().handle.short();
-    let grows = if output.is_growing() { ", still growing" } else { "" };
+    Ok(passages)
+}
+
+/// Prints units in the order of the output, each with where it stands.
+fn print(
+    output: &Output,
+    chosen: &[&Unit],
+    path: impl Fn(u64) -> Option<(usize, String)>,
+) -> Result<Excerpt> {
+    let passages = passages(output, chosen, path)?;
     let found = match passages.len() {
         0 if output.record().kind == Kind::Binary => "these bytes are not text".to_owned(),
         0 => "nothing answers that".to_owned(),
         many => count("passage", many as u64),
     };
+    printed(output, &found, passages)
+}
+
+/// Passages, each with where it stands, below what was found.
+fn printed(output: &Output, found: &str, mut passages: Vec<Passage>) -> Result<Excerpt> {
+    let total_lines = output.lines()?;
+    for passage in &mut passages {
+        passage.last_line = output.newlines_before(passage.bytes.end - 1)? + 1;
+    }
+    let handle = output.record().handle.short();
+    let grows = if output.is_growing() { ", still growing" } else { "" };
     let mut text = format!("[{found} · {}{grows} · {handle}]\n", count("line", total_lines));
     for passage in &passages {
         let lines = match passage.line == passage.last_line {
@@ -258,6 +452,10 @@ fn print(
             None if far => format!("{lines} @{}", passage.bytes.start),
             None => lines,
         };
+        if let Some(said) = &passage.said {
+            text.push_str(&format!("[{place}: {said}]\n"));
+            continue;
+        }
         let body = passage.text.trim_matches('\n');
         let apart = if body.contains('\n') || passage.path.is_some() { '\n' } else { ' ' };
         text.push_str(&format!("[{place}]{apart}{body}\n"));

@@ -26,7 +26,7 @@ use crate::query::{
 };
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Below this many tokens a view says only what no marker says, and does not name the file.
@@ -42,9 +42,6 @@ const TROUBLE: f32 = 1.2;
 
 /// So many of the last bytes tell how a run ended.
 const LAST: u64 = 2_048;
-
-/// What is wanted counts so much beside the best of what is told anyway.
-const WANTED: f32 = 1.2;
 
 /// A view so many times as large as the one of the same bytes before it shows something new.
 const MORE: f64 = 1.5;
@@ -101,6 +98,11 @@ fn as_before(output: &Output, budget: Budget) -> Result<Option<View>> {
     View::summed_up(output, text).map(Some)
 }
 
+/// What stands out of an output, whatever changed since it was there before.
+pub(crate) fn standing_out(output: &Output, budget: Budget) -> Result<View> {
+    parts(output, budget, None)
+}
+
 /// What is shown, by what an output is and by what is wanted from it.
 fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View> {
     let weighed = |units: Vec<Unit>| match again {
@@ -111,12 +113,15 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         return Ok(view);
     }
     let call = &output.record().call;
+    let is_wanted = |question: &String| Ok(!query::ask::is_of_whole(output, question)?);
+    let wanted = call.wanted().map(|wanted| Ok(is_wanted(&wanted)?.then_some(wanted))).transpose()?.flatten();
+    let intent = call.intent.clone().filter(|intent| wanted.as_ref() == Some(intent));
     let form = match query::outline::form(output)? {
         // Runs of tests print paths too.
         Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
         form => form,
     };
-    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && call.wanted().is_none() {
+    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && wanted.is_none() {
         if let Some(view) = structure::findings(output, budget)? {
             return Ok(view);
         }
@@ -130,7 +135,7 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             return Ok(view);
         }
     }
-    match (form, call.wanted()) {
+    match (form, wanted) {
         (Form::Binary, _) => {
             let text = binary::said(output, budget.tokens)?;
             let view = frame_of(View::summed_up(output, text)?, output, budget);
@@ -143,8 +148,8 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         (Form::Html, wanted) if output.len() <= query::ask::READ_WHOLE => {
             page(output, budget, wanted.as_deref())
         }
-        (Form::Diff | Form::Json | Form::Matches | Form::Html, _) => match &call.intent {
-            Some(intent) => run(output, budget, query::ask::asked(output, intent)?),
+        (Form::Diff | Form::Json | Form::Matches | Form::Html, _) => match intent {
+            Some(intent) => run(output, budget, query::ask::asked(output, &intent)?),
             None => structure::fold(output, form, budget),
         },
         (Form::Log, None) if query::outline::is_entries(output)? => {
@@ -155,7 +160,7 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         }
         (Form::Log | Form::TestRun | Form::Text, wanted) => told(output, form, budget, wanted, weighed),
         // What a command names are tests, and only a run tells of those.
-        _ => told(output, form, budget, call.intent.clone(), weighed),
+        _ => told(output, form, budget, intent, weighed),
     }
 }
 
@@ -172,7 +177,7 @@ fn told(
     let is_run = went_wrong || matches!(form, Form::Log | Form::TestRun | Form::Text);
     match wanted {
         Some(wanted) if is_run => {
-            run(output, budget, weighed(joined_units(units, query::ask::asked(output, &wanted)?)))
+            run(output, budget, weighed(query::ask::joined(units, query::ask::asked(output, &wanted)?)))
         }
         Some(wanted) => run(output, budget, weighed(query::ask::asked(output, &wanted)?)),
         None if went_wrong || form == Form::TestRun => run(output, budget, weighed(units)),
@@ -232,19 +237,6 @@ fn ends_badly(output: &Output) -> Result<bool> {
         spoken.iter().any(|&at| (start..start + line.len()).contains(&(at as usize)))
     };
     Ok(last.any(|line| speaks(line) && !query::ask::is_listed(line)))
-}
-
-/// Units of two rankings in one: each by its better rank, and what was wanted before all.
-fn joined_units(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
-    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
-    let scale = WANTED * best(&units) / best(&wanted);
-    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
-    for unit in wanted {
-        let worth = unit.worth * scale;
-        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
-        known.worth = known.worth.max(worth);
-    }
-    joined.into_values().collect()
 }
 
 /// What a run tells: what went wrong and how it ended.

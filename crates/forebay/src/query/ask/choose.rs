@@ -43,6 +43,7 @@ const SHORT: f32 = 90.0;
 const COST: f32 = 0.2;
 
 /// What is chosen from.
+#[derive(Clone)]
 pub(crate) struct Choice {
     /// The units, in any order.
     pub(crate) units: Vec<Unit>,

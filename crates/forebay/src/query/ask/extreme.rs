@@ -109,6 +109,11 @@ pub(super) fn with_extremes(output: &Output, question: &Question, mut units: Vec
     Ok(units)
 }
 
+/// Whether a question asks for the most or the least of something.
+pub(super) fn is_asked(question: &Question) -> bool {
+    asked_for(&question.text).is_some()
+}
+
 /// What a question asks for the most or the least of.
 fn asked_for(question: &str) -> Option<Extreme> {
     let words: Vec<String> =

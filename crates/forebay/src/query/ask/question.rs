@@ -194,7 +194,7 @@ const TROUBLED: &[&str] = &[
 ];
 
 /// What troubles happen to: naming it tells nothing of where.
-const SUBJECTS: &[&str] = &[
+pub(super) const SUBJECTS: &[&str] = &[
     "build",
     "builds",
     "job",
@@ -226,7 +226,7 @@ const SUBJECTS: &[&str] = &[
 ];
 
 /// What the whole of an output is called, by questions that are about all of it.
-const WHOLE: &[&str] = &[
+pub(super) const WHOLE: &[&str] = &[
     "article",
     "page",
     "document",

@@ -741,19 +741,77 @@ fn a_passage_is_named_by_the_first_and_the_last_line_that_is_shown() {
 }
 
 #[test]
-fn where_nothing_answers_it_is_shown_how_the_output_begins_and_ends() {
-    let text = noise(0, 100) + &"wide ".repeat(90) + "\n";
-    for (tokens, first, last) in [(1_000, 12, 98), (110, 2, 101), (64, 1, 0)] {
+fn where_nothing_answers_that_is_said_and_what_stands_out_is_shown() {
+    let text = noise(0, 300) + "error: no space left on device\n" + &noise(300, 400);
+    for tokens in [1_000, 110] {
         let budget = Budget { tokens, bytes: 4_000, lines: None };
         let found = answer(text.as_bytes(), "Where is Ruritania?", budget);
         assert_eq!((found.found, found.shown, found.lines), (Found::Passages(Vec::new()), Vec::new(), None));
         let shown = String::from_utf8(found.text).unwrap();
-        let begins = if first == 1 { "with line 1".to_owned() } else { format!("with lines 1–{first}") };
-        assert!(shown.contains(&format!("[it begins {begins}]\ncompiling unit number 0 ")), "{shown}");
-        let ends = if last == 101 { "with line 101".to_owned() } else { format!("with lines {last}–101") };
-        assert_eq!(shown.contains(&format!("[it ends {ends}]\n")), last > 0, "{shown}");
-        assert_eq!(shown.contains("wide …\n"), last > 0, "{shown}");
+        assert!(
+            shown.starts_with("[nothing answers that by its words; what stands out · 401 lines"),
+            "{shown}"
+        );
+        assert!(shown.contains("error: no space left on device\n"), "{shown}");
+        assert!(tokens::count(&shown) <= tokens / NOWHERE || tokens < 2 * Budget::LEAST.tokens, "{shown}");
     }
+}
+
+#[test]
+fn a_question_about_all_of_an_output_gets_what_stands_out() {
+    let record = |n: u64| format!("{{\"id\":{n},\"plan\":\"free\"}}\n");
+    let text: String = (0..90).map(record).collect::<String>() + "{\"id\":90,\"plan\":\"gold\"}\n";
+    let text = text + &(91..200).map(record).collect::<String>();
+    let budget = Budget { tokens: 400, bytes: 8_000, lines: None };
+    let found = answer(text.as_bytes(), "Which record is unlike the others?", budget);
+    let Found::Passages(passages) = found.found else { panic!() };
+    assert!(passages.iter().any(|passage| passage.text.contains("\"gold\"")), "{passages:?}");
+    // What is said of others has lines and bytes, too.
+    let said = passages.iter().find(|passage| passage.said.is_some()).unwrap();
+    assert!(said.text.is_empty() && said.last_line > said.line, "{said:?}");
+    let shown = String::from_utf8(found.text).unwrap();
+    let label = format!("[{}–{}: {}]\n", said.line, said.last_line, said.said.as_ref().unwrap());
+    assert!(shown.contains(&label), "{shown}");
+}
+
+#[test]
+fn what_has_the_words_of_a_question_is_shown_with_what_stands_out() {
+    let text = noise(0, 200)
+        + "the lexer was built in 9 s\n"
+        + &noise(200, 400)
+        + "error: no space left on device\n";
+    let budget = Budget { tokens: 300, bytes: 4_000, lines: None };
+    for (question, both) in [("How is the lexer?", true), ("How is \"the lexer\"?", false)] {
+        let found = answer(text.as_bytes(), question, budget);
+        let Found::Passages(passages) = &found.found else { panic!() };
+        assert_eq!(passages.len(), found.shown.len());
+        let shown = String::from_utf8(found.text).unwrap();
+        assert!(shown.contains("the lexer was built"), "{shown}");
+        assert_eq!(shown.contains("no space left"), both, "{shown}");
+    }
+}
+
+#[test]
+fn passages_that_touch_are_one() {
+    let text = "a\nb\nc\nd\ne\n";
+    let passage = |bytes: Range<u64>, said: Option<&str>, path: Option<&str>| Passage {
+        line: bytes.start / 2 + 1,
+        last_line: 0,
+        text: if said.is_some() {
+            String::new()
+        } else {
+            text[bytes.start as usize..bytes.end as usize].to_owned()
+        },
+        bytes,
+        said: said.map(str::to_owned),
+        path: path.map(str::to_owned),
+    };
+    let words = vec![passage(0..4, None, None), passage(8..10, None, None), passage(6..8, None, Some(".x"))];
+    let others = vec![passage(2..6, None, None), passage(6..10, Some("two lines"), None)];
+    let merged = merged(&output_of(text.as_bytes()), words, others).unwrap();
+    let seen: Vec<(Range<u64>, &str)> =
+        merged.iter().map(|one| (one.bytes.clone(), one.text.as_str())).collect();
+    assert_eq!(seen, [(0..6, "a\nb\nc\n"), (6..8, "d\n"), (6..10, ""), (8..10, "e\n")]);
 }
 
 #[test]
@@ -856,9 +914,8 @@ fn of_a_record_that_is_named_the_members_are_shown_and_no_long_text_of_others() 
 #[test]
 fn nothing_is_said_to_be_nothing() {
     let none = expect![[r#"
-        [nothing answers that · 1 line · s/id1234]
-        [it begins with line 1]
-        some words
+        [nothing answers that by its words; what stands out · 1 line · s/id1234]
+        [1] some words
     "#]];
     none.assert_eq(&String::from_utf8_lossy(&answer(b"some words\n", "Where is Ruritania?", SMALL).text));
     for question in ["", " \n"] {

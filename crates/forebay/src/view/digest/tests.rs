@@ -364,6 +364,16 @@ fn what_is_wanted_is_shown_beside_what_went_wrong() {
     let asking = crate::Call { intent: Some("which port does the database use?".to_owned()), ..call };
     let wanted = view_of(&asking, text.as_bytes(), 250);
     assert!(wanted.contains("the disk is full") && wanted.contains("port 5433"), "{wanted}");
+    // An intent without a word to go by leaves the view as it is.
+    let record = |n: u64| format!("{{\"id\":{n},\"plan\":\"{}\"}}\n", if n == 90 { "gold" } else { "free" });
+    let text: String = (0..200).map(record).collect();
+    let view = |intent: &str| {
+        let asking = crate::Call { intent: Some(intent.to_owned()), ..asking.clone() };
+        view_of(&asking, text.as_bytes(), 250)
+    };
+    assert!(view("").contains("gold"), "{}", view(""));
+    assert_eq!(view(""), view("Which record is unlike the others?"));
+    assert_ne!(view(""), view("Which record has the id 137?"));
 }
 
 #[test]

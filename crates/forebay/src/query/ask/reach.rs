@@ -1,0 +1,172 @@
+//! How far a question reaches: to where its words stand, or to an output as a whole. "What is wrong here?" has no word
+//! that leads anywhere; then what stands out is the answer.
+
+use super::question::{Question, SUBJECTS, Term, WHOLE, pieces, stem};
+use super::{READ_WHOLE, extreme, layout::Layout, scan::scan};
+use crate::query::json;
+use crate::{Output, Result};
+use std::{collections::HashSet, sync::LazyLock};
+
+/// How far a question reaches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reach {
+    /// To where its words stand.
+    Words,
+    /// To there, with this share of the budget, and to what stands out.
+    Both(f64),
+    /// To what stands out.
+    Whole,
+    /// Nowhere: nothing has its words.
+    Nowhere,
+}
+
+/// The best half of what words find has nearly all that they find, where lines say something by themselves. Words that
+/// any output could be asked with find less.
+const TOLD: f64 = 0.5;
+const TOLD_IN_JSON: f64 = 0.75;
+const GENERAL: f64 = 0.25;
+
+/// How far a question reaches in an output.
+pub(super) fn of(output: &Output, question: &Question) -> Result<Reach> {
+    if !question.quoted.is_empty() || extreme::is_asked(question) {
+        return Ok(Reach::Words);
+    }
+    let is_json = output.len() <= READ_WHOLE && json::found(output)?.is_some();
+    if question.terms.is_empty() && !(is_json && question.trouble) {
+        return Ok(Reach::Whole);
+    }
+    let Some(scanned) = scan(output, question)? else { return Ok(Reach::Words) };
+    if is_json && question.trouble && scanned.seen.iter().any(|seen| seen.trouble > 0.0) {
+        // A state or a field is called by a word of trouble.
+        return Ok(Reach::Words);
+    }
+    let found = |at: usize| scanned.having[at] > 0;
+    let any = (0..question.terms.len()).any(found);
+    // In a program or a list, any word leads somewhere.
+    if any && !is_json && matches!(Layout::of(output)?, Layout::Source | Layout::Diff | Layout::Lone) {
+        return Ok(Reach::Words);
+    }
+    let command = output.record().call.command().unwrap_or_default().to_lowercase();
+    let called: HashSet<String> = pieces(&command).into_iter().map(stem).collect();
+    // What a command is about, all of its output is about.
+    let is_called =
+        |term: &Term| if term.word { called.contains(&term.text) } else { command.contains(&term.text) };
+    let terms = question.terms.iter().enumerate().filter(|(at, _)| found(*at));
+    let telling: Vec<&Term> =
+        terms.map(|(_, term)| term).filter(|term| tells(term) && !is_called(term)).collect();
+    Ok(match () {
+        () if telling.iter().any(|term| !term.word) => Reach::Words,
+        () if !telling.is_empty() && !is_json && Layout::of(output)? == Layout::Prose => Reach::Words,
+        () if !telling.is_empty() => Reach::Both(if is_json { TOLD_IN_JSON } else { TOLD }),
+        () if any => Reach::Both(GENERAL),
+        () if question.trouble || question.terms.iter().all(|term| !tells(term)) => Reach::Whole,
+        () => Reach::Nowhere,
+    })
+}
+
+/// Whether a term tells something of where to look.
+fn tells(term: &Term) -> bool {
+    let is_general = || {
+        let form = term.form.as_str();
+        SUBJECTS.contains(&form) || WHOLE.contains(&form) || ANY.contains(&term.text)
+    };
+    match term.word {
+        // A part of a name tells nothing that the name does not.
+        true => term.weight >= 1.0 && !is_general(),
+        false => term.weight >= 1.0,
+    }
+}
+
+/// Words that speak of any output: of its parts, of what is unlike the rest, and of what is wanted from it.
+static ANY: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let words = [PARTS, QUALITIES, WANTED];
+    words.iter().flat_map(|words| words.split_whitespace()).map(stem).collect()
+});
+
+/// What outputs are made of, and what they tell of.
+const PARTS: &str = "line lines message value name number finding record row column entry item element field key section \
+    part list table tree result detail location place position package module request response connection thread process \
+    host task migration commit change function class kind type sort state side hand way thing point rest word code data \
+    content information info detail example case set group level version stage phase suite manifest manifests archive \
+    report call statement rule check checks";
+
+/// What may be said of them.
+const QUALITIES: &str = "first last next other others else unlike different differ difference same odd strange unusual weird \
+    abnormal anomaly anomalous outlier suspicious suspect interesting important notable noteworthy noticeable relevant \
+    significant unique rare simple simplest simpler overall general total right correct incorrect bad badly good real really exactly \
+    actual actually anything something nothing everything each both only ever yet still now just here cannot large big small \
+    healthy incident culprit offending blocker bottleneck attention concern concerning worth";
+
+/// What is wanted from them.
+const WANTED: &str = "need needs hold holds contain include come comes came make makes made stop stopped stand stands look \
+    looks matter fix fixed must follow follows end ended start begin begins give gave gives see seen find found know done \
+    want turn turned listed lists because without between rather before after against instead mean means explain \
+    describe take takes took happen happened going blame blamed prevent prevented keep keeps kept complain complains \
+    deal summary key takeaway broke work works working did didn doesn isn wasn";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::{output_of, output_of_call};
+    use crate::{Call, Session};
+
+    const RUN: &str = "compiling parser\ncompiling lexer\nlinking the server\nwarning: the socket of user ann is old\n\
+        error[E0308]: mismatched types in parser\nuser bob has gone\nerror: could not compile\n";
+
+    #[test]
+    fn a_question_reaches_as_far_as_its_words_lead() {
+        let json = r#"{"rows":[{"id":1,"state":"ok"},{"id":2,"state":"failed"}]}"#;
+        let list: String = (1..30).map(|n| format!("src/part{n}.rs:{n}:    let value = {n};\n")).collect();
+        for (text, question, reach) in [
+            // Nothing but words that any output could be asked with, and those are nowhere.
+            (RUN, "What is wrong here?", Reach::Whole),
+            (RUN, "Which of these entries is unlike the others?", Reach::Whole),
+            (RUN, "What stands out, and what must be fixed first?", Reach::Whole),
+            (RUN, "Why did the build fail?", Reach::Whole),
+            (json, "Which record is odd?", Reach::Whole),
+            // Words that are nowhere, with trouble or without.
+            (RUN, "Why did the bundle fail?", Reach::Whole),
+            (RUN, "Where is Ruritania?", Reach::Nowhere),
+            (json, "Where is Ruritania?", Reach::Nowhere),
+            // Words that stand somewhere; those of any output lead less far.
+            (RUN, "Why does the lexer fail?", Reach::Both(TOLD)),
+            (RUN, "Whose socket is old?", Reach::Both(TOLD)),
+            (RUN, "Which type is wrong?", Reach::Both(GENERAL)),
+            (json, "Does each state have rows?", Reach::Both(GENERAL)),
+            (json, "Which ones are ok?", Reach::Both(TOLD_IN_JSON)),
+            // Names, what is quoted, and the most of something.
+            (RUN, "Why does E0308 come?", Reach::Words),
+            (RUN, "What is \"old\"?", Reach::Words),
+            (RUN, "Which is the largest?", Reach::Words),
+            // What is a field or a value is asked for by its name.
+            (json, "which rows have state failed?", Reach::Words),
+            (&list, "where is the value changed?", Reach::Words),
+        ] {
+            let question = Question::new(question);
+            assert_eq!(of(&output_of(text.as_bytes()), &question).unwrap(), reach, "{}", question.text);
+        }
+    }
+
+    #[test]
+    fn what_a_command_is_about_does_not_lead_anywhere_in_its_output() {
+        let text = "checking main.c\nlint: 3 remarks in main.c\n\nall else is clean\n".repeat(30);
+        let call = Call {
+            args: Some(r#"{"command": "lint --strict main.c"}"#.to_owned()),
+            ..Call::new(Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH)
+        };
+        for (question, called, by_itself) in [
+            ("What does lint say?", Reach::Both(GENERAL), Reach::Both(TOLD)),
+            ("What is wrong in main.c?", Reach::Both(GENERAL), Reach::Words),
+            ("Where does it speak of remarks?", Reach::Both(TOLD), Reach::Both(TOLD)),
+        ] {
+            let question = Question::new(question);
+            assert_eq!(
+                of(&output_of_call(&call, text.as_bytes()), &question).unwrap(),
+                called,
+                "{}",
+                question.text
+            );
+            assert_eq!(of(&output_of(text.as_bytes()), &question).unwrap(), by_itself, "{}", question.text);
+        }
+    }
+}
