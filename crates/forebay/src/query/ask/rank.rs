@@ -3,6 +3,7 @@
 //! The numbers here were found by trying: on real logs, test runs, diffs, source files and documents whose answers are
 //! known, those were kept that found most of them.
 
+use super::alike::template;
 use super::around::around;
 use super::layout::{Layout, described, diff_files, is_aside};
 use super::question::{Aim, Question};
@@ -150,6 +151,9 @@ pub(super) fn weighed(output: &Output, question: &Question) -> Result<(Vec<Unit>
     };
     let describing = best.iter_mut().filter(|(unit, _)| holds(&described, unit.start));
     describing.for_each(|(_, worth)| *worth *= DESCRIBED);
+    if question.aim == Aim::Trouble && !question.anywhere {
+        first_of_alike(output, &mut best)?;
+    }
     keep_best(&mut best, BEST);
     best.sort_unstable_by(better);
     if question.aim == Aim::Trouble {
@@ -287,6 +291,29 @@ fn first_of_equals(mut units: &mut [(Seen, f32)]) {
         group.sort_by_key(|(seen, _)| seen.start);
         units = others;
     }
+}
+
+/// So many lines that differ only in their numbers tell the same.
+const ALIKE: usize = 3;
+
+/// The first of lines that differ only in their numbers is worth what the best of them is: it tells more than its followers.
+/// Lines without numbers are the same for other reasons, such as being above each stack trace.
+fn first_of_alike(output: &Output, units: &mut [(Seen, f32)]) -> Result<()> {
+    let mut alike: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, (seen, _)) in units.iter().enumerate().filter(|(_, (seen, _))| !seen.ends) {
+        let line = output.read(seen.range())?;
+        let line = readable(&line);
+        if line.iter().any(u8::is_ascii_digit) {
+            alike.entry(template(&line)).or_default().push(at);
+        }
+    }
+    for group in alike.values_mut().filter(|group| group.len() >= ALIKE) {
+        let mut worths: Vec<f32> = group.iter().map(|at| units[*at].1).collect();
+        worths.sort_unstable_by(|one, other| other.total_cmp(one));
+        group.sort_unstable_by_key(|at| units[*at].0.start);
+        group.iter().zip(worths).for_each(|(at, worth)| units[*at].1 = worth);
+    }
+    Ok(())
 }
 
 /// Keeps so many of the best, in no order.

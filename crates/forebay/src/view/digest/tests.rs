@@ -377,6 +377,18 @@ fn what_is_wanted_is_shown_beside_what_went_wrong() {
 }
 
 #[test]
+fn of_failures_that_differ_only_in_their_numbers_the_first_is_shown() {
+    let frames: String = ["serve", "route", "handle", "render", "escape"]
+        .map(|name| format!("    at {name} (/app/node_modules/server/lib/{name}.js:12:7)\n"))
+        .concat();
+    let trace = |n: u64| format!("TypeError: page {n} has no title\n{frames}done with page {n}\n\n");
+    let text: String = (0..60).map(trace).collect();
+    let call = crate::Call::new(crate::Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH);
+    let view = view_of(&call, text.as_bytes(), 250);
+    assert!(view.contains(&format!("TypeError: page 0 has no title\n{frames}")), "{view}");
+}
+
+#[test]
 fn a_call_made_again_tells_what_changed_and_hides_no_failure_that_persists() {
     use crate::{Call, MemoryStore, Session, Timestamp, keep};
     let store = MemoryStore::default();
