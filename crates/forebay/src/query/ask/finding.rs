@@ -6,6 +6,10 @@ use super::location::{file, is_number};
 const ERRORS: &[&str] = &["error", "✖", "✘", "×"];
 const REMARKS: &[&str] = &["warning", "warn", "info", "⚠", "ℹ"];
 
+/// How codes of pyflakes and pycodestyle begin, also as ruff and flake8 print them, that tell of a program that cannot run:
+/// what is not Python, comparisons that are always true, statements in the wrong place, and names that are not defined.
+const BREAKS: &[&[u8]] = &[b"E9", b"F63", b"F7", b"F82"];
+
 /// So many errors are few, if so many times as much was found in all.
 pub(crate) const FEW: usize = 12;
 const TIMES: usize = 10;
@@ -161,6 +165,8 @@ pub(crate) fn is_error(line: &[u8]) -> bool {
     let (sign, rest) = signed(line);
     let said = sign.or(words(rest).nth(1)).map(|said| said.strip_suffix(b":").unwrap_or(said));
     matches!(level(line), Some(b'E' | b'F'))
+        || code(line)
+            .is_some_and(|code| code.len() == 4 && BREAKS.iter().any(|beginning| code.starts_with(beginning)))
         || said.is_some_and(|said| is_one_of(said, ERRORS)) && code(line).is_some()
 }
 
@@ -222,6 +228,10 @@ mod tests {
         let table = [
             ("a.py:1:0: E1101: no member", (true, false)),
             ("a.py:1:0: F0001: cannot be read", (true, false)),
+            ("a.py:1:0: F821 Undefined name `sp`", (true, false)),
+            ("a.py:1:0: E999 SyntaxError: invalid syntax", (true, false)),
+            ("a.py:1:0: E741 Ambiguous variable name: `l`", (false, false)),
+            ("a.py:1:0: F401 `os` imported but unused", (false, false)),
             ("a.py:1:0: W0707: raise it with `from exc`: ValueError('failed')", (false, true)),
             ("a.py:1:0: C0116: no docstring", (false, true)),
             ("  56:3  ✖  Unexpected property  property-no-unknown", (true, false)),
