@@ -32,7 +32,10 @@ impl<'a> Things<'a> {
         }
         called.retain(|_, count| *count >= SAME);
         let mut order: Vec<&Item> = outline.items.iter().collect();
-        order.sort_by_key(|item| (item.depth, Reverse(if by_size { extent(item) } else { 0 })));
+        let is_open = openness(outline);
+        order.sort_by_key(|item| {
+            (item.depth, !is_open(item), Reverse(if by_size { extent(item) } else { 0 }))
+        });
         Things { outline, order, called }
     }
 
@@ -98,6 +101,24 @@ impl<'a> Things<'a> {
     }
 }
 
+/// Which definitions others may use, where a program says so: then those are said before the rest.
+fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
+    let is_code = matches!(outline.form, Form::Code(_));
+    let outer = || outline.items.iter().filter(|item| is_code && item.depth == 0);
+    let opens = |item: &Item| OPEN.iter().any(|word| item.name.starts_with(word));
+    let closes = |item: &Item| {
+        CLOSED.iter().any(|word| item.name.starts_with(word))
+            || unwrapped(&item.name).len() < item.name.len()
+            || definition(&item.name).split_whitespace().nth(1).is_some_and(|name| name.starts_with('_'))
+    };
+    let (any_opens, any_closes) = (outer().any(opens), outer().any(closes));
+    move |item| (!any_opens || opens(item)) && (!any_closes || !closes(item))
+}
+
+/// Words before a definition that let others use it, and such as do not.
+const OPEN: &[&str] = &["pub ", "export ", "public "];
+const CLOSED: &[&str] = &["static ", "private ", "internal "];
+
 /// How much there is of a thing: what was counted in it, or its lines.
 fn extent(item: &Item) -> u64 {
     item.count.unwrap_or(item.last_line - item.line)
@@ -142,7 +163,7 @@ const MODIFIERS: [&str; 13] = [
 
 /// What is defined, without who may use it and what it takes and gives.
 pub(super) fn definition(name: &str) -> &str {
-    let mut name = name;
+    let mut name = unwrapped(name);
     while let Some((word, rest)) = name.split_once(' ')
         && (MODIFIERS.contains(&word) || word.starts_with("pub("))
     {
@@ -155,6 +176,15 @@ pub(super) fn definition(name: &str) -> &str {
     };
     let end = name[receiver..].find(['(', ':', '{', '=']).map_or(name.len(), |end| receiver + end);
     &name[..end]
+}
+
+/// A definition without the macro of C before it that says what it gives: `GIT_INLINE(bool) is_empty(void)`.
+fn unwrapped(name: &str) -> &str {
+    let is_macro =
+        |word: &str| word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let after =
+        name.split_once('(').filter(|(word, _)| is_macro(word)).and_then(|(_, rest)| rest.split_once(") "));
+    after.map(|(_, rest)| rest).filter(|rest| rest.contains('(')).unwrap_or(name)
 }
 
 /// The columns of a table, as many as there is room for: those first of which something can be told.
@@ -207,6 +237,34 @@ mod tests {
     }
 
     #[test]
+    fn what_others_may_use_is_said_first() {
+        for (open, closed) in [
+            (
+                "int git_open(int n)\n{\n\treturn n;\n}\n",
+                "static int git_close(int n)\n{\n\tn++;\n\tn++;\n\treturn n;\n}\n",
+            ),
+            (
+                "pub fn opens(n: u8) -> u8 {\n    n\n}\n",
+                "fn closes(n: u8) -> u8 {\n    let n = n + 1;\n    n\n}\n",
+            ),
+            ("def opens(n):\n    return n\n", "def _closes(n):\n    n += 1\n    return n\n"),
+        ] {
+            let used = "#include <stdio.h>\nuse std::io;\nimport os\n";
+            let text = used.lines().find(|line| match open.split(' ').next().unwrap() {
+                "int" => line.starts_with('#'),
+                "pub" => line.starts_with("use"),
+                _ => line.starts_with("import"),
+            });
+            let text =
+                format!("{}\n\n{closed}\n\n{open}\n\n{}", text.unwrap(), closed.replace("close", "shut"));
+            let output = output_of(text.as_bytes());
+            let outline = outline::outline(&output).unwrap();
+            let said = Things::of(&outline).said(&output, &(0..output.len()), 8).unwrap().unwrap();
+            assert!(said.contains("open") && !said.contains("close") && !said.contains("shut"), "{said}");
+        }
+    }
+
+    #[test]
     fn definitions_are_named_without_what_they_take() {
         for (name, expected) in [
             ("pub(crate) fn copy_at(bytes: &[u8]) -> usize", "fn copy_at"),
@@ -219,6 +277,8 @@ mod tests {
             ("func main()", "func main"),
             ("public static final int total(int discount)", "int total"),
             ("static void make(int x)", "void make"),
+            ("GIT_INLINE(bool) is_empty(const git_oid *id)", "is_empty"),
+            ("TEST(Parser, reads)", "TEST"),
         ] {
             assert_eq!(definition(name), expected);
         }
