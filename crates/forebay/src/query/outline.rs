@@ -30,6 +30,7 @@ pub(crate) use listing::Entry;
 pub(super) use print::excerpt;
 
 use super::json;
+use crate::view::rendering::readable;
 use crate::{Kind, Output, Result};
 use lines::{Numbering, Source};
 use serde::Serialize;
@@ -156,18 +157,49 @@ fn form_and_numbering(output: &Output) -> Result<(Form, Option<Numbering>)> {
     })
 }
 
+/// A change in a history of one line each, as `git log --oneline` prints it, with or without a graph before it.
+static CHANGE: LazyLock<regex::bytes::Regex> =
+    LazyLock::new(|| compiled(r"^(?-u:[*|\\/_ ]*[0-9a-f]{7,12} (\()?\S)"));
+
 /// Whether an output is a history of changes, as `git log` prints it: the newest first, and whatever went wrong in them
 /// went wrong long ago.
 pub(crate) fn is_history(output: &Output) -> Result<bool> {
     static COMMIT: LazyLock<regex::bytes::Regex> =
         LazyLock::new(|| compiled(r"^(?-u:commit [0-9a-f]{7,64}(?: \(.*\))?\r?$)"));
-    static SHORT: LazyLock<regex::bytes::Regex> =
-        LazyLock::new(|| compiled(r"^(?-u:[*|\\/ ]*[0-9a-f]{7,12} \S)"));
     let start = output.read(0..HISTORY.min(output.len()))?;
-    let lines = || start.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    let short = lines().filter(|line| SHORT.is_match(line)).count();
-    Ok(lines().next().is_some_and(|first| COMMIT.is_match(first))
-        || short >= 3 && short * 10 >= lines().count() * 9)
+    let first = start.split(|&byte| byte == b'\n').map(readable).find(|line| !line.is_empty());
+    Ok(first.is_some_and(|first| COMMIT.is_match(&first)) || is_changes(output)?)
+}
+
+/// Whether an output is a history of one line each.
+pub(crate) fn is_changes(output: &Output) -> Result<bool> {
+    let start = output.read(0..HISTORY.min(output.len()))?;
+    let is_graph = |line: &[u8]| line.iter().all(|byte| b"*|\\/_ \r".contains(byte));
+    let lines = start.split(|&byte| byte == b'\n').map(readable).filter(|line| !is_graph(line));
+    let (mut all, mut changes) = (0, 0);
+    lines.for_each(|line| {
+        all += 1;
+        changes += usize::from(CHANGE.is_match(&line));
+    });
+    Ok(changes >= 3 && changes * 10 >= all * 9)
+}
+
+/// Where a history of one line each says what its changes are called: `(HEAD -> main, tag: v1)`.
+pub(crate) fn named_changes(output: &Output) -> Result<Vec<u64>> {
+    let mut named = Vec::new();
+    Source::new(output, None).for_each(|line| {
+        let is_named = || CHANGE.captures(&readable(line.text)).is_some_and(|found| found.get(1).is_some());
+        if memchr::memchr(b'(', line.text).is_some() && is_named() {
+            named.push(line.number);
+        }
+    })?;
+    Ok(named)
+}
+
+/// Whether an output is a dump of SQL.
+pub(crate) fn is_sql(output: &Output) -> Result<bool> {
+    let start = output.read(0..HISTORY.min(output.len()))?;
+    Ok(sql::is_sql(start.split(|&byte| byte == b'\n')))
 }
 
 /// Whether nearly every line of a log is an entry, with its time or how grave it is: what a service writes, but hardly a build.
@@ -401,8 +433,9 @@ mod tests {
                 "c388cd5 serve: an error is told\n3f0fb15 tests: clients vanish\n748dacc serve: said once\n",
                 true,
             ),
-            ("* c388cd5 one\n| * 3f0fb15 two\n|/\n* 748dacc three\n* 748dacd four\n", false),
-            ("* c388cd5 one\n| * 3f0fb15 two\n* 748dacc three\n* 748dacd four\n", true),
+            ("* c388cd5 one\n| * 3f0fb15 two\n|/\n* 748dacc three\n* 748dacd four\n", true),
+            ("\x1b[33mc388cd5\x1b[m one\n\x1b[33m3f0fb15\x1b[m two\n\x1b[33m748dacc\x1b[m three\n", true),
+            ("c388cd5 one\n3f0fb15 two\n748dacc three\nand a word\n", false),
             ("commit the change, then push it\n", false),
             ("deadbeef is a word\nand not a history\n", false),
             ("", false),

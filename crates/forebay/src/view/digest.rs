@@ -7,6 +7,7 @@ mod again;
 mod between;
 mod binary;
 mod changes;
+mod conflicts;
 mod findings;
 mod folders;
 mod formatting;
@@ -119,8 +120,16 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     let form = match query::outline::form(output)? {
         // Runs of tests print paths too.
         Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
+        // Changes are named after what they mend.
+        Form::Log | Form::TestRun if query::outline::is_changes(output)? => Form::Text,
         form => form,
     };
+    if matches!(form, Form::Code(_) | Form::Text | Form::Markdown | Form::Rst | Form::Html | Form::Json)
+        && wanted.is_none()
+        && let Some(view) = structure::conflicts(output, form, budget)?
+    {
+        return Ok(view);
+    }
     if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && wanted.is_none() {
         if let Some(view) = structure::findings(output, budget)? {
             return Ok(view);
@@ -186,10 +195,12 @@ fn told(
     }
 }
 
-/// Whether a text is read from its beginning: prose, or a history. A single line is neither.
+/// Whether a text is read from its beginning: prose, a history, or a dump of SQL. A single line is none of these.
 fn is_document(output: &Output) -> Result<bool> {
     Ok(output.record().size.lines > 1
-        && (query::ask::is_prose(output)? || query::outline::is_history(output)?))
+        && (query::ask::is_prose(output)?
+            || query::outline::is_history(output)?
+            || query::outline::is_sql(output)?))
 }
 
 /// So many of the best units tell whether there was a failure.
@@ -204,6 +215,7 @@ fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Res
     Ok(match form {
         Form::Log | Form::TestRun => true,
         _ if record.call.reads() => form == Form::Text && (failed || trouble.verdict || ends_badly(output)?),
+        Form::Text if query::outline::is_sql(output)? => told(),
         Form::Text if !is_document(output)? => true,
         Form::Text | Form::Markdown | Form::Rst => told() && (failed || trouble.late),
         _ => told(),

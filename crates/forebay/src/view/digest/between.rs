@@ -95,15 +95,16 @@ pub(super) fn between(
 ) -> Result<View> {
     let frame = tokens::count(&opening(output, budget, None, true)) + tokens::count(&closing(output, budget));
     let room = budget.tokens.saturating_sub(frame) as f64;
-    let head = units::first(output, enough(budget) * if parts.passed.is_empty() { 1 } else { 2 })?;
-    let tail = units::last(output, enough(budget))?;
+    let enough = enough(budget) * coloured(output)?;
+    let head = units::first(output, enough * if parts.passed.is_empty() { 1 } else { 2 })?;
+    let tail = units::last(output, enough)?;
     let said_room = (room * shares.said).max(SAID.min(room * SAID_AT_MOST));
     let mut described = said_room;
     let areas = rendering::cursor::areas(output)?;
     // What stands alone has a marker before it and one behind.
     let gap = marker(output, wording(budget));
     let call = marker(output, Wording::Commands);
-    let cost = |range: &Range<u64>| Ok(tokens::count_bytes(&output.read(range.clone())?));
+    let cost = |range: &Range<u64>| cost(output, range, shares.is_data);
     let odd = parts.odd.iter().map(|range| Ok((range, (cost(range)? + 2 * gap) as f64)));
     let odd: Vec<(&Range<u64>, f64)> = odd.collect::<Result<_>>()?;
     let passed = parts.passed.iter().map(|range| Ok((range.clone(), cost(range)?)));
@@ -182,6 +183,24 @@ pub(super) fn enough(budget: Budget) -> u64 {
     (budget.tokens * 6).min(budget.bytes).max(1_024)
 }
 
+/// How many times as many are enough where codes for colours stand between words.
+fn coloured(output: &Output) -> Result<u64> {
+    let beginning = output.read(0..output.len().min(COLOURED.0))?;
+    Ok(if memchr::memchr(b'\x1b', &beginning).is_some() { COLOURED.1 } else { 1 })
+}
+
+/// So many of the first bytes tell whether there are colours, and how much more is looked at then.
+const COLOURED: (u64, u64) = (4_096, 3);
+
+/// What it costs to show a range: data as it is, and all else as a screen shows it.
+fn cost(output: &Output, range: &Range<u64>, is_data: bool) -> Result<u64> {
+    let bytes = output.read(range.clone())?;
+    Ok(match is_data || memchr::memchr2(b'\x1b', b'\r', &bytes).is_none() {
+        true => tokens::count_bytes(&bytes),
+        false => tokens::count_bytes(&rendering::screen(&bytes)),
+    })
+}
+
 /// What is said, all of it in `room` tokens if it can be: its list is told to be shorter by what its first line costs.
 fn within(room: u64, said: impl Fn(u64) -> Result<Option<String>>) -> Result<Option<String>> {
     let text = said(room)?;
@@ -221,7 +240,7 @@ fn part(
         }
         let cost = match unit.overwritten {
             true => 0.0,
-            false => tokens::count_bytes(&output.read(unit.range.clone())?) as f64,
+            false => cost(output, &unit.range, is_data)? as f64,
         };
         let Range { start, end } = unit.range;
         let mut range = start..end;

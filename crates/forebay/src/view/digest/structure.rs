@@ -2,6 +2,7 @@
 
 use super::between::{BEGINNING, Parts, Shares, between, enough};
 use super::changes;
+use super::conflicts;
 use super::findings::Findings;
 use super::folders::Folders;
 use super::formatting::Formatting;
@@ -23,9 +24,20 @@ use std::ops::Range;
 pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
     let outline = outline::outline(output)?;
     let things = Things::of(&outline);
+    // What a dump of SQL makes, and what the changes of a history are called.
+    let made = outline.items.iter().filter(|item| item.kind == "statement").map(|item| item.line);
+    let lines: Vec<u64> = match outline::is_history(output)? {
+        true => outline::named_changes(output)?,
+        false => made.collect(),
+    };
+    let starts = lines.iter().take(NAMED).map(|line| output.line_start(line - 1));
+    let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
     let said = |gap: &Range<u64>, room| things.said(output, gap, room);
-    between(output, budget, &Shares::DOCUMENT, &Parts::default(), said)
+    between(output, budget, &Shares::DOCUMENT, &Parts { odd: &odd, ..Parts::default() }, said)
 }
+
+/// So many tables of a dump are looked at, and so many names in a history.
+const NAMED: usize = 200;
 
 /// The view of what a linter found, if it is a list of findings with codes.
 pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> {
@@ -35,9 +47,24 @@ pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> 
     Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
 }
 
-/// The view of a list that has a few sections.
+/// The view of a text in which versions are in conflict.
+pub(super) fn conflicts(output: &Output, form: Form, budget: Budget) -> Result<Option<View>> {
+    let conflicts = conflicts::of(output)?;
+    if conflicts.is_empty() {
+        return Ok(None);
+    }
+    let shares = Shares { odd: CONFLICTS, ..Shares::of(form) };
+    let parts = Parts { odd: &conflicts, ..Parts::default() };
+    let said = |gap: &Range<u64>, room| conflicts::said(output, &conflicts, gap, room);
+    Ok(Some(between(output, budget, &shares, &parts, said)?))
+}
+
+/// What is in conflict has so much of what is shown: it is what must be seen to.
+const CONFLICTS: f64 = 0.9;
+
+/// The view of a list that has a few sections, or that says before each of its lines in which state it is.
 pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> {
-    let Some(sections) = sections::of(output)? else { return Ok(None) };
+    let Some(sections) = sections::of(output)?.or(sections::by_state(output)?) else { return Ok(None) };
     if output.record().exit.is_some_and(|exit| exit.status() != 0) {
         return Ok(None);
     }

@@ -377,6 +377,46 @@ fn what_is_wanted_is_shown_beside_what_went_wrong() {
 }
 
 #[test]
+fn what_must_be_seen_to_in_a_list_a_history_a_dump_or_a_merge_is_shown() {
+    let change = |n: u64| format!("\x1b[33m*\x1b[m \x1b[33m{:07x}\x1b[m error: change {n}\n", 0xabcd000 + n);
+    let history = (0..80).map(change).collect::<String>();
+    let history =
+        format!("{history}* \x1b[33m1234567\x1b[m\x1b[33m (\x1b[mtag: v1\x1b[33m)\x1b[m cut it\n{history}");
+    let rows = |table: &str| -> String {
+        (0..80).map(|n| format!("INSERT INTO {table} VALUES({n},'fatal error');\n")).collect()
+    };
+    let dump =
+        format!("CREATE TABLE a(id int, why text);\n{}CREATE TABLE b(id int);\n{}", rows("a"), rows("b"));
+    let states = |count: u64| (0..count).map(|n| format!(">f..t...... src/part{n}.rs\n")).collect::<String>();
+    let list = format!("{}*deleting   .env\n{}", states(90), states(90));
+    let statement = |n: u64| format!("    total = total + {n}\n");
+    let program: String = (0..90).map(statement).collect();
+    let program = format!(
+        "import os\n\ndef total_of(parts):\n    total = 0\n{program}<<<<<<< HEAD\n    return total\n=======\n    return 0\n>>>>>>> other\n{program}"
+    );
+    for (command, text, first, shown) in [
+        ("git log --oneline --graph --color", &history, "error: change 0\n", "(tag: v1) cut it\n"),
+        ("sqlite3 app.db .dump", &dump, "CREATE TABLE a", "CREATE TABLE b(id int);\n"),
+        ("rsync -ain a/ b/", &list, ">f..t...... src/part0.rs\n", "*deleting   .env\n"),
+        (
+            "cat a.py",
+            &program,
+            "import os\n",
+            "<<<<<<< HEAD\n    return total\n=======\n    return 0\n>>>>>>> other\n",
+        ),
+    ] {
+        let view = view_of(&called(command), text.as_bytes(), 250);
+        assert!(view.contains(first) && view.contains(shown), "{view}");
+    }
+    // In colours as much is shown as without.
+    let lines = |view: &str| view.matches("change").count();
+    let plain = String::from_utf8(rendering::screen(history.as_bytes())).unwrap();
+    let coloured = lines(&view_of(&called("git log"), history.as_bytes(), 250));
+    let uncoloured = lines(&view_of(&called("git log"), plain.as_bytes(), 250));
+    assert!(coloured + 2 >= uncoloured, "{coloured} of {uncoloured}");
+}
+
+#[test]
 fn of_failures_that_differ_only_in_their_numbers_the_first_is_shown() {
     let frames: String = ["serve", "route", "handle", "render", "escape"]
         .map(|name| format!("    at {name} (/app/node_modules/server/lib/{name}.js:12:7)\n"))
