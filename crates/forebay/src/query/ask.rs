@@ -94,9 +94,31 @@ pub(crate) fn troubles(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
     rank::weighed(output, &question)
 }
 
-/// Whether a question is about an output as a whole: then nothing is better than what stands out of it.
-pub(crate) fn is_of_whole(output: &Output, question: &str) -> Result<bool> {
-    Ok(matches!(reach::of(output, &Question::new(question))?, Reach::Whole | Reach::Nowhere))
+/// What a view shows of what is wanted.
+pub(crate) enum Reached {
+    /// Nothing: it is about all of the output, or nowhere in it.
+    Nothing,
+    /// These bytes, beside what stands out.
+    Beside(Vec<Range<u64>>),
+    /// Whatever has its words.
+    Words,
+}
+
+/// What a view of so much shows of what is wanted.
+pub(crate) fn reached(output: &Output, wanted: &str, budget: Budget) -> Result<Reached> {
+    let question = Question::new(wanted);
+    Ok(match reach::of(output, &question)? {
+        Reach::Whole | Reach::Nowhere => Reached::Nothing,
+        Reach::Both(share) if budget.tokens >= FOR_BOTH => {
+            // What a view shows anyway is not asked for, and all the same it is a view.
+            let share = share.min(reach::TOLD);
+            let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
+            let choice = choice(rank::ranked(output, &question)?, false, 0);
+            let chosen = chosen(output, choice, shared, |_| None)?;
+            Reached::Beside(ranges(&chosen.iter().collect::<Vec<_>>()))
+        }
+        Reach::Both(_) | Reach::Words => Reached::Words,
+    })
 }
 
 /// What is wanted counts so much beside the best of what is told anyway.

@@ -23,7 +23,7 @@ use super::units;
 use super::{Canvas, Piece, View, Wording, errors, print, rendering};
 use crate::query::{
     Form,
-    ask::{Choice, Trouble, Unit, ranges},
+    ask::{Choice, Reached, Trouble, Unit, ranges},
 };
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
@@ -114,9 +114,18 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         return Ok(view);
     }
     let call = &output.record().call;
-    let is_wanted = |question: &String| Ok(!query::ask::is_of_whole(output, question)?);
-    let wanted = call.wanted().map(|wanted| Ok(is_wanted(&wanted)?.then_some(wanted))).transpose()?.flatten();
+    let (wanted, beside) = match call.wanted() {
+        Some(wanted) => match query::ask::reached(output, &wanted, budget)? {
+            Reached::Nothing => (None, Vec::new()),
+            Reached::Beside(ranges) => (Some(wanted), ranges),
+            Reached::Words => (Some(wanted), Vec::new()),
+        },
+        None => (None, Vec::new()),
+    };
+    let beside = &beside[..];
     let intent = call.intent.clone().filter(|intent| wanted.as_ref() == Some(intent));
+    // What is wanted alone leaves no room for what else an output is.
+    let is_all = wanted.is_some() && beside.is_empty();
     let form = match query::outline::form(output)? {
         // Runs of tests print paths too.
         Form::Matches | Form::Listing | Form::Table if ends_badly(output)? => Form::TestRun,
@@ -125,21 +134,21 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
         form => form,
     };
     if matches!(form, Form::Code(_) | Form::Text | Form::Markdown | Form::Rst | Form::Html | Form::Json)
-        && wanted.is_none()
-        && let Some(view) = structure::conflicts(output, form, budget)?
+        && !is_all
+        && let Some(view) = structure::conflicts(output, form, budget, beside)?
     {
         return Ok(view);
     }
-    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && wanted.is_none() {
-        if let Some(view) = structure::findings(output, budget)? {
+    if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && !is_all {
+        if let Some(view) = structure::findings(output, budget, beside)? {
             return Ok(view);
         }
-        if let Some(view) = structure::threads(output, budget)? {
+        if let Some(view) = structure::threads(output, budget, beside)? {
             return Ok(view);
         }
         if form == Form::Text
             && !ends_badly(output)?
-            && let Some(view) = structure::sections(output, budget)?
+            && let Some(view) = structure::sections(output, budget, beside)?
         {
             return Ok(view);
         }
@@ -158,18 +167,20 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
             page(output, budget, wanted.as_deref())
         }
         (Form::Diff | Form::Json | Form::Matches | Form::Html, _) => match intent {
-            Some(intent) => run(output, budget, query::ask::asked(output, &intent)?),
-            None => structure::fold(output, form, budget),
+            Some(intent) if is_all => run(output, budget, query::ask::asked(output, &intent)?),
+            _ => structure::fold(output, form, budget, beside),
         },
-        (Form::Log, None) if query::outline::is_entries(output)? => {
-            match structure::entries(output, budget, weighed)? {
+        (Form::Log, wanted) if !is_all && query::outline::is_entries(output)? => {
+            match structure::entries(output, budget, beside, weighed)? {
                 Some(view) => Ok(view),
-                None => told(output, form, budget, None, weighed),
+                None => told(output, form, budget, (wanted, beside), weighed),
             }
         }
-        (Form::Log | Form::TestRun | Form::Text, wanted) => told(output, form, budget, wanted, weighed),
+        (Form::Log | Form::TestRun | Form::Text, wanted) => {
+            told(output, form, budget, (wanted, beside), weighed)
+        }
         // What a command names are tests, and only a run tells of those.
-        _ => told(output, form, budget, intent, weighed),
+        _ => told(output, form, budget, (intent, beside), weighed),
     }
 }
 
@@ -178,20 +189,23 @@ fn told(
     output: &Output,
     form: Form,
     budget: Budget,
-    wanted: Option<String>,
+    (wanted, beside): (Option<String>, &[Range<u64>]),
     weighed: impl Fn(Vec<Unit>) -> Vec<Unit>,
 ) -> Result<View> {
     let (units, trouble) = query::ask::unasked(output)?;
     let went_wrong = trouble.most >= TROUBLE && is_run(output, form, &units, &trouble)?;
-    let is_run = went_wrong || matches!(form, Form::Log | Form::TestRun | Form::Text);
+    let tells = went_wrong || form == Form::TestRun;
+    let is_run = tells || matches!(form, Form::Log | Form::Text);
     match wanted {
-        Some(wanted) if is_run => {
+        Some(wanted) if is_run && (tells || beside.is_empty()) => {
             run(output, budget, weighed(query::ask::joined(units, query::ask::asked(output, &wanted)?)))
         }
-        Some(wanted) => run(output, budget, weighed(query::ask::asked(output, &wanted)?)),
-        None if went_wrong || form == Form::TestRun => run(output, budget, weighed(units)),
-        None if form == Form::Text && is_document(output)? => structure::document(output, budget),
-        None => structure::fold(output, form, budget),
+        Some(wanted) if beside.is_empty() => {
+            run(output, budget, weighed(query::ask::asked(output, &wanted)?))
+        }
+        None if tells => run(output, budget, weighed(units)),
+        _ if form == Form::Text && is_document(output)? => structure::document(output, budget, beside),
+        _ => structure::fold(output, form, budget, beside),
     }
 }
 

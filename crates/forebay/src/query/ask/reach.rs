@@ -2,8 +2,9 @@
 //! that leads anywhere; then what stands out is the answer.
 
 use super::question::{Question, SUBJECTS, Term, WHOLE, pieces, stem};
-use super::{READ_WHOLE, extreme, layout::Layout, scan::scan};
+use super::{READ_WHOLE, extreme, finding, layout::Layout, scan::scan};
 use crate::query::json;
+use crate::view::rendering::readable;
 use crate::{Output, Result};
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -22,7 +23,7 @@ pub(super) enum Reach {
 
 /// The best half of what words find has nearly all that they find, where lines say something by themselves. Words that
 /// any output could be asked with find less.
-const TOLD: f64 = 0.5;
+pub(super) const TOLD: f64 = 0.5;
 const TOLD_IN_JSON: f64 = 0.75;
 const GENERAL: f64 = 0.25;
 
@@ -41,27 +42,44 @@ pub(super) fn of(output: &Output, question: &Question) -> Result<Reach> {
         return Ok(Reach::Words);
     }
     let found = |at: usize| scanned.having[at] > 0;
-    let any = (0..question.terms.len()).any(found);
-    // In a program or a list, any word leads somewhere.
-    if any && !is_json && matches!(Layout::of(output)?, Layout::Source | Layout::Diff | Layout::Lone) {
-        return Ok(Reach::Words);
-    }
     let command = output.record().call.command().unwrap_or_default().to_lowercase();
     let called: HashSet<String> = pieces(&command).into_iter().map(stem).collect();
     // What a command is about, all of its output is about.
-    let is_called =
-        |term: &Term| if term.word { called.contains(&term.text) } else { command.contains(&term.text) };
+    let is_called = |term: &Term| match term.word {
+        true => called.contains(&term.text),
+        false => command.contains(&term.text),
+    };
     let terms = question.terms.iter().enumerate().filter(|(at, _)| found(*at));
-    let telling: Vec<&Term> =
-        terms.map(|(_, term)| term).filter(|term| tells(term) && !is_called(term)).collect();
-    Ok(match () {
-        () if telling.iter().any(|term| !term.word) => Reach::Words,
-        () if !telling.is_empty() && !is_json && Layout::of(output)? == Layout::Prose => Reach::Words,
-        () if !telling.is_empty() => Reach::Both(if is_json { TOLD_IN_JSON } else { TOLD }),
-        () if any => Reach::Both(GENERAL),
-        () if question.trouble || question.terms.iter().all(|term| !tells(term)) => Reach::Whole,
-        () => Reach::Nowhere,
+    let any = terms.clone().next().is_some();
+    let telling: Vec<&Term> = terms.map(|(_, term)| term).filter(|term| tells(term)).collect();
+    // In a program, a list or prose, what is asked about may be anywhere, and its best place is not the only one.
+    let is_read = match Layout::of(output)? {
+        _ if is_json => false,
+        Layout::Lone => !is_findings(output)?,
+        layout => layout != Layout::Blocks,
+    };
+    if is_read && !telling.is_empty() {
+        return Ok(Reach::Words);
+    }
+    let mut words = telling.iter().filter(|term| !is_called(term)).map(|term| term.word);
+    Ok(match words.next() {
+        Some(first) if !first || words.any(|is_word| !is_word) => Reach::Words,
+        Some(_) => Reach::Both(if is_json { TOLD_IN_JSON } else { TOLD }),
+        None if any => Reach::Both(GENERAL),
+        None if question.trouble || question.terms.iter().all(|term| !tells(term)) => Reach::Whole,
+        None => Reach::Nowhere,
     })
+}
+
+/// So many bytes tell whether a list is one of findings.
+const FINDINGS: u64 = 16 * 1024;
+
+/// Whether a list is what a linter found, of which each line says something by itself.
+fn is_findings(output: &Output) -> Result<bool> {
+    let start = output.read(0..output.len().min(FINDINGS))?;
+    let lines = || start.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let findings = lines().filter(|line| finding::code_in_file(&readable(line)).is_some()).count();
+    Ok(findings * 2 > lines().count())
 }
 
 /// Whether a term tells something of where to look.
@@ -116,7 +134,8 @@ mod tests {
     #[test]
     fn a_question_reaches_as_far_as_its_words_lead() {
         let json = r#"{"rows":[{"id":1,"state":"ok"},{"id":2,"state":"failed"}]}"#;
-        let list: String = (1..30).map(|n| format!("src/part{n}.rs:{n}:    let value = {n};\n")).collect();
+        let list: String =
+            (1..30).map(|n| format!("src/part{n}.rs:{n}:    let letter = value({n});\n")).collect();
         for (text, question, reach) in [
             // Nothing but words that any output could be asked with, and those are nowhere.
             (RUN, "What is wrong here?", Reach::Whole),
@@ -140,7 +159,8 @@ mod tests {
             (RUN, "Which is the largest?", Reach::Words),
             // What is a field or a value is asked for by its name.
             (json, "which rows have state failed?", Reach::Words),
-            (&list, "where is the value changed?", Reach::Words),
+            (&list, "where is the letter changed?", Reach::Words),
+            (&list, "where is the value changed?", Reach::Both(GENERAL)),
         ] {
             let question = Question::new(question);
             assert_eq!(of(&output_of(text.as_bytes()), &question).unwrap(), reach, "{}", question.text);

@@ -75,14 +75,30 @@ const SAID_AT_MOST: f64 = 0.25;
 const PASSED: u64 = 4;
 
 /// What is shown of an output besides its beginning and its end.
-#[derive(Default)]
 pub(super) struct Parts<'a> {
     /// What is odd, the oddest first.
-    pub(super) odd: &'a [Range<u64>],
+    odd: Vec<Range<u64>>,
     /// So much of it is shown before all else.
-    pub(super) first: usize,
+    first: usize,
     /// What is passed over in the beginning.
-    pub(super) passed: &'a [Range<u64>],
+    passed: &'a [Range<u64>],
+}
+
+impl<'a> Parts<'a> {
+    /// What is wanted, which is shown before all else, and what is odd.
+    pub(super) fn of(wanted: &[Range<u64>], odd: Vec<Range<u64>>) -> Parts<'a> {
+        Parts::with_first(wanted, odd, 0)
+    }
+
+    /// The same, where the `first` of what is odd are shown before all else, too.
+    pub(super) fn with_first(wanted: &[Range<u64>], odd: Vec<Range<u64>>, first: usize) -> Parts<'a> {
+        Parts { first: wanted.len() + first, odd: [wanted, &odd].concat(), passed: &[] }
+    }
+
+    /// The same, with what is passed over in the beginning.
+    pub(super) fn past(self, passed: &'a [Range<u64>]) -> Parts<'a> {
+        Parts { passed, ..self }
+    }
 }
 
 /// The beginning and the end, what is odd, and in the gap behind the beginning what `said` says of it.

@@ -21,7 +21,7 @@ use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
 /// The view of a text that is read as a document.
-pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
+pub(super) fn document(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<View> {
     let outline = outline::outline(output)?;
     let things = Things::of(&outline);
     // What a dump of SQL makes, and what the changes of a history are called.
@@ -33,28 +33,33 @@ pub(super) fn document(output: &Output, budget: Budget) -> Result<View> {
     let starts = lines.iter().take(NAMED).map(|line| output.line_start(line - 1));
     let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
     let said = |gap: &Range<u64>, room| things.said(output, gap, room);
-    between(output, budget, &Shares::DOCUMENT, &Parts { odd: &odd, ..Parts::default() }, said)
+    between(output, budget, &Shares::DOCUMENT, &Parts::of(wanted, odd), said)
 }
 
 /// So many tables of a dump are looked at, and so many names in a history.
 const NAMED: usize = 200;
 
 /// The view of what a linter found, if it is a list of findings with codes.
-pub(super) fn findings(output: &Output, budget: Budget) -> Result<Option<View>> {
+pub(super) fn findings(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<Option<View>> {
     let Some(findings) = Findings::of(output)? else { return Ok(None) };
     let odd = findings.odd();
-    let parts = Parts { odd: &odd, ..Parts::default() };
+    let parts = Parts::of(wanted, odd);
     Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
 }
 
 /// The view of a text in which versions are in conflict.
-pub(super) fn conflicts(output: &Output, form: Form, budget: Budget) -> Result<Option<View>> {
+pub(super) fn conflicts(
+    output: &Output,
+    form: Form,
+    budget: Budget,
+    wanted: &[Range<u64>],
+) -> Result<Option<View>> {
     let conflicts = conflicts::of(output)?;
     if conflicts.is_empty() {
         return Ok(None);
     }
     let shares = Shares { odd: CONFLICTS, ..Shares::of(form) };
-    let parts = Parts { odd: &conflicts, ..Parts::default() };
+    let parts = Parts::of(wanted, conflicts.clone());
     let said = |gap: &Range<u64>, room| conflicts::said(output, &conflicts, gap, room);
     Ok(Some(between(output, budget, &shares, &parts, said)?))
 }
@@ -63,7 +68,7 @@ pub(super) fn conflicts(output: &Output, form: Form, budget: Budget) -> Result<O
 const CONFLICTS: f64 = 0.9;
 
 /// The view of a list that has a few sections, or that says before each of its lines in which state it is.
-pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> {
+pub(super) fn sections(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<Option<View>> {
     let Some(sections) = sections::of(output)?.or(sections::by_state(output)?) else { return Ok(None) };
     if output.record().exit.is_some_and(|exit| exit.status() != 0) {
         return Ok(None);
@@ -74,20 +79,20 @@ pub(super) fn sections(output: &Output, budget: Budget) -> Result<Option<View>> 
     }
     let beginnings = sections.beginnings.clone();
     let (odd, first) = troubles_before(output, budget, (units, trouble.most), beginnings)?;
-    let parts = Parts { odd: &odd, first, ..Parts::default() };
+    let parts = Parts::with_first(wanted, odd, first);
     let said = |gap: &Range<u64>, room| Ok(sections.said(lines_of(output, gap)?, room));
     Ok(Some(between(output, budget, &Shares::of(Form::Listing), &parts, said)?))
 }
 
 /// The view of what the threads of a program do, if it is a dump of them.
-pub(super) fn threads(output: &Output, budget: Budget) -> Result<Option<View>> {
+pub(super) fn threads(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<Option<View>> {
     let Some(threads) = Threads::of(output)? else { return Ok(None) };
     // What is told outside of the stacks is why they were dumped.
     let (mut units, trouble) = query::ask::troubles(output)?;
     units.retain(|unit| !threads.hold(unit.range.start));
     let half = Budget { tokens: budget.tokens / 2, ..budget };
     let (odd, first) = troubles_before(output, half, (units, trouble.most), threads.odd())?;
-    let parts = Parts { odd: &odd, first, ..Parts::default() };
+    let parts = Parts::with_first(wanted, odd, first);
     Ok(Some(between(output, budget, &Shares::THREADS, &parts, |_, room| Ok(threads.said(room)))?))
 }
 
@@ -100,6 +105,7 @@ const TROUBLES: f64 = 0.6;
 pub(super) fn entries(
     output: &Output,
     budget: Budget,
+    wanted: &[Range<u64>],
     weighed: impl Fn(Vec<Ranked>) -> Vec<Ranked>,
 ) -> Result<Option<View>> {
     let templates = Templates::of(output)?;
@@ -110,7 +116,7 @@ pub(super) fn entries(
     let rare = lines_at(output, &templates.rare())?;
     let (odd, first) = troubles_before(output, budget, (weighed(units), trouble.most), rare)?;
     let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
-    let parts = Parts { odd: &odd, first, ..Parts::default() };
+    let parts = Parts::with_first(wanted, odd, first);
     Ok(Some(between(output, budget, &Shares::of(Form::Log), &parts, said)?))
 }
 
@@ -147,27 +153,27 @@ fn troubles(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<V
 }
 
 /// The view of an output that has a structure.
-pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> {
+pub(super) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<u64>]) -> Result<View> {
     let shares = Shares::of(form);
     match form {
         Form::Json => {
             let paths = Paths::of(output)?;
             let odd = paths.odd(output)?;
-            let parts = Parts { odd: &odd, ..Parts::default() };
+            let parts = Parts::of(wanted, odd);
             between(output, budget, &shares, &parts, |gap, room| Ok(paths.said(gap.start, room)))
         }
         Form::Log => {
             let templates = Templates::of(output)?;
             let odd = lines_at(output, &templates.rare())?;
             let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
-            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), said)
         }
         Form::Listing => {
             let folders = Folders::of(output)?;
             let starts = folders.odd().iter().map(|line| output.line_start(line - 1));
             let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
             let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), said)
         }
         Form::Table => {
             let (outline, templates) = output.both(|| outline::outline(output), || Templates::of(output));
@@ -183,7 +189,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
             }
             let odd = lines_at(output, &starts)?;
             let said = |gap: &Range<u64>, room| Ok(things::columns(&outline, lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts { odd: &odd, ..Parts::default() }, said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), said)
         }
         _ => {
             let outline = outline::outline(output)?;
@@ -203,7 +209,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget) -> Result<View> 
                 (None, Form::Text) => lines_at(output, &totals::of(output)?)?,
                 (None, _) => Vec::new(),
             };
-            let parts = Parts { odd: &odd, passed: &passed, ..Parts::default() };
+            let parts = Parts::of(wanted, odd).past(&passed);
             let things = Things::of(&outline);
             between(output, budget, &shares, &parts, |gap, room| {
                 let said = things.said(output, gap, room)?;
@@ -266,7 +272,7 @@ mod tests {
     fn shown(text: &str, form: Form, tokens: u64) -> String {
         let output = output_of(text.as_bytes());
         let budget = Budget { tokens, bytes: tokens * 8, lines: None };
-        let view = fold(&output, form, budget).unwrap();
+        let view = fold(&output, form, budget, &[]).unwrap();
         assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
         let text = view.print(&output).unwrap();
         assert!(budget.holds(&text));
@@ -365,7 +371,7 @@ mod tests {
         }
         let output = output_of(text.as_bytes());
         let budget = Budget { tokens: 500, bytes: 4_000, lines: None };
-        let view = entries(&output, budget, |units| units).unwrap().unwrap().print(&output).unwrap();
+        let view = entries(&output, budget, &[], |units| units).unwrap().unwrap().print(&output).unwrap();
         let view = String::from_utf8(view).unwrap();
         assert!(view.contains("INFO started as worker 3\n"), "{view}");
         assert_eq!(view.matches("WARN request failed: timeout, ").count(), 2, "{view}");

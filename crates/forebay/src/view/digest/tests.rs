@@ -374,6 +374,17 @@ fn what_is_wanted_is_shown_beside_what_went_wrong() {
     assert!(view("").contains("gold"), "{}", view(""));
     assert_eq!(view(""), view("Which record is unlike the others?"));
     assert_ne!(view(""), view("Which record has the id 137?"));
+    // What everyday words lead to stands beside what a view shows anyway.
+    let record = |n: u64| match n {
+        90 => "{\"id\":90,\"plan\":\"gold\"}\n".to_owned(),
+        150 => "{\"id\":150,\"plan\":\"free for the orphanage\"}\n".to_owned(),
+        151 => "{\"id\":151,\"plan\":\"free for the monastery\"}\n".to_owned(),
+        _ => format!("{{\"id\":{n},\"plan\":\"free for {}\"}}\n", ["ann", "bob"][n as usize % 2]),
+    };
+    let text: String = (0..200).map(record).collect();
+    let asking = crate::Call { intent: Some("What does the orphanage pay?".to_owned()), ..asking };
+    let view = view_of(&asking, text.as_bytes(), 300);
+    assert!(view.contains("orphanage") && view.contains("gold") && view.contains("\"id\":0,"), "{view}");
 }
 
 #[test]
