@@ -28,6 +28,9 @@ const CALLS: usize = 5;
 /// What the innermost calls of a thread, or what is said of it, have in them that waits for a lock.
 const BLOCKED: &[&str] = &["mutex", "Mutex", "BLOCKED", "waiting to lock", "lock_wait", "semacquire"];
 
+/// What stands above the locks that a thread of Java has.
+const LOCKED: &str = "Locked ownable synchronizers:";
+
 /// What the threads of a program do.
 pub(super) struct Threads {
     threads: Vec<Thread>,
@@ -73,6 +76,9 @@ impl Threads {
                 is_open = true;
             } else if text.is_empty() {
                 is_open = false;
+            } else if text.trim_start() == LOCKED {
+                // Behind an empty line, jstack says which locks the thread has.
+                is_open = !threads.is_empty();
             } else if let Some(thread) = threads.last_mut().filter(|_| is_open) {
                 is_open = thread.take(text, range);
             }
@@ -105,23 +111,28 @@ impl Threads {
             functions.dedup();
             functions.iter().for_each(|function| *having.entry(function).or_default() += 1);
         }
-        let is_rare = |group: &&Vec<usize>| group.len() <= FEW.max(self.threads.len() / RARE);
-        let mut odd: Vec<(bool, bool, usize, usize)> = Vec::new();
-        for group in self.groups.iter().filter(is_rare) {
-            let key = |&number: &usize| {
+        let is_rare = |group: &Vec<usize>| group.len() <= FEW.max(self.threads.len() / RARE);
+        let mut odd: Vec<(bool, bool, bool, usize, usize, usize)> = Vec::new();
+        for group in &self.groups {
+            let is_common = !is_rare(group);
+            let key = |(place, &number): (usize, &usize)| {
                 let Thread { calls, is_blocked, .. } = &self.threads[number];
-                let is_own = calls.iter().any(|(function, _)| !is_of_runtime_package(function));
-                (!is_own, !is_blocked, group.len(), number)
+                let is_own = calls.iter().any(|(function, _)| !is_of_library(function));
+                (!is_own, is_common, !is_blocked, place, group.len(), number)
             };
-            odd.extend(group.iter().filter(|number| !self.threads[**number].calls.is_empty()).map(key));
+            // Of many that do the same one is shown, where that is something of the program's own.
+            let calling =
+                group.iter().enumerate().filter(|(_, number)| !self.threads[**number].calls.is_empty());
+            let keys = calling.map(key).take(if is_common { 1 } else { usize::MAX });
+            odd.extend(keys.filter(|(is_of_library, is_common, ..)| !is_common || !is_of_library));
         }
         odd.sort_unstable();
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        for (of_runtime, .., number) in odd.into_iter().take(SHOWN) {
+        for (is_of_library, is_common, .., number) in odd.into_iter().take(SHOWN) {
             let thread = &self.threads[number];
             let own = |(function, _): &&(String, _)| {
-                having[&**function] * 2 <= self.threads.len()
-                    && (of_runtime || !is_of_runtime_package(function))
+                (is_common || having[&**function] * 2 <= self.threads.len())
+                    && (is_of_library || !is_of_runtime_package(function))
             };
             let calls = thread.calls.iter().filter(own).map(|(_, lines)| lines).take(INNERMOST);
             let mut lines: Vec<&Range<u64>> = calls.chain(&thread.notes).collect();
@@ -150,9 +161,7 @@ impl Threads {
         let mut said = 0;
         for group in &self.groups {
             let calls = &self.threads[group[0]].calls;
-            let names: Vec<&str> = calls.iter().take(CALLS).map(|(function, _)| shown(function)).collect();
-            let more = if calls.len() > CALLS { " ← …" } else { "" };
-            let does = if names.is_empty() { "no calls".to_owned() } else { names.join(" ← ") + more };
+            let does = does(calls);
             let line = format!("\n× {}: {does}", grouped(group.len() as u64));
             if tokens::count(&text) + tokens::count(&line) > room {
                 break;
@@ -168,6 +177,18 @@ impl Threads {
     }
 }
 
+/// What a thread does, by its innermost calls: where these are of a library, the first is followed by the program's own.
+fn does(calls: &[(String, Range<u64>)]) -> String {
+    let own = calls.iter().position(|(function, _)| !is_of_library(function)).unwrap_or(0);
+    let innermost = if own > 1 { calls.first() } else { None };
+    let from = if own > 1 { own } else { 0 };
+    let names = calls[from..].iter().take(CALLS - usize::from(own > 1)).map(|(function, _)| shown(function));
+    let names: Vec<&str> =
+        innermost.into_iter().flat_map(|(function, _)| [shown(function), "…"]).chain(names).collect();
+    let more = if calls.len() - from > CALLS { " ← …" } else { "" };
+    if names.is_empty() { "no calls".to_owned() } else { names.join(" ← ") + more }
+}
+
 impl Thread {
     /// Takes a line, if it belongs to the thread.
     fn take(&mut self, line: &str, range: Range<u64>) -> bool {
@@ -180,7 +201,7 @@ impl Thread {
                 let last = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start);
                 last.into_iter().for_each(|(_, lines)| lines.end = range.end);
             }
-            () if is_variable => {}
+            () if is_variable || text == "- None" => {}
             () if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") => {
                 self.is_blocked |= waits;
                 self.notes.push(range.clone());
@@ -204,6 +225,12 @@ fn waits(line: &str) -> bool {
 /// Whether a function is one of the language's own runtime, which has threads for itself.
 fn is_of_runtime_package(function: &str) -> bool {
     ["runtime.", "java.lang.ref.", "jdk.internal."].iter().any(|package| function.starts_with(package))
+}
+
+/// Whether a function is one that a language comes with.
+fn is_of_library(function: &str) -> bool {
+    let packages = ["java.", "javax.", "jdk.", "sun.", "runtime.", "sync.", "syscall.", "internal/poll."];
+    packages.iter().any(|package| function.starts_with(package))
 }
 
 /// Whether a thread begins: of gdb, Python, py-spy, Java and Go.
@@ -286,11 +313,41 @@ mod tests {
         let blocked = "#1  ___pthread_mutex_lock (mutex=0x55 <accounts>) at lock.c:93\n#2  0x03 in transfer (from=17) at d.c:11\n";
         let text: String = (0..20).map(|n| gdb(n, if n == 7 { blocked } else { waits })).collect();
         let (shown, said) = odd(&text);
-        assert_eq!(shown, ["Thread 7 (Thread 0x7f07 (LWP 7) \"d\"):\n", blocked]);
+        // One that does what most do stands behind.
+        let (first, others) = shown.split_at(2);
+        assert_eq!(first, ["Thread 7 (Thread 0x7f07 (LWP 7) \"d\"):\n", blocked]);
+        assert!(others[0].starts_with("Thread 0 ") && others.len() == 3, "{others:?}");
         assert_eq!(
             said,
             "… omitted; 20 threads\n× 19: __futex_wait ← wait_job ← clone3\n× 1: __futex_wait ← ___pthread_mutex_lock ← transfer ← clone3"
         );
+    }
+
+    #[test]
+    fn a_dump_of_java_with_its_locks_is_told_by_the_calls_of_the_program() {
+        let thread = |n: u32, calls: &str, locks: &str| {
+            format!(
+                "\"exec-{n}\" #{n} daemon prio=5 os_prio=0 cpu=0.3ms tid=0x7f nid=0x5 waiting\n   java.lang.Thread.State: WAITING (parking)\n{calls}\tat java.lang.Thread.run(Thread.java:840)\n\n   Locked ownable synchronizers:\n\t- {locks}\n\n"
+            )
+        };
+        let waits = "\tat jdk.internal.misc.Unsafe.park(Native Method)\n\tat java.util.concurrent.Semaphore.acquire(S.java:3)\n\tat Shop$Pool.borrow(Shop.java:4)\n";
+        let sleeps =
+            "\tat java.lang.Thread.sleep(Native Method)\n\tat Shop$Repository.slowQuery(Shop.java:7)\n";
+        let held = "<0x07> (a java.util.concurrent.locks.ReentrantLock)";
+        let text: String = (0..30)
+            .map(|n| if n == 4 { thread(n, sleeps, held) } else { thread(n, waits, "None") })
+            .collect();
+        let (shown, said) = odd(&text);
+        let shown = shown.concat();
+        assert!(
+            shown.starts_with("\"exec-4\"") && shown.contains("slowQuery") && shown.contains(held),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("\"exec-0\"") && !shown.contains("\"exec-1\"") && !shown.contains("None"),
+            "{shown}"
+        );
+        assert!(said.contains("× 29: jdk.internal.misc.Unsafe.park ← … ← Shop$Pool.borrow"), "{said}");
     }
 
     #[test]
