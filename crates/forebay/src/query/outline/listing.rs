@@ -97,11 +97,13 @@ pub(crate) struct Entry<'a> {
     pub(crate) file: Option<File<'a>>,
     /// The line of the folder that a recursive listing is in.
     pub(crate) below: Option<u64>,
+    /// Whether it is a branch of a tree that lies in nothing but what the tree begins with.
+    pub(crate) is_outer: bool,
 }
 
 impl<'a> Entry<'a> {
     fn at(line: u64, path: &'a [u8]) -> Entry<'a> {
-        Entry { line, path, size: None, file: None, below: None }
+        Entry { line, path, size: None, file: None, below: None, is_outer: false }
     }
 }
 
@@ -165,7 +167,12 @@ impl Reader {
             self.path.truncate(end);
             join(&mut self.path, name);
             self.ends.push(self.path.len());
-            return Some(Entry::at(line, &self.path));
+            return Some(Entry { is_outer: depth == 1, ..Entry::at(line, &self.path) });
+        }
+        // What cargo says of the branches below.
+        let is_said = text.starts_with("│".as_bytes()) || text.starts_with(b"[") && text.ends_with(b"]");
+        if self.is_tree && is_said {
+            return None;
         }
         // After an empty line any name may be a folder's, but a sentence is none.
         let is_name = |name: &[u8]| !name.is_empty() && name.iter().filter(|&&byte| byte == b' ').count() < 2;

@@ -33,6 +33,10 @@ const ALIKE: u64 = 2;
 const RARE: u64 = 20;
 const FILES: u64 = 50;
 
+/// So many branches of a tree that lie in nothing else are shown, if they are one in so many of all entries at most.
+const OUTER: usize = 80;
+const INNER: usize = 3;
+
 /// Where more kinds of files are told apart, nothing is usual.
 const KINDS: usize = 256;
 
@@ -43,7 +47,7 @@ pub(super) struct Folders {
     extensions: Vec<Vec<u8>>,
     /// The largest entries first: their sizes as they are written and in bytes, and their paths.
     largest: Vec<(String, f64, Vec<u8>)>,
-    /// The lines of files that are not like the others, each behind that of its folder.
+    /// The lines of files that are not like the others, each behind that of its folder, or of the outer branches of a tree.
     odd: Vec<u64>,
 }
 
@@ -122,9 +126,14 @@ impl Folders {
         let mut largest: Vec<(String, f64, Vec<u8>)> = Vec::new();
         let mut deepest = DEEPEST;
         let mut files: HashMap<Vec<u8>, Alike> = HashMap::new();
+        let (mut outer, mut entries): (Vec<u64>, usize) = Default::default();
         // An entry that others lie in is a folder. It comes right before the first of them, or behind the last.
         let mut last: (Vec<u8>, Vec<u8>, Option<usize>) = Default::default();
         outline::for_each_entry(output, |entry| {
+            entries += 1;
+            if entry.is_outer && outer.len() <= OUTER {
+                outer.push(entry.line);
+            }
             if let Some(file) = entry.file {
                 let kind = [file.mode, file.owner, file.group, &[u8::from(file.is_empty)]].join(&b' ');
                 if files.len() <= KINDS {
@@ -180,10 +189,12 @@ impl Folders {
                 all.entry(upper(path, depth).to_vec()).or_default().merge(counts);
             }
         }
-        Ok(Folders { folders: all, extensions: known.names, largest, odd: odd(files) })
+        let is_told = (2..=OUTER).contains(&outer.len()) && outer.len() * INNER <= entries;
+        let odd = if is_told { outer } else { odd(files) };
+        Ok(Folders { folders: all, extensions: known.names, largest, odd })
     }
 
-    /// The lines of files that are not like the others, each behind that of its folder.
+    /// The lines of files that are not like the others, each behind that of its folder; of a tree what lies in it first.
     pub(super) fn odd(&self) -> &[u64] {
         &self.odd
     }
@@ -462,6 +473,21 @@ mod tests {
                   lib/ 2 (.rs)
                 two/ 2 (.js)"#]],
         );
+    }
+
+    #[test]
+    fn what_a_tree_has_outside_of_all_else_is_shown() {
+        let mut text = "fetch v0.1.0 (/srv/rs)\n".to_owned();
+        for crate_name in ["axum", "sqlx"] {
+            text += &format!("├── {crate_name} v1.0.0\n");
+            text += &(0..6).map(|n| format!("│   ├── part{n} v0.1.0\n")).collect::<String>();
+            text += "│   [build-dependencies]\n│   └── cc v1.0.0\n";
+        }
+        text += "└── uuid v1.0.0\n[dev-dependencies]\n└── proptest v1.0.0\n";
+        let folders = Folders::of(&crate::store::memory::output_of(text.as_bytes())).unwrap();
+        assert_eq!(folders.odd(), [2, 11, 20, 22]);
+        let said = folders.said(9, 99).unwrap();
+        assert!(said.contains("axum v1.0.0/ 7") && !said.contains("dependencies"), "{said}");
     }
 
     #[test]
