@@ -84,12 +84,12 @@ pub(crate) struct Unit {
 /// What matters in an output of which nobody asked anything: what went wrong and how it ended. The best first, and
 /// how it speaks of trouble.
 pub(crate) fn unasked(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
-    rank::weighed(output, &Question::new("why did it fail?"))
+    rank::weighed(output, &Question::of_trouble())
 }
 
 /// The troubles of which a log tells that has no end, the best first, and how it speaks of them.
 pub(crate) fn troubles(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
-    let mut question = Question::new("why did it fail?");
+    let mut question = Question::of_trouble();
     question.anywhere = true;
     rank::weighed(output, &question)
 }
@@ -107,17 +107,22 @@ pub(crate) enum Reached {
 /// What a view of so much shows of what is wanted.
 pub(crate) fn reached(output: &Output, wanted: &str, budget: Budget) -> Result<Reached> {
     let question = Question::new(wanted);
-    Ok(match reach::of(output, &question)? {
+    let reach = reach::of(output, &question)?;
+    Ok(match reach {
         Reach::Whole | Reach::Nowhere => Reached::Nothing,
-        Reach::Both(share) if budget.tokens >= FOR_BOTH => {
+        Reach::Both(share) | Reach::Trouble(share) if budget.tokens >= FOR_BOTH => {
             // What a view shows anyway is not asked for, and all the same it is a view.
             let share = share.min(reach::TOLD);
             let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
+            let question = match reach {
+                Reach::Trouble(_) => Question::of_trouble(),
+                _ => question,
+            };
             let choice = choice(rank::ranked(output, &question)?, false, 0);
             let chosen = chosen(output, choice, shared, |_| None)?;
             Reached::Beside(ranges(&chosen.iter().collect::<Vec<_>>()))
         }
-        Reach::Both(_) | Reach::Words => Reached::Words,
+        Reach::Both(_) | Reach::Trouble(_) | Reach::Words => Reached::Words,
     })
 }
 
@@ -188,7 +193,11 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     let found = if small { super::json::found(output)? } else { None };
     if small && found.is_none() && super::outline::is_page(output)? {
         let page = rendering::page::text(&output.read(0..output.len())?);
-        let mut units = page::units(&page, &page.as_output(output)?, &question)?;
+        let text = page.as_output(output)?;
+        let mut units = match question.aim == Aim::Words && reach::of(&text, &question)? == Reach::Whole {
+            true => page::unasked(&page),
+            false => page::units(&page, &text, &question)?,
+        };
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
@@ -214,6 +223,8 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         let path = |index: u64| Some(members.container((index >> 20) as usize));
         return reaching(output, choice(units, true, 0), reach, budget, path);
     }
+    // Where no word leads anywhere, whatever speaks of trouble may be meant.
+    let question = if matches!(reach, Reach::Trouble(_)) { Question::of_trouble() } else { question };
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
         (_, Aim::Gist) => rank::opening(output)?,
@@ -237,7 +248,8 @@ fn reaching(
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
-    if let Reach::Both(share) = reach
+    if let Reach::Both(share) | Reach::Trouble(share) = reach
+        && share < 1.0
         && budget.tokens >= FOR_BOTH
     {
         let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
@@ -352,6 +364,13 @@ fn with_whole(
     }))
 }
 
+/// What is said of bytes, without that they are omitted: some of them may be in other passages.
+fn told_of(said: &str) -> &str {
+    let rest =
+        said.split_once("omitted").filter(|(before, _)| before.starts_with('…') && !before.contains('\n'));
+    rest.map_or(said, |(_, rest)| rest.trim_start_matches([';', ',', ' ', '\n']))
+}
+
 /// Passages of two kinds in their order, those as one that touch.
 fn merged(output: &Output, words: Vec<Passage>, others: Vec<Passage>) -> Result<Vec<Passage>> {
     let mut all: Vec<Passage> = words.into_iter().chain(others).collect();
@@ -378,7 +397,7 @@ fn of_view(output: &Output, view: &View) -> Result<Vec<Passage>> {
         let range = piece.range().clone();
         let (text, said) = match piece {
             Piece::Omitted { .. } => continue,
-            Piece::Digest { text, .. } => (String::new(), Some(text.clone())),
+            Piece::Digest { text, .. } => (String::new(), Some(told_of(text).to_owned())),
             Piece::Verbatim(_) | Piece::Rendered { .. } => (visible(&output.read(range.clone())?), None),
         };
         if said.is_none() && text.trim().is_empty() {

@@ -155,6 +155,11 @@ impl Question {
         question
     }
 
+    /// The question that names nothing but trouble.
+    pub(super) fn of_trouble() -> Question {
+        Question::new("why did it fail?")
+    }
+
     /// Whether it asks for what made something fail: what passed is no answer.
     pub(super) fn of_failure(&self) -> bool {
         self.trouble && self.terms.iter().all(|term| term.text != "pass")

@@ -1,7 +1,7 @@
 //! How far a question reaches: to where its words stand, or to an output as a whole. "What is wrong here?" has no word
 //! that leads anywhere; then what stands out is the answer.
 
-use super::question::{Question, SUBJECTS, Term, WHOLE, pieces, stem};
+use super::question::{Aim, Question, SUBJECTS, Term, WHOLE, pieces, stem};
 use super::{READ_WHOLE, extreme, finding, layout::Layout, scan::scan};
 use crate::query::json;
 use crate::view::rendering::readable;
@@ -15,6 +15,8 @@ pub(super) enum Reach {
     Words,
     /// To there, with this share of the budget, and to what stands out.
     Both(f64),
+    /// To what speaks of trouble, with this share of the budget, and to what stands out.
+    Trouble(f64),
     /// To what stands out.
     Whole,
     /// Nowhere: nothing has its words.
@@ -27,19 +29,26 @@ pub(super) const TOLD: f64 = 0.5;
 const TOLD_IN_JSON: f64 = 0.75;
 const GENERAL: f64 = 0.25;
 
+/// What speaks of trouble as surely as this can be what a question about trouble is after.
+const SPEAKS: f32 = 1.0;
+
 /// How far a question reaches in an output.
 pub(super) fn of(output: &Output, question: &Question) -> Result<Reach> {
     if !question.quoted.is_empty() || extreme::is_asked(question) {
         return Ok(Reach::Words);
     }
     let is_json = output.len() <= READ_WHOLE && json::found(output)?.is_some();
-    if question.terms.is_empty() && !(is_json && question.trouble) {
+    if question.terms.is_empty() && !question.trouble {
         return Ok(Reach::Whole);
     }
     let Some(scanned) = scan(output, question)? else { return Ok(Reach::Words) };
     if is_json && question.trouble && scanned.seen.iter().any(|seen| seen.trouble > 0.0) {
         // A state or a field is called by a word of trouble.
         return Ok(Reach::Words);
+    }
+    let speaks = question.trouble && scanned.seen.iter().any(|seen| seen.trouble >= SPEAKS);
+    if question.aim == Aim::Trouble {
+        return Ok(if speaks { Reach::Trouble(1.0) } else { Reach::Whole });
     }
     let found = |at: usize| scanned.having[at] > 0;
     let command = output.record().call.command().unwrap_or_default().to_lowercase();
@@ -53,18 +62,19 @@ pub(super) fn of(output: &Output, question: &Question) -> Result<Reach> {
     let any = terms.clone().next().is_some();
     let telling: Vec<&Term> = terms.map(|(_, term)| term).filter(|term| tells(term)).collect();
     // In a program, a list or prose, what is asked about may be anywhere, and its best place is not the only one.
-    let is_read = match Layout::of(output)? {
+    let is_sparse = match Layout::of(output)? {
         _ if is_json => false,
         Layout::Lone => !is_findings(output)?,
         layout => layout != Layout::Blocks,
     };
-    if is_read && !telling.is_empty() {
+    if is_sparse && !telling.is_empty() {
         return Ok(Reach::Words);
     }
     let mut words = telling.iter().filter(|term| !is_called(term)).map(|term| term.word);
     Ok(match words.next() {
         Some(first) if !first || words.any(|is_word| !is_word) => Reach::Words,
         Some(_) => Reach::Both(if is_json { TOLD_IN_JSON } else { TOLD }),
+        None if speaks => Reach::Trouble(TOLD),
         None if any => Reach::Both(GENERAL),
         None if question.trouble || question.terms.iter().all(|term| !tells(term)) => Reach::Whole,
         None => Reach::Nowhere,
@@ -97,16 +107,16 @@ fn tells(term: &Term) -> bool {
 
 /// Words that speak of any output: of its parts, of what is unlike the rest, and of what is wanted from it.
 static ANY: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let words = [PARTS, QUALITIES, WANTED];
+    let words = [PARTS, QUALITIES, VERBS];
     words.iter().flat_map(|words| words.split_whitespace()).map(stem).collect()
 });
 
 /// What outputs are made of, and what they tell of.
-const PARTS: &str = "line lines message value name number finding record row column entry item element field key section \
+const PARTS: &str = "line message value name number finding record row column entry item element field key section \
     part list table tree result detail location place position package module request response connection thread process \
     host task migration commit change function class kind type sort state side hand way thing point rest word code data \
-    content information info detail example case set group level version stage phase suite manifest manifests archive \
-    report call statement rule check checks";
+    content information info example case set group level version stage phase suite manifest archive \
+    report call statement rule check";
 
 /// What may be said of them.
 const QUALITIES: &str = "first last next other others else unlike different differ difference same odd strange unusual weird \
@@ -116,11 +126,11 @@ const QUALITIES: &str = "first last next other others else unlike different diff
     healthy incident culprit offending blocker bottleneck attention concern concerning worth";
 
 /// What is wanted from them.
-const WANTED: &str = "need needs hold holds contain include come comes came make makes made stop stopped stand stands look \
+const VERBS: &str = "need needs hold holds contain include come comes came make makes made stop stopped stand stands look \
     looks matter fix fixed must follow follows end ended start begin begins give gave gives see seen find found know done \
     want turn turned listed lists because without between rather before after against instead mean means explain \
     describe take takes took happen happened going blame blamed prevent prevented keep keeps kept complain complains \
-    deal summary key takeaway broke work works working did didn doesn isn wasn";
+    deal summary takeaway broke work works working did didn doesn isn wasn";
 
 #[cfg(test)]
 mod tests {
@@ -138,19 +148,24 @@ mod tests {
             (1..30).map(|n| format!("src/part{n}.rs:{n}:    let letter = value({n});\n")).collect();
         for (text, question, reach) in [
             // Nothing but words that any output could be asked with, and those are nowhere.
-            (RUN, "What is wrong here?", Reach::Whole),
+            (RUN, "What went wrong?", Reach::Trouble(1.0)),
+            (RUN, "What is wrong here?", Reach::Trouble(TOLD)),
+            ("all is well\n", "What is wrong here?", Reach::Whole),
             (RUN, "Which of these entries is unlike the others?", Reach::Whole),
             (RUN, "What stands out, and what must be fixed first?", Reach::Whole),
-            (RUN, "Why did the build fail?", Reach::Whole),
+            (RUN, "Why did the build fail?", Reach::Trouble(1.0)),
+            (RUN, "Which package failed?", Reach::Trouble(TOLD)),
             (json, "Which record is odd?", Reach::Whole),
             // Words that are nowhere, with trouble or without.
-            (RUN, "Why did the bundle fail?", Reach::Whole),
+            (RUN, "Why did the bundle fail?", Reach::Trouble(TOLD)),
+            ("all is well\n", "Why did the bundle fail?", Reach::Whole),
             (RUN, "Where is Ruritania?", Reach::Nowhere),
             (json, "Where is Ruritania?", Reach::Nowhere),
             // Words that stand somewhere; those of any output lead less far.
             (RUN, "Why does the lexer fail?", Reach::Both(TOLD)),
             (RUN, "Whose socket is old?", Reach::Both(TOLD)),
-            (RUN, "Which type is wrong?", Reach::Both(GENERAL)),
+            (RUN, "Which type is wrong?", Reach::Trouble(TOLD)),
+            (RUN, "Which types are there?", Reach::Both(GENERAL)),
             (json, "Does each state have rows?", Reach::Both(GENERAL)),
             (json, "Which ones are ok?", Reach::Both(TOLD_IN_JSON)),
             // Names, what is quoted, and the most of something.

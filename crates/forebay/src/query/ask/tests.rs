@@ -768,6 +768,8 @@ fn a_question_about_all_of_an_output_gets_what_stands_out() {
     assert!(passages.iter().any(|passage| passage.text.contains("\"gold\"")), "{passages:?}");
     // What is said of others has lines and bytes, too.
     let said = passages.iter().find(|passage| passage.said.is_some()).unwrap();
+    // Passages may lie in it, and so nothing is said to be omitted.
+    assert!(!said.said.as_ref().unwrap().contains("omitted"), "{said:?}");
     assert!(said.text.is_empty() && said.last_line > said.line, "{said:?}");
     let shown = String::from_utf8(found.text).unwrap();
     let label = format!("[{}–{}: {}]\n", said.line, said.last_line, said.said.as_ref().unwrap());
@@ -789,6 +791,32 @@ fn what_has_the_words_of_a_question_is_shown_with_what_stands_out() {
         assert!(shown.contains("the lexer was built"), "{shown}");
         assert_eq!(shown.contains("no space left"), both, "{shown}");
     }
+}
+
+#[test]
+fn a_question_about_trouble_finds_it_in_what_is_no_run() {
+    let paths = |from: u64| (from..from + 300).map(|n| format!("./src/part{n}/mod.rs\n")).collect::<String>();
+    let text = paths(0) + "find: './secret': Permission denied\n" + &paths(300);
+    for question in ["what went wrong?", "why did it fail?", "Which package failed to install?"] {
+        for tokens in [150, 400] {
+            let budget = Budget { tokens, bytes: 8_000, lines: None };
+            let shown = String::from_utf8(answer(text.as_bytes(), question, budget).text).unwrap();
+            assert!(shown.contains("Permission denied"), "{question} in {tokens}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_page_is_answered_for_as_a_whole_by_what_it_says() {
+    let item = |n: u64| format!("<li><a href='/x{n}'>Item {n}</a></li>");
+    let menu: String = (0..90).map(item).collect();
+    let text = format!(
+        "<!DOCTYPE html><html><head><title>Tides</title></head><body><ul>{menu}</ul><p>The sea is drawn to the moon, and so the \
+         water rises twice a day on most of the coasts of the world.</p></body></html>"
+    );
+    let found = answer(text.as_bytes(), "What stands out here?", SMALL);
+    let Found::Passages(passages) = found.found else { panic!() };
+    assert!(passages.iter().any(|passage| passage.text.starts_with("The sea is drawn")), "{passages:?}");
 }
 
 #[test]
