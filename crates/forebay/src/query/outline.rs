@@ -171,17 +171,23 @@ pub(crate) fn is_history(output: &Output) -> Result<bool> {
     Ok(first.is_some_and(|first| COMMIT.is_match(&first)) || is_changes(output)?)
 }
 
-/// Whether an output is a history of one line each.
+/// Whether an output is a history of one line each, to its end.
 pub(crate) fn is_changes(output: &Output) -> Result<bool> {
     let start = output.read(0..HISTORY.min(output.len()))?;
+    let lines = changes(&start);
+    let count = lines.iter().filter(|is_change| **is_change).count();
+    if count < 3 || count * 10 < lines.len() * 9 {
+        return Ok(false);
+    }
+    let from = output.line_start_near(output.len().saturating_sub(HISTORY), HISTORY)?;
+    Ok(changes(&output.read(from..output.len())?).iter().rev().take(3).all(|is_change| *is_change))
+}
+
+/// Which lines are changes of a history of one line each, but for those that only draw its graph.
+fn changes(bytes: &[u8]) -> Vec<bool> {
     let is_graph = |line: &[u8]| line.iter().all(|byte| b"*|\\/_ \r".contains(byte));
-    let lines = start.split(|&byte| byte == b'\n').map(readable).filter(|line| !is_graph(line));
-    let (mut all, mut changes) = (0, 0);
-    lines.for_each(|line| {
-        all += 1;
-        changes += usize::from(CHANGE.is_match(&line));
-    });
-    Ok(changes >= 3 && changes * 10 >= all * 9)
+    let lines = bytes.split(|&byte| byte == b'\n').map(readable).filter(|line| !is_graph(line));
+    lines.map(|line| CHANGE.is_match(&line)).collect()
 }
 
 /// Where a history of one line each says what its changes are called: `(HEAD -> main, tag: v1)`.

@@ -27,6 +27,7 @@ use crate::query::{
 };
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
+use conflicts::Conflicts;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -135,15 +136,20 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     };
     if matches!(form, Form::Code(_) | Form::Text | Form::Markdown | Form::Rst | Form::Html | Form::Json)
         && !is_all
-        && let Some(view) = structure::conflicts(output, form, budget, beside)?
+        && let Some(conflicts) = Conflicts::of(output)?
+        && !fails(output)?
+    {
+        return structure::conflicts(output, form, budget, (&conflicts, beside));
+    }
+    // The calls of a dump look like a program.
+    if matches!(form, Form::Code(_) | Form::Matches | Form::TestRun | Form::Text | Form::Log)
+        && !is_all
+        && let Some(view) = structure::threads(output, budget, beside)?
     {
         return Ok(view);
     }
     if matches!(form, Form::Matches | Form::TestRun | Form::Text | Form::Log) && !is_all {
         if let Some(view) = structure::findings(output, budget, beside)? {
-            return Ok(view);
-        }
-        if let Some(view) = structure::threads(output, budget, beside)? {
             return Ok(view);
         }
         if form == Form::Text
@@ -229,11 +235,23 @@ fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Res
     Ok(match form {
         Form::Log | Form::TestRun => true,
         _ if record.call.reads() => form == Form::Text && (failed || trouble.verdict || ends_badly(output)?),
-        Form::Text if query::outline::is_sql(output)? => told(),
+        Form::Text if query::outline::is_sql(output)? => {
+            let end = output.read(output.len().saturating_sub(LAST)..output.len())?;
+            let is_statement = end.trim_ascii_end().ends_with(b";");
+            told() || failed || !is_statement && ends_badly(output)?
+        }
         Form::Text if !is_document(output)? => true,
         Form::Text | Form::Markdown | Form::Rst => told() && (failed || trouble.late),
         _ => told(),
     })
+}
+
+/// Whether an output tells of a failure, whatever else it is.
+fn fails(output: &Output) -> Result<bool> {
+    let (units, trouble) = query::ask::unasked(output)?;
+    let told = || units.iter().take(TELLING).any(|unit| query::ask::is_told(unit.text.as_bytes()));
+    let failed = output.record().exit.is_some_and(|exit| exit.status() != 0);
+    Ok(failed || trouble.most >= TROUBLE && (trouble.verdict || told() || ends_badly(output)?))
 }
 
 /// Outputs of a few bytes more than this are not painted whole to see whether they then fit.

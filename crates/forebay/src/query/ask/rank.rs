@@ -238,6 +238,9 @@ impl Reports {
         let printed = printed(output)?;
         let from = output.len().saturating_sub(SUMMARY);
         let end = output.read(from..output.len())?;
+        if let Some(reports) = Reports::of_unittest(output, &end)? {
+            return Ok(reports);
+        }
         let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
             return Ok(Reports { printed, ..Reports::default() });
         };
@@ -254,6 +257,24 @@ impl Reports {
             passes: passes..summary,
             printed,
         })
+    }
+}
+
+/// How unittest begins to report what failed, and what stands below all of that.
+const UNITTEST: [&[u8]; 2] = [b"==========\nERROR: ", b"==========\nFAIL: "];
+const RAN: &[u8] = b"\n----------------------------------------------------------------------\nRan ";
+
+impl Reports {
+    /// What Python's unittest reports below all that its tests print.
+    fn of_unittest(output: &Output, end: &[u8]) -> Result<Option<Reports>> {
+        let Some(ran) = memmem::rfind(end, RAN) else { return Ok(None) };
+        let ran = output.len() - (end.len() - ran) as u64;
+        let mut first = None;
+        output.for_each_block(0..ran, |at, block| {
+            let found = || UNITTEST.iter().filter_map(|title| memmem::find(block, title)).min();
+            first = first.or_else(|| found().map(|found| at + found as u64));
+        })?;
+        Ok(first.map(|first| Reports { printed: vec![0..first], ..Reports::default() }))
     }
 }
 
@@ -299,12 +320,13 @@ const ALIKE: usize = 3;
 /// The first of lines that differ only in their numbers is worth what the best of them is: it tells more than its followers.
 /// Lines without numbers are the same for other reasons, such as being above each stack trace.
 fn first_of_alike(output: &Output, units: &mut [(Seen, f32)]) -> Result<()> {
-    let mut alike: HashMap<u64, Vec<usize>> = HashMap::new();
+    // Numbers may be what a line tells: `errors: 0`, `errors: 7`.
+    let mut alike: HashMap<(u64, u32), Vec<usize>> = HashMap::new();
     for (at, (seen, _)) in units.iter().enumerate().filter(|(_, (seen, _))| !seen.ends) {
         let line = output.read(seen.range())?;
         let line = readable(&line);
         if line.iter().any(u8::is_ascii_digit) {
-            alike.entry(template(&line)).or_default().push(at);
+            alike.entry((template(&line), seen.trouble.to_bits())).or_default().push(at);
         }
     }
     for group in alike.values_mut().filter(|group| group.len() >= ALIKE) {

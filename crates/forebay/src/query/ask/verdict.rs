@@ -91,6 +91,25 @@ fn begins_with_name(start: &[u8]) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric))
 }
 
+/// Whether a client of a database tells of an error: `ERROR 1062 (23000) at line 3: …`, `mysqldump: Got error: 1044: …`.
+fn is_told_by_name(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace);
+    let first = words.next().unwrap_or_default();
+    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit) && !word.is_empty();
+    let second = words.next().unwrap_or_default();
+    if first == b"ERROR" && is_number(second) {
+        return true;
+    }
+    let is_name = |name: &[u8]| name.len() > 1 && name.iter().all(u8::is_ascii_alphanumeric);
+    let third = words.next().unwrap_or_default();
+    first.strip_suffix(b":").is_some_and(is_name)
+        && match second {
+            b"Error" => is_number(third.strip_suffix(b":").unwrap_or(third)),
+            b"Got" => third.starts_with(b"error"),
+            _ => false,
+        }
+}
+
 /// Words by which a line that begins with one of them tells of a failure.
 const TELLING: &[&str] = &["error", "fatal", "failed", "failure", "panic", "exception", "critical"];
 
@@ -100,6 +119,14 @@ pub(super) fn is_told(line: &[u8]) -> bool {
     let line = readable(line);
     let line = line.trim_ascii_start();
     if line.starts_with(b"Traceback (most recent call last)") {
+        return true;
+    }
+    // `WARNING: ThreadSanitizer: data race (pid=1)`, `SUMMARY: AddressSanitizer: heap-use-after-free …`.
+    let said = line.strip_prefix(b"WARNING: ").or(line.strip_prefix(b"SUMMARY: "));
+    if said.is_some_and(|said| said[..said.len().min(40)].windows(11).any(|part| part == b"Sanitizer: ")) {
+        return true;
+    }
+    if is_told_by_name(line) {
         return true;
     }
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(6);
@@ -208,6 +235,13 @@ mod tests {
             ("psql:m.sql:255: ERROR:  column \"region\" contains null values", true),
             ("Runtime error near line 266: CHECK constraint failed", true),
             ("fatal: [web03]: FAILED! => {}", true),
+            ("ERROR 1062 (23000) at line 300: Duplicate entry", true),
+            ("mysqldump: Got error: 1044: Access denied", true),
+            ("mysqldump: Error 2013: Lost connection to server", true),
+            ("WARNING: ThreadSanitizer: data race (pid=14841)", true),
+            ("SUMMARY: AddressSanitizer: heap-use-after-free a.c:3 in main", true),
+            ("SUMMARY: the sanitizer is never late", false),
+            ("note: Error handling is explained below", false),
             ("Traceback (most recent call last):", true),
             ("2024-05-01T12:00:00Z ValueError: it is gone", true),
             ("\u{1b}[31merror\u{1b}[0m: it is gone", true),

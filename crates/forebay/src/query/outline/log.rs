@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::LazyLock};
 /// A time stamp, maybe with what prints it in brackets before it, maybe with a mark at the very beginning.
 static STAMP: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"^(?-u:(?:\xef\xbb\xbf)?(?:\[(?:[a-z]+ )?)?(?:",
+        r"^(?-u:(?:\xef\xbb\xbf)?(?:<\d{1,3}>)?(?:\[(?:[a-z]+ )?)?(?:",
         r"(\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d)[:.]\d\d(?:[:.]\d\d(?:[.,:]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d| UTC)?",
         r"|([A-Z][a-z]{2} [ \d]\d \d\d):\d\d:\d\d",
         r"|(\d{6} \d{2})\d{4} \d+",
@@ -344,6 +344,18 @@ fn stretches(mut hours: Vec<(u64, Vec<u8>)>, items: &mut Items) {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{of, of_file};
+
+    #[test]
+    fn a_stamp_may_stand_behind_how_grave_an_entry_of_syslog_is() {
+        for (line, expected) in [
+            ("<134>Nov 17 19:17:20 localhost haproxy[5242]: backend app has no server", true),
+            ("Nov 17 19:17:20 localhost sshd[1]: Accepted", true),
+            ("<1340>Nov 17 19:17:20 localhost", false),
+            ("<b>Nov 17 19:17:20", false),
+        ] {
+            assert_eq!(super::is_stamped(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn groups_of_a_workflow_are_sections_with_their_errors() {

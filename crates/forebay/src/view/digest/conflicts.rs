@@ -6,97 +6,89 @@ use crate::{Output, Result, tokens};
 use memchr::memmem;
 use std::ops::Range;
 
-/// So many lines of each version are shown.
+/// A conflict of so many lines is shown whole; of a longer one so many lines of our version and of theirs.
+const SHORT: usize = 24;
 const FIRST: usize = 6;
 
-/// How the parts of a conflict begin: ours, what both come from, theirs, and the end.
+/// So many conflicts are looked at.
+const MANY: usize = 200;
+
+/// How the parts of a conflict begin: ours, theirs, and the end.
 const OURS: &[u8] = b"<<<<<<< ";
-const BASE: &[u8] = b"||||||| ";
 const THEIRS: &[u8] = b"=======";
 const END: &[u8] = b">>>>>>> ";
 
-/// The conflicts of a text in their order, each as the ranges that are shown of it: the beginning of each version, and the
-/// lines around them that say whose it is.
-pub(super) fn of(output: &Output) -> Result<Vec<Range<u64>>> {
-    if output.len() > READ {
-        return Ok(Vec::new());
-    }
-    let bytes = output.read(0..output.len())?;
-    if !bytes.starts_with(OURS) && memmem::find(&bytes, &[b"\n", OURS].concat()).is_none() {
-        return Ok(Vec::new());
-    }
-    let mut shown: Vec<Range<u64>> = Vec::new();
-    // The lines of the conflict that is open, and how many of its version there were.
-    let mut open: Vec<Range<u64>> = Vec::new();
-    let (mut lines, mut divided) = (0, false);
-    let mut at = 0;
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let range = at..at + line.len() as u64;
-        at = range.end;
-        let divides = line.trim_ascii_end() == THEIRS;
-        match () {
-            () if line.starts_with(OURS) => {
-                open = vec![range];
-                (lines, divided) = (0, false);
+/// The conflicts of a text.
+pub(super) struct Conflicts {
+    /// What is shown of them, in their order.
+    pub(super) shown: Vec<Range<u64>>,
+    /// The lines that they begin in, counted from 1.
+    begin: Vec<u64>,
+}
+
+impl Conflicts {
+    /// The conflicts of a text, if there are any.
+    pub(super) fn of(output: &Output) -> Result<Option<Conflicts>> {
+        if output.len() > READ {
+            return Ok(None);
+        }
+        let bytes = output.read(0..output.len())?;
+        if !bytes.starts_with(OURS) && memmem::find(&bytes, &[b"\n", OURS].concat()).is_none() {
+            return Ok(None);
+        }
+        let mut conflicts = Conflicts { shown: Vec::new(), begin: Vec::new() };
+        // The lines of the conflict that is open, the one it begins in, and which of them divides its versions.
+        let (mut open, mut first, mut divided): (Vec<Range<u64>>, u64, Option<usize>) = Default::default();
+        let mut at = 0;
+        for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
+            let range = at..at + line.len() as u64;
+            at = range.end;
+            if line.starts_with(OURS) {
+                (open, first, divided) = (vec![range], number, None);
+                continue;
             }
-            () if open.is_empty() => {}
-            () if line.starts_with(END) => {
-                open.push(range);
-                if divided {
-                    shown.append(&mut open);
+            if open.is_empty() {
+                continue;
+            }
+            divided = divided.or((line.trim_ascii_end() == THEIRS).then_some(open.len()));
+            open.push(range);
+            if line.starts_with(END) {
+                if let Some(divided) = divided {
+                    conflicts.begin.push(first);
+                    if conflicts.begin.len() <= MANY {
+                        conflicts.shown.extend(shown(&open, divided));
+                    }
                 }
                 open.clear();
             }
-            () => {
-                divided |= divides;
-                lines = if divides || line.starts_with(BASE) { 0 } else { lines + 1 };
-                if lines <= FIRST {
-                    open.push(range);
-                }
+        }
+        Ok((!conflicts.begin.is_empty()).then_some(conflicts))
+    }
+
+    /// How many conflicts there are in all, and the lines that they begin in, as many as there is room for.
+    pub(super) fn said(&self, gap: u64, room: u64) -> Option<String> {
+        let all = count("conflict", self.begin.len() as u64);
+        let lines = if self.begin.len() == 1 { "line" } else { "lines" };
+        let mut text = format!("… {} omitted; {all} in all, from {lines}", count("line", gap));
+        for (number, line) in self.begin.iter().enumerate() {
+            let more = format!("{} {line}", if number == 0 { "" } else { "," });
+            if tokens::count(&text) + tokens::count(&more) > room {
+                return (number > 0).then(|| text + ", …");
             }
+            text += &more;
         }
+        Some(text)
     }
-    Ok(joined(shown))
 }
 
-/// Ranges in their order, those that touch as one.
-fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => joined.push(range),
-        }
+/// What is shown of a conflict: all of it, or the beginnings of our version and of theirs.
+fn shown(lines: &[Range<u64>], divided: usize) -> Vec<Range<u64>> {
+    let range = |lines: &[Range<u64>]| lines[0].start..lines[lines.len() - 1].end;
+    if lines.len() <= SHORT {
+        return vec![range(lines)];
     }
-    joined
-}
-
-/// How many conflicts there are in all, and the lines that they begin in, as many as there is room for.
-pub(super) fn said(
-    output: &Output,
-    shown: &[Range<u64>],
-    gap: &Range<u64>,
-    room: u64,
-) -> Result<Option<String>> {
-    let mut begins = Vec::new();
-    for range in shown {
-        let bytes = output.read(range.clone())?;
-        for at in memmem::find_iter(&bytes, OURS).filter(|at| *at == 0 || bytes[at - 1] == b'\n') {
-            begins.push(output.newlines_before(range.start + at as u64)? + 1);
-        }
-    }
-    let omitted = output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1;
-    let omitted = count("line", omitted);
-    let mut text =
-        format!("… {omitted} omitted; {} in all, from lines", count("conflict", begins.len() as u64));
-    for (number, line) in begins.iter().enumerate() {
-        let more = format!("{} {line}", if number == 0 { "" } else { "," });
-        if tokens::count(&text) + tokens::count(&more) > room {
-            return Ok((number > 0).then(|| text + ", …"));
-        }
-        text += &more;
-    }
-    Ok(Some(text))
+    let ours = range(&lines[..divided.min(FIRST + 1)]);
+    vec![ours, range(&lines[divided..lines.len().min(divided + FIRST + 1)])]
 }
 
 #[cfg(test)]
@@ -115,19 +107,21 @@ mod tests {
     fn conflicts_are_shown_by_the_beginning_of_each_version() {
         let text = "first\n".to_owned()
             + &conflict("one", 2)
+            + &conflict("next", 2)
             + &"between\n".repeat(9)
-            + &conflict("two", 8)
+            + &conflict("two", 30)
             + "last\n";
-        let output = output_of(text.as_bytes());
-        let shown = of(&output).unwrap();
+        let conflicts = Conflicts::of(&output_of(text.as_bytes())).unwrap().unwrap();
         let texts: Vec<&str> =
-            shown.iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
-        let two = conflict("two", 8);
-        let (before, after) = two.split_once("ours 6 of two\nours 7 of two\n").unwrap();
-        assert_eq!(texts, [conflict("one", 2).as_str(), before, after]);
-        let said = |room| said(&output, &shown, &(0..text.len() as u64), room).unwrap();
-        assert_eq!(said(99).unwrap(), "… 33 lines omitted; 2 conflicts in all, from lines 2, 19");
-        assert_eq!(said(3), None);
+            conflicts.shown.iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
+        let two = conflict("two", 6);
+        let (ours, theirs) = two.split_once("||||||| base\nbase of two\n").unwrap();
+        assert_eq!(texts, [&conflict("one", 2), &conflict("next", 2), ours, theirs]);
+        assert_eq!(
+            conflicts.said(35, 99).unwrap(),
+            "… 35 lines omitted; 3 conflicts in all, from lines 2, 10, 27"
+        );
+        assert_eq!(conflicts.said(35, 3), None);
     }
 
     #[test]
@@ -139,7 +133,7 @@ mod tests {
             " <<<<<<< HEAD\na\n=======\nb\n >>>>>>> x\n",
             "++<<<<<<< HEAD\n++=======\n++>>>>>>> x\n",
         ] {
-            assert_eq!(of(&output_of(text.as_bytes())).unwrap(), [], "{text}");
+            assert!(Conflicts::of(&output_of(text.as_bytes())).unwrap().is_none(), "{text}");
         }
     }
 }

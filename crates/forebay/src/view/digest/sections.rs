@@ -85,6 +85,9 @@ pub(super) fn of(output: &Output) -> Result<Option<Sections>> {
 const STATED: usize = 20;
 const STATED_SHARE: usize = 85;
 
+/// So many of a hundred names are paths: they have an extension or lie in a folder.
+const PATHS: usize = 60;
+
 /// More states than these are none.
 const STATES: usize = 16;
 
@@ -96,12 +99,12 @@ pub(super) fn by_state(output: &Output) -> Result<Option<Sections>> {
     }
     let bytes = output.read(0..output.len())?;
     let mut states: Vec<(&[u8], Vec<Range<u64>>)> = Vec::new();
-    let (mut at, mut lines, mut stated) = (0, 0, 0);
+    let (mut at, mut lines, mut stated, mut pathlike) = (0, 0, 0, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let range = at..at + line.len() as u64;
         at = range.end;
         lines += usize::from(!line.trim_ascii().is_empty());
-        let Some(state) = state(line) else {
+        let Some((state, path)) = state(line) else {
             // What is no such list is not read to its end.
             if lines > STATED * 4 && stated * 2 < lines {
                 return Ok(None);
@@ -109,6 +112,7 @@ pub(super) fn by_state(output: &Output) -> Result<Option<Sections>> {
             continue;
         };
         stated += 1;
+        pathlike += usize::from(path.iter().any(|byte| matches!(byte, b'/' | b'.')));
         match states.iter_mut().find(|(known, _)| *known == state) {
             Some((_, lines)) => lines.push(range),
             None => states.push((state, vec![range])),
@@ -117,7 +121,11 @@ pub(super) fn by_state(output: &Output) -> Result<Option<Sections>> {
             return Ok(None);
         }
     }
-    if states.len() < 2 || stated < STATED || stated * 100 < lines * STATED_SHARE {
+    if states.len() < 2
+        || stated < STATED
+        || stated * 100 < lines * STATED_SHARE
+        || pathlike * 100 < stated * PATHS
+    {
         return Ok(None);
     }
     states.sort_by_key(|(_, lines)| (lines.len(), lines[0].start));
@@ -138,8 +146,8 @@ pub(super) fn by_state(output: &Output) -> Result<Option<Sections>> {
 /// A state has no more bytes than this.
 const STATE: usize = 12;
 
-/// The state before a path: `M`, `??`, `R100`, `>f+++++++++`, `*deleting`.
-fn state(line: &[u8]) -> Option<&[u8]> {
+/// The state before a path, and the path: `M`, `??`, `R100`, `>f+++++++++`, `*deleting`.
+fn state(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.trim_ascii();
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t'))?;
     let (state, path) = (&line[..end], line[end..].trim_ascii_start());
@@ -150,10 +158,11 @@ fn state(line: &[u8]) -> Option<&[u8]> {
     };
     let is_sign = |byte: &u8| b"?!~*<>+.".contains(byte);
     let fits = state.len() <= STATE && (is_letters(state) || is_sign(&state[0]) || state.ends_with(b"++"));
-    // A path has a name with an extension, or a folder.
-    let is_path = path.iter().any(|byte| matches!(byte, b'/' | b'.'))
-        && (!path.contains(&b' ') || path.contains(&b'\t') || memchr::memmem::find(path, b" -> ").is_some());
-    (fits && is_path && state.iter().all(u8::is_ascii_graphic)).then_some(state)
+    let is_path = !path.contains(&b' ')
+        || path.contains(&b'\t')
+        || path.starts_with(b"\"")
+        || memchr::memmem::find(path, b" -> ").is_some();
+    (fits && is_path && state.iter().all(u8::is_ascii_graphic)).then_some((state, path))
 }
 
 #[cfg(test)]
@@ -219,6 +228,11 @@ mod tests {
             assert_eq!(shown.collect::<String>(), expected, "{common}");
             assert_eq!(sections.longer, [(common.trim().to_owned(), 60)]);
         }
+        let names = lines(" M", 30) + "UU Makefile\n M \"docs/my file.md\"\n D LICENSE\n";
+        let sections = by_state(&output_of(names.as_bytes())).unwrap().unwrap();
+        let first = &sections.beginnings[0];
+        assert_eq!(&names[first.start as usize..first.end as usize], "UU Makefile\n");
+        assert_eq!(sections.longer, [("M".to_owned(), 31)]);
         let ended = lines(" M", 19) + &lines("??", 2) + "sent 16,857 bytes  received 1,414 bytes\n";
         assert!(by_state(&output_of(ended.as_bytes())).unwrap().is_some());
     }
@@ -230,7 +244,7 @@ mod tests {
             "OK src/part#.rs is as it was before",
             "copying src/part#.rs",
             "I said # things.",
-            "? #",
+            "? word#",
             "12 src/part#.rs",
         ] {
             let other = if line.starts_with('O') { "?? b.rs\n" } else { "M a.rs\n" };

@@ -2,7 +2,7 @@
 
 use super::between::{BEGINNING, Parts, Shares, between, enough};
 use super::changes;
-use super::conflicts;
+use super::conflicts::Conflicts;
 use super::findings::Findings;
 use super::folders::Folders;
 use super::formatting::Formatting;
@@ -33,8 +33,16 @@ pub(super) fn document(output: &Output, budget: Budget, wanted: &[Range<u64>]) -
     let starts = lines.iter().take(NAMED).map(|line| output.line_start(line - 1));
     let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
     let said = |gap: &Range<u64>, room| things.said(output, gap, room);
-    between(output, budget, &Shares::DOCUMENT, &Parts::of(wanted, odd), said)
+    // How a dump ended stands at its end.
+    let shares = match outline::is_sql(output)? {
+        true => Shares { head: SQL, ..Shares::DOCUMENT },
+        false => Shares::DOCUMENT,
+    };
+    between(output, budget, &shares, &Parts::of(wanted, odd), said)
 }
+
+/// What the beginning of a dump of SQL has of what is shown of both ends.
+const SQL: f64 = 0.8;
 
 /// So many tables of a dump are looked at, and so many names in a history.
 const NAMED: usize = 200;
@@ -52,16 +60,11 @@ pub(super) fn conflicts(
     output: &Output,
     form: Form,
     budget: Budget,
-    wanted: &[Range<u64>],
-) -> Result<Option<View>> {
-    let conflicts = conflicts::of(output)?;
-    if conflicts.is_empty() {
-        return Ok(None);
-    }
+    (conflicts, wanted): (&Conflicts, &[Range<u64>]),
+) -> Result<View> {
     let shares = Shares { odd: CONFLICTS, ..Shares::of(form) };
-    let parts = Parts::of(wanted, conflicts.clone());
-    let said = |gap: &Range<u64>, room| conflicts::said(output, &conflicts, gap, room);
-    Ok(Some(between(output, budget, &shares, &parts, said)?))
+    let said = |gap: &Range<u64>, room| Ok(conflicts.said(lines_of(output, gap)?, room));
+    between(output, budget, &shares, &Parts::of(wanted, conflicts.shown.clone()), said)
 }
 
 /// What is in conflict has so much of what is shown: it is what must be seen to.
@@ -69,7 +72,11 @@ const CONFLICTS: f64 = 0.9;
 
 /// The view of a list that has a few sections, or that says before each of its lines in which state it is.
 pub(super) fn sections(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<Option<View>> {
-    let Some(sections) = sections::of(output)?.or(sections::by_state(output)?) else { return Ok(None) };
+    let sections = match sections::of(output)? {
+        None => sections::by_state(output)?,
+        sections => sections,
+    };
+    let Some(sections) = sections else { return Ok(None) };
     if output.record().exit.is_some_and(|exit| exit.status() != 0) {
         return Ok(None);
     }
@@ -206,7 +213,15 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<
             let formatting = if form == Form::Diff { Formatting::of(output)? } else { None };
             let odd = match (&formatting, form) {
                 (Some(formatting), _) => formatting.odd(),
-                (None, Form::Text) => lines_at(output, &totals::of(output)?)?,
+                (None, Form::Text) => {
+                    let mut starts = totals::of(output)?;
+                    // What is read speaks of one thing once.
+                    if !output.record().call.reads() {
+                        let templates = Templates::of(output)?;
+                        starts.extend(if templates.are_alike() { templates.rare() } else { Vec::new() });
+                    }
+                    lines_at(output, &starts)?
+                }
                 (None, _) => Vec::new(),
             };
             let parts = Parts::of(wanted, odd).past(&passed);

@@ -396,8 +396,11 @@ fn what_must_be_seen_to_in_a_list_a_history_a_dump_or_a_merge_is_shown() {
     let rows = |table: &str| -> String {
         (0..80).map(|n| format!("INSERT INTO {table} VALUES({n},'fatal error');\n")).collect()
     };
-    let dump =
-        format!("CREATE TABLE a(id int, why text);\n{}CREATE TABLE b(id int);\n{}", rows("a"), rows("b"));
+    let dump = format!(
+        "CREATE TABLE a(id int, why text);\n{}CREATE TABLE b(id int);\n{}CREATE TRIGGER t BEFORE DELETE ON a BEGIN SELECT raise(abort, 'it cannot be deleted'); END;\n",
+        rows("a"),
+        rows("b")
+    );
     let states = |count: u64| (0..count).map(|n| format!(">f..t...... src/part{n}.rs\n")).collect::<String>();
     let list = format!("{}*deleting   .env\n{}", states(90), states(90));
     let statement = |n: u64| format!("    total = total + {n}\n");
@@ -425,6 +428,71 @@ fn what_must_be_seen_to_in_a_list_a_history_a_dump_or_a_merge_is_shown() {
     let coloured = lines(&view_of(&called("git log"), history.as_bytes(), 250));
     let uncoloured = lines(&view_of(&called("git log"), plain.as_bytes(), 250));
     assert!(coloured + 2 >= uncoloured, "{coloured} of {uncoloured}");
+}
+
+#[test]
+fn what_failed_is_shown_whatever_stands_around_it() {
+    let rows: String = (0..90).map(|n| format!("INSERT INTO a VALUES({n},'x');\n")).collect();
+    let dump = |middle: &str, end: &str| {
+        format!("CREATE TABLE a(id int);\n{rows}{middle}CREATE TABLE b(id int);\n{rows}{end}")
+    };
+    let changes: String = (0..200).map(|n| format!("* {:07x} change {n}\n", 0xabcd000 + n)).collect();
+    let conflict = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n";
+    let steps: String = (0..90).map(|n| format!("step {n} is done\n")).collect();
+    for (text, failure) in [
+        (dump("ERROR 1062 (23000) at line 91: Duplicate entry\n", ""), "ERROR 1062"),
+        (dump("", "mysqldump: Error 2013: Lost connection to server\n"), "Error 2013"),
+        (dump("", "-- Dump completed on 2026-11-17\n"), "-- Dump completed"),
+        (format!("{changes}npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\n"), "npm ERR!"),
+        (
+            format!("{steps}{conflict}{steps}ERROR: the database could not be reached\n{steps}"),
+            "ERROR: the database",
+        ),
+        (
+            format!("{steps}{conflict}{steps}Traceback (most recent call last):\nValueError: gone\n{steps}"),
+            "ValueError: gone",
+        ),
+    ] {
+        let view = view_of(&called("make all"), text.as_bytes(), 250);
+        assert!(view.contains(failure), "{view}");
+    }
+    // A number may be what a line tells.
+    let unit = |n: u64| format!("unit {n}: errors: {}, warnings: 2\n", if n == 137 { 7 } else { 0 });
+    let view = view_of(&called("make all"), (0..200).map(unit).collect::<String>().as_bytes(), 250);
+    assert!(view.contains("unit 137: errors: 7"), "{view}");
+}
+
+#[test]
+fn a_report_of_unittest_counts_more_than_what_its_tests_print() {
+    let printed: String =
+        (0..80).map(|n| format!("FAIL: Expected url, found 'http' (at char {n})\n")).collect();
+    let report = |name: &str| {
+        let rule = "=".repeat(70);
+        format!(
+            "{rule}\nERROR: {name} (tests.test_unit.Case)\n{}\nTraceback (most recent call last):\n  File \"t.py\", line 7, in {name}\n    parse()\nValueError: {name} is empty\n\n",
+            "-".repeat(70)
+        )
+    };
+    let text = format!(
+        "{printed}{}{}{}\nRan 287 tests in 4.306s\n\nFAILED (errors=2)\n",
+        report("first"),
+        report("second"),
+        "-".repeat(70)
+    );
+    let view = view_of(&called("python -m unittest -v"), text.as_bytes(), 200);
+    for failure in ["ValueError: first is empty", "ValueError: second is empty", "FAILED (errors=2)"] {
+        assert!(view.contains(failure), "{view}");
+    }
+}
+
+#[test]
+fn the_few_lines_that_are_unlike_the_rest_of_a_text_are_shown() {
+    let hash = |n: u64| format!("{:040x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let dangling = |n: u64| format!("dangling blob {}\n", hash(n));
+    let text: String = (0..90).map(dangling).collect();
+    let text = format!("{text}missing blob {}\n{text}", hash(7));
+    let view = view_of(&called("git fsck"), text.as_bytes(), 250);
+    assert!(view.contains("missing blob"), "{view}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
     let outer = || outline.items.iter().filter(|item| is_code && item.depth == 0);
     let opens = |item: &Item| OPEN.iter().any(|word| item.name.starts_with(word));
     let closes = |item: &Item| {
-        CLOSED.iter().any(|word| item.name.starts_with(word))
+        item.name.contains('(') && CLOSED.iter().any(|word| item.name.starts_with(word))
             || unwrapped(&item.name).len() < item.name.len()
             || definition(&item.name).split_whitespace().nth(1).is_some_and(|name| name.starts_with('_'))
     };
@@ -116,7 +116,7 @@ fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
 }
 
 /// Words before a definition that let others use it, and such as do not.
-const OPEN: &[&str] = &["pub ", "export ", "public "];
+const OPEN: &[&str] = &["pub ", "pub(", "export ", "public "];
 const CLOSED: &[&str] = &["static ", "private ", "internal "];
 
 /// How much there is of a thing: what was counted in it, or its lines.
