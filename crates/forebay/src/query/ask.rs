@@ -194,10 +194,10 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     if small && found.is_none() && super::outline::is_page(output)? {
         let page = rendering::page::text(&output.read(0..output.len())?);
         let text = page.as_output(output)?;
-        let mut units = match question.aim == Aim::Words && reach::of(&text, &question)? == Reach::Whole {
-            true => page::unasked(&page),
-            false => page::units(&page, &text, &question)?,
-        };
+        if question.aim == Aim::Words && reach::of(&text, &question)? == Reach::Whole {
+            return choose(output, choice(page::unasked(&page), true, 0), budget, |_| None);
+        }
+        let mut units = page::units(&page, &text, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
