@@ -1,3 +1,4 @@
+use super::whole::{NOWHERE, merged};
 use super::*;
 use crate::excerpt;
 use crate::store::memory::output_of;
