@@ -57,6 +57,11 @@ impl Budget {
         }
     }
 
+    /// A share of its tokens.
+    pub(crate) fn part(self, share: f64) -> Budget {
+        Budget { tokens: (self.tokens as f64 * share) as u64, ..self }
+    }
+
     /// Whether a text keeps to it.
     pub fn holds(&self, text: &[u8]) -> bool {
         text.len() as u64 <= self.bytes

@@ -40,7 +40,7 @@ use layout::Layout;
 use question::{Aim, Question};
 use reach::Reach;
 use serde::Serialize;
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 /// A part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -112,35 +112,13 @@ pub(crate) fn reached(output: &Output, wanted: &str, budget: Budget) -> Result<R
     Ok(match reach {
         Reach::Whole | Reach::Nowhere => Reached::Nothing,
         Reach::Both(share) | Reach::Trouble(share) if budget.tokens >= FOR_BOTH => {
-            // What a view shows anyway is not asked for, and all the same it is a view.
-            let share = share.min(reach::TOLD);
-            let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
-            let question = match reach {
-                Reach::Trouble(_) => Question::of_trouble(),
-                _ => question,
-            };
-            let choice = choice(rank::ranked(output, &question)?, false, 0);
-            let chosen = chosen(output, choice, shared, |_| None)?;
+            // A view has something to show unasked, too.
+            let choice = choice(rank::ranked(output, &reach.meant(question))?, false, 0);
+            let chosen = chosen(output, choice, budget.part(share.min(reach::TOLD)), |_| None)?;
             Reached::Beside(ranges(&chosen.iter().collect::<Vec<_>>()))
         }
         Reach::Both(_) | Reach::Trouble(_) | Reach::Words => Reached::Words,
     })
-}
-
-/// What is wanted counts so much beside the best of what is told anyway.
-const WANTED: f32 = 1.2;
-
-/// Units of two rankings in one: each by its better rank, and what was wanted before all.
-pub(crate) fn joined(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
-    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
-    let scale = WANTED * best(&units) / best(&wanted);
-    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
-    for unit in wanted {
-        let worth = unit.worth * scale;
-        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
-        known.worth = known.worth.max(worth);
-    }
-    joined.into_values().collect()
 }
 
 /// What answers a question about an output, the best first.
@@ -224,8 +202,7 @@ pub(super) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         let path = |index: u64| Some(members.container((index >> 20) as usize));
         return reaching(output, choice(units, true, 0), reach, budget, path);
     }
-    // Where no word leads anywhere, whatever speaks of trouble may be meant.
-    let question = if matches!(reach, Reach::Trouble(_)) { Question::of_trouble() } else { question };
+    let question = reach.meant(question);
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
         (_, Aim::Gist) => rank::opening(output)?,
@@ -253,8 +230,7 @@ fn reaching(
         && share < 1.0
         && budget.tokens >= FOR_BOTH
     {
-        let shared = Budget { tokens: (budget.tokens as f64 * share) as u64, ..budget };
-        let chosen = chosen(output, choice.clone(), shared, &path)?;
+        let chosen = chosen(output, choice.clone(), budget.part(share), &path)?;
         let words = passages(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
         if let Some(excerpt) = whole::with_whole(output, words, false, budget)? {
             return Ok(excerpt);

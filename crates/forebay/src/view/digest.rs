@@ -13,6 +13,7 @@ mod folders;
 mod formatting;
 mod paths;
 mod sections;
+mod states;
 mod structure;
 mod templates;
 mod things;
@@ -28,7 +29,7 @@ use crate::query::{
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, query, tokens};
 use again::Again;
 use conflicts::Conflicts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Below this many tokens a view says only what no marker says, and does not name the file.
@@ -137,7 +138,7 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     if matches!(form, Form::Code(_) | Form::Text | Form::Markdown | Form::Rst | Form::Html | Form::Json)
         && !is_all
         && let Some(conflicts) = Conflicts::of(output)?
-        && !fails(output)?
+        && !fails(output, form)?
     {
         return structure::conflicts(output, form, budget, (&conflicts, beside));
     }
@@ -204,7 +205,7 @@ fn told(
     let is_run = tells || matches!(form, Form::Log | Form::Text);
     match wanted {
         Some(wanted) if is_run && (tells || beside.is_empty()) => {
-            run(output, budget, weighed(query::ask::joined(units, query::ask::asked(output, &wanted)?)))
+            run(output, budget, weighed(joined_units(units, query::ask::asked(output, &wanted)?)))
         }
         Some(wanted) if beside.is_empty() => {
             run(output, budget, weighed(query::ask::asked(output, &wanted)?))
@@ -230,8 +231,8 @@ const TELLING: usize = 30;
 /// may happen, but it does not end with one; and a run may print what looks like a program, a list or a document.
 fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Result<bool> {
     let record = output.record();
-    let failed = record.exit.is_some_and(|exit| exit.status() != 0);
-    let told = || units.iter().take(TELLING).any(|unit| query::ask::is_told(unit.text.as_bytes()));
+    let failed = exited_badly(output);
+    let told = || begins_by_telling(units);
     Ok(match form {
         Form::Log | Form::TestRun => true,
         _ if record.call.reads() => form == Form::Text && (failed || trouble.verdict || ends_badly(output)?),
@@ -246,12 +247,25 @@ fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Res
     })
 }
 
-/// Whether an output tells of a failure, whatever else it is.
-fn fails(output: &Output) -> Result<bool> {
+/// Whether one of the best units begins by telling of a failure.
+fn begins_by_telling(units: &[Unit]) -> bool {
+    units.iter().take(TELLING).any(|unit| query::ask::is_told(unit.text.as_bytes()))
+}
+
+/// Whether what made an output says that it failed.
+fn exited_badly(output: &Output) -> bool {
+    output.record().exit.is_some_and(|exit| exit.status() != 0)
+}
+
+/// Whether an output in which versions are in conflict tells of a failure besides. A file that is read speaks of errors that
+/// may happen, and so does the end of a program.
+fn fails(output: &Output, form: Form) -> Result<bool> {
+    if exited_badly(output) || output.record().call.reads() {
+        return Ok(exited_badly(output));
+    }
     let (units, trouble) = query::ask::unasked(output)?;
-    let told = || units.iter().take(TELLING).any(|unit| query::ask::is_told(unit.text.as_bytes()));
-    let failed = output.record().exit.is_some_and(|exit| exit.status() != 0);
-    Ok(failed || trouble.most >= TROUBLE && (trouble.verdict || told() || ends_badly(output)?))
+    let ended = || Ok(form == Form::Text && ends_badly(output)?);
+    Ok(trouble.most >= TROUBLE && (trouble.verdict || begins_by_telling(&units) || ended()?))
 }
 
 /// Outputs of a few bytes more than this are not painted whole to see whether they then fit.
@@ -281,6 +295,22 @@ fn ends_badly(output: &Output) -> Result<bool> {
         spoken.iter().any(|&at| (start..start + line.len()).contains(&(at as usize)))
     };
     Ok(last.any(|line| speaks(line) && !query::ask::is_listed(line)))
+}
+
+/// What is wanted counts so much beside the best of what is told anyway.
+const WANTED: f32 = 1.2;
+
+/// Units of two rankings in one: each by its better rank, and what was wanted before all.
+fn joined_units(units: Vec<Unit>, wanted: Vec<Unit>) -> Vec<Unit> {
+    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
+    let scale = WANTED * best(&units) / best(&wanted);
+    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
+    for unit in wanted {
+        let worth = unit.worth * scale;
+        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
+        known.worth = known.worth.max(worth);
+    }
+    joined.into_values().collect()
 }
 
 /// What a run tells: what went wrong and how it ended.

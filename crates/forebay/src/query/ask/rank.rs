@@ -233,14 +233,18 @@ fn printed(output: &Output) -> Result<Vec<Range<u64>>> {
     Ok(printed)
 }
 
+/// How unittest begins to report what failed, and what stands below all of that.
+const UNITTEST: [&[u8]; 2] = [b"==========\nERROR: ", b"==========\nFAIL: "];
+const RAN: &[u8] = b"\n----------------------------------------------------------------------\nRan ";
+
 impl Reports {
     fn of(output: &Output) -> Result<Reports> {
-        let printed = printed(output)?;
         let from = output.len().saturating_sub(SUMMARY);
         let end = output.read(from..output.len())?;
         if let Some(reports) = Reports::of_unittest(output, &end)? {
             return Ok(reports);
         }
+        let printed = printed(output)?;
         let Some(summary) = memmem::rfind(&end, b" short test summary info ==") else {
             return Ok(Reports { printed, ..Reports::default() });
         };
@@ -258,13 +262,7 @@ impl Reports {
             printed,
         })
     }
-}
 
-/// How unittest begins to report what failed, and what stands below all of that.
-const UNITTEST: [&[u8]; 2] = [b"==========\nERROR: ", b"==========\nFAIL: "];
-const RAN: &[u8] = b"\n----------------------------------------------------------------------\nRan ";
-
-impl Reports {
     /// What Python's unittest reports below all that its tests print.
     fn of_unittest(output: &Output, end: &[u8]) -> Result<Option<Reports>> {
         let Some(ran) = memmem::rfind(end, RAN) else { return Ok(None) };

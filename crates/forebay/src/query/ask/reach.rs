@@ -23,6 +23,13 @@ pub(super) enum Reach {
     Nowhere,
 }
 
+impl Reach {
+    /// What is meant by a question that reaches so far: where no word leads anywhere, whatever speaks of trouble.
+    pub(super) fn meant(self, question: Question) -> Question {
+        if let Reach::Trouble(_) = self { Question::of_trouble() } else { question }
+    }
+}
+
 /// The best half of what words find has nearly all that they find, where lines say something by themselves. Words that
 /// any output could be asked with find less.
 pub(super) const TOLD: f64 = 0.5;

@@ -8,6 +8,7 @@ use super::folders::Folders;
 use super::formatting::Formatting;
 use super::paths::Paths;
 use super::sections;
+use super::states;
 use super::templates::Templates;
 use super::things::{self, Things};
 use super::threads::Threads;
@@ -73,7 +74,7 @@ const CONFLICTS: f64 = 0.9;
 /// The view of a list that has a few sections, or that says before each of its lines in which state it is.
 pub(super) fn sections(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<Option<View>> {
     let sections = match sections::of(output)? {
-        None => sections::by_state(output)?,
+        None => states::of(output)?,
         sections => sections,
     };
     let Some(sections) = sections else { return Ok(None) };

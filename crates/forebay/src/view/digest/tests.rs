@@ -405,8 +405,9 @@ fn what_must_be_seen_to_in_a_list_a_history_a_dump_or_a_merge_is_shown() {
     let list = format!("{}*deleting   .env\n{}", states(90), states(90));
     let statement = |n: u64| format!("    total = total + {n}\n");
     let program: String = (0..90).map(statement).collect();
+    let ends = "    raise RuntimeError('fatal error: it is gone')\n";
     let program = format!(
-        "import os\n\ndef total_of(parts):\n    total = 0\n{program}<<<<<<< HEAD\n    return total\n=======\n    return 0\n>>>>>>> other\n{program}"
+        "import os\n\ndef total_of(parts):\n    total = 0\n{program}<<<<<<< HEAD\n    return total\n=======\n    return 0\n>>>>>>> other\n{program}{ends}"
     );
     for (command, text, first, shown) in [
         ("git log --oneline --graph --color", &history, "error: change 0\n", "(tag: v1) cut it\n"),
