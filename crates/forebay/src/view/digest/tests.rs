@@ -409,10 +409,26 @@ fn what_must_be_seen_to_in_a_list_a_history_a_dump_or_a_merge_is_shown() {
     let program = format!(
         "import os\n\ndef total_of(parts):\n    total = 0\n{program}<<<<<<< HEAD\n    return total\n=======\n    return 0\n>>>>>>> other\n{program}{ends}"
     );
+    let things =
+        ["the mill", "a bridge", "her letter", "old paper", "two horses", "the sea", "no answer", "a coat"];
+    let note = |n: usize| format!("{} came before {}\n", things[n % 8], things[n / 8]);
+    let notes: String = (0..64).map(note).collect();
+    let conflict = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n";
+    let calls: String =
+        (0..9).map(|n| format!("  File \"shop{n}.py\", line {n}, in total\n    add_up()\n")).collect();
+    let notes = format!(
+        "{notes}{conflict}{notes}Traceback (most recent call last):\n{calls}ValueError: so it ended then\n"
+    );
     for (command, text, first, shown) in [
         ("git log --oneline --graph --color", &history, "error: change 0\n", "(tag: v1) cut it\n"),
         ("sqlite3 app.db .dump", &dump, "CREATE TABLE a", "CREATE TABLE b(id int);\n"),
         ("rsync -ain a/ b/", &list, ">f..t...... src/part0.rs\n", "*deleting   .env\n"),
+        (
+            "cat notes.txt",
+            &notes,
+            "the mill came before the mill\n",
+            "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n",
+        ),
         (
             "cat a.py",
             &program,
