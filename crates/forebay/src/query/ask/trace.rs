@@ -28,20 +28,35 @@ const RUNTIME: &[&str] = &[
     ": std::",
     ": __rustc::",
     ": rust_begin_unwind",
-    "at java.base/",
-    "at java.lang.reflect.",
-    "at sun.reflect.",
-    "at jdk.internal.",
+    "java.lang.Thread.run(",
+    "java.util.concurrent.",
     "/go/src/runtime/",
     "/go/src/testing/",
     "libc_start",
 ];
 
-/// Whether a call is one inside of a language's own runtime, which tells less than those of the program.
+/// What only calls have in them by which a runner comes to a test: of Ruby, Java, JavaScript and Python.
+const RUNNERS: &[&str] = &[
+    "/gems/rspec-core-",
+    "/gems/minitest-",
+    "at org.junit.runners.",
+    "at org.junit.platform.",
+    "at org.junit.jupiter.engine.",
+    "at org.apache.maven.surefire.",
+    "at org.gradle.api.internal.tasks.testing.",
+    "/node_modules/mocha/",
+    "/node_modules/jest-circus/",
+    "/node_modules/jest-jasmine2/",
+    "/node_modules/jest-runner/",
+    "-packages/_pytest/",
+    "-packages/pluggy/",
+];
+
+/// Whether a call is one inside of a language's own runtime or of what runs tests: it tells less than those of the program.
 pub(super) fn is_of_runtime(line: &[u8]) -> bool {
     #[expect(clippy::expect_used, reason = "the words are part of the program, and tests look for them")]
     static FINDER: LazyLock<AhoCorasick> =
-        LazyLock::new(|| AhoCorasick::new(RUNTIME).expect("words of this file"));
+        LazyLock::new(|| AhoCorasick::new(RUNTIME.iter().chain(RUNNERS)).expect("words of this file"));
     FINDER.is_match(line) && is_frame(line)
 }
 
@@ -109,11 +124,22 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_a_runtime_are_told_from_those_of_a_program() {
+    fn calls_of_a_runtime_and_of_runners_are_told_from_those_of_a_program() {
         for (line, expected) in [
             ("   1: core::panicking::panic_fmt", true),
             ("             at /rustc/5980761/library/core/src/panicking.rs:80:14", true),
             ("\tat java.base/java.lang.Thread.run(Thread.java:829)", true),
+            ("\tat java.base/java.util.concurrent.FutureTask.run(FutureTask.java:264)", true),
+            ("\tat java.base/java.io.FileInputStream.open(FileInputStream.java:219)", false),
+            ("\tat java.base/java.lang.reflect.Method.invoke(Method.java:566)", false),
+            ("\tat org.junit.runners.ParentRunner.run(ParentRunner.java:363)", true),
+            ("\tat org.junit.Assert.fail(Assert.java:88)", false),
+            (
+                "     # /var/lib/gems/3.1.0/gems/rspec-core-3.12.0/lib/rspec/core/example.rb:263:in `run'",
+                true,
+            ),
+            ("    at run (/app/node_modules/jest-circus/build/run.js:12:3)", true),
+            ("  File \"/usr/lib/python3/dist-packages/_pytest/python.py\", line 195, in call", true),
             ("\t/usr/local/go/src/runtime/panic.go:884 +0x212", true),
             ("    #1 0x7efe in __libc_start_call_main ../sysdeps/libc_start_call_main.h:58", true),
             ("   3: bytes::bytes_mut::BytesMut::split_to", false),

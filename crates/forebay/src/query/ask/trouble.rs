@@ -43,6 +43,7 @@ pub(super) const WORDS: &[Word] = &[
     starts("caused by", 2.0),
     starts("abort", 1.6),
     starts("not ok", 1.8),
+    starts(RUN_AGAIN, 1.8),
     starts("assert", 1.8),
     starts("undefined", 1.6),
     starts("unresolved", 1.6),
@@ -134,6 +135,9 @@ pub(super) fn is_harmless(line: &[u8]) -> bool {
     spoken.peek().is_some() && spoken.all(|weight| weight == 0.0)
 }
 
+/// How RSpec says which failed examples to run again: `rspec ./spec/shop_spec.rb:5 # Shop adds up`.
+pub(super) const RUN_AGAIN: &str = "rspec ./";
+
 /// What a plan says of what it will take away, in the heading of a resource.
 const TAKEN_AWAY: &[&str] = &["replaced", "destroyed"];
 
@@ -154,14 +158,17 @@ pub(super) fn said(
     verdict: bool,
 ) -> f32 {
     let before = super::scan::before(block, found.start);
-    let inside = before.is_some_and(|before| {
-        before.is_ascii_alphabetic()
-            && !(before.is_ascii_lowercase() && block[found.start].is_ascii_uppercase())
-    });
     let mut end = found.end;
     while end < unit.end && block[end].is_ascii_alphabetic() {
         end += 1;
     }
+    // In a name a word begins with a capital: `ValueError`, and the last one behind an abbreviation `IOException`.
+    let first = &block[found.start..];
+    let is_last = || end == found.end && first[1].is_ascii_lowercase();
+    let inside = before.is_some_and(|before| {
+        let begins = first[0].is_ascii_uppercase() && (before.is_ascii_lowercase() || is_last());
+        before.is_ascii_alphabetic() && !begins
+    });
     if inside || word.alone && end > found.end {
         return 0.0;
     }
@@ -174,6 +181,9 @@ pub(super) fn said(
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let is_heading = words.next() == Some(b"#") && words.next().is_some_and(|name| name.contains(&b'.'));
         return if is_planned && is_heading && words.count() == 2 { word.weight } else { 0.0 };
+    }
+    if word.text == RUN_AGAIN {
+        return if verdict { word.weight } else { 0.0 };
     }
     if word.ends {
         let rest = rest.trim_ascii_start();
@@ -285,6 +295,20 @@ fn last_word(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_a_name_a_word_begins_with_a_capital_and_behind_an_abbreviation_it_is_the_last() {
+        for (line, expected) in [
+            ("ValueError: it is none", true),
+            ("java.io.IOException: it is gone", true),
+            ("an OSError", true),
+            ("DVTAssertions: it is slow", false),
+            ("a terror", false),
+            ("TERRORS", false),
+        ] {
+            assert_eq!(spoken(line.as_bytes()).any(|weight| weight > 0.0), expected, "{line}");
+        }
+    }
 
     #[test]
     fn counts_of_nothing_are_no_trouble() {

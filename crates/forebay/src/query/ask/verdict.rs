@@ -1,6 +1,7 @@
 //! The forms in which runners, compilers and programs say that something failed.
 
 use super::location;
+use super::trouble::RUN_AGAIN;
 use crate::view::rendering::{readable, unstamped};
 use std::ops::Range;
 
@@ -18,6 +19,7 @@ pub(super) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
         // TeX: `! Undefined control sequence.`
         _ if start.starts_with(b"! ") && start.len() < BANG => true,
         b"not ok" => begins,
+        word if word == RUN_AGAIN.as_bytes() => begins,
         // Ansible: `fatal: [web07]: FAILED! => {…}`.
         b"fatal" => {
             let host = rest.strip_prefix(b": [").filter(|_| begins);
@@ -194,6 +196,8 @@ mod tests {
                 true,
             ),
             ("\u{1b}[1m\u{1b}[31m FAIL \u{1b}[39m a.test.js", "FAIL", true),
+            ("rspec ./spec/shop_spec.rb:5 # Shop adds up", "rspec ./", true),
+            ("run it by rspec ./spec/shop_spec.rb", "rspec ./", false),
             ("132/220 retries    FAIL     0.01s   exit status 1", "FAIL", true),
             ("12/34 Test #12: parse ......***Failed  0.01 sec", "Fail", true),
             ("==24179== Invalid write of size 8", "Invalid write of", true),
