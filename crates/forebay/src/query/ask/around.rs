@@ -29,7 +29,7 @@ const TOO_DEEP: f32 = 0.9;
 
 /// The calls nearest to what went wrong tell where; so many do, and further ones fade so.
 const CALLS: usize = 14;
-const TOO_FAR: f32 = 0.6;
+const TOO_FAR: f32 = 0.98;
 
 /// Where packages are that a program of Python uses; so many calls of a stack trace in them make the program's own rare, of
 /// which the innermost ones count so much.
@@ -52,6 +52,9 @@ const FLOOR: f32 = 0.34;
 /// themselves says nothing.
 const REPEATED: f32 = 0.4;
 const NOISE: f32 = 0.02;
+
+/// A call stands below so many of the same name, and from another line each, in any program; below more it recurses.
+const RECURSES: usize = 4;
 
 /// On the way back from the end to its cause, the calls of a stack trace are passed by: they fade, and nothing fades behind them.
 const PASSED_BY: f32 = 0.9;
@@ -279,7 +282,11 @@ impl Around<'_> {
         if cleans_up {
             fading.back = fading.back.min(CLEANED_UP);
         }
-        let place = Place { bytes, from, all, own, index: seen.index, worth, ends: seen.ends, fading };
+        let mut place = Place { bytes, from, all, own, index: seen.index, worth, ends: seen.ends, fading };
+        if self.is_of_trouble() && is_told_above(&place, own) {
+            worth *= REPEATED;
+            place.worth = worth;
+        }
         self.show(&place, own, worth);
         if self.is_of_trouble() {
             for at in program_calls(&place).into_iter().chain(tex_place(&place)) {
@@ -439,7 +446,9 @@ impl Around<'_> {
     fn lent(&self, left: f32, line: &[u8], repeats: &Repeats) -> f32 {
         match () {
             () if self.question.of_failure() && has_passed(line) => left * rank::PASSED,
-            () if self.is_of_trouble() && repeats.count > 1 => left * REPEATED,
+            () if self.is_of_trouble() && repeats.count > if is_frame(line) { RECURSES } else { 1 } => {
+                left * REPEATED
+            }
             () if self.question.of_failure() && is_of_runtime(line) => left * RUNTIME,
             () => left,
         }
@@ -466,7 +475,8 @@ impl Around<'_> {
             1..=FAR => SAID_NEAR,
             _ => SAID_BEFORE,
         };
-        let common = if self.frequency.is_common(line) { REPEATED } else { 1.0 };
+        let is_common = self.frequency.is_common(line) || is_told_above(place, at - above);
+        let common = if is_common { REPEATED } else { 1.0 };
         said * common * if informs(line) { INFORMS } else { 1.0 }
     }
 
@@ -500,6 +510,27 @@ fn ends_inward_trace(place: &Place) -> bool {
     // Below a call stands the line that makes it, and what marks the place in that.
     (place.own.saturating_sub(4)..place.own).any(|at| is_inward(&readable(place.line(at))))
 }
+
+/// Whether a line is an exception whose message stands above it already, in the one that was thrown for it or in what was made
+/// of it all, and that is not the root: what caused it stands below.
+fn is_told_above(place: &Place, at: usize) -> bool {
+    let line = readable(place.line(at));
+    let thrown = line.trim_ascii();
+    let thrown = thrown.strip_prefix(CAUSED).unwrap_or(thrown);
+    let Some(end) = memmem::find(thrown, b": ") else { return false };
+    let (name, message) = (&thrown[..end], &thrown[end + 2..]);
+    let is_type = |byte: &u8| byte.is_ascii_alphanumeric() || b"._$".contains(byte);
+    if message.len() <= SHORT || !name.contains(&b'.') || !name.iter().all(is_type) {
+        return false;
+    }
+    let mut below = (at + 1..place.all.len()).map(|below| readable(place.line(below)));
+    let goes_on = |line: &[u8]| is_frame(line) || line.trim_ascii_start().starts_with(b"... ");
+    let is_caused = below.find(|line| !goes_on(line)).is_some_and(|line| line.starts_with(CAUSED));
+    is_caused && (0..at).any(|above| memmem::find(&readable(place.line(above)), message).is_some())
+}
+
+/// How Java begins the line of what caused an exception.
+const CAUSED: &[u8] = b"Caused by: ";
 
 /// The innermost calls of the program itself, with the lines that make them, in a stack trace that a good unit ends and
 /// that is mostly inside of packages.
@@ -558,3 +589,6 @@ fn is_same_event(one: &[u8], other: &[u8]) -> bool {
     let same = one.iter().zip(other).take_while(|(one, other)| one == other);
     same.filter(|(byte, _)| byte.is_ascii_digit()).count() >= MOMENT
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,9 @@ use crate::store::memory::output_of;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-const SMALL: Budget = Budget { tokens: 120, bytes: 2_000, lines: None };
+pub(super) const SMALL: Budget = Budget { tokens: 120, bytes: 2_000, lines: None };
 
-fn answer(text: &[u8], question: &str, budget: Budget) -> Excerpt {
+pub(super) fn answer(text: &[u8], question: &str, budget: Budget) -> Excerpt {
     let excerpt = excerpt(&output_of(text), &Query::Ask(question.into()), budget).unwrap();
     assert!(budget.holds(&excerpt.text), "{}", String::from_utf8_lossy(&excerpt.text));
     excerpt
@@ -27,12 +27,12 @@ fn check(text: &str, question: &str, expected: Expect) {
     expected.assert_eq(&String::from_utf8_lossy(&answer(text.as_bytes(), question, SMALL).text));
 }
 
-fn noise(from: u64, to: u64) -> String {
+pub(super) fn noise(from: u64, to: u64) -> String {
     (from..to).map(|line| format!("compiling unit number {line} of the project\n")).collect()
 }
 
 /// Lines that are like no other.
-fn unlike(from: u8, to: u8) -> String {
+pub(super) fn unlike(from: u8, to: u8) -> String {
     let letter = |n: u8| char::from(b'a' + n);
     (from..to).map(|n| format!("compiling {}{} for the project\n", letter(n % 26), letter(n / 26))).collect()
 }
@@ -235,34 +235,6 @@ fn of_many_failures_the_first_is_shown_with_its_name_and_its_line() {
 }
 
 #[test]
-fn between_a_step_that_failed_and_the_end_there_is_only_clean_up() {
-    let cleaned: String = ('a'..'m').map(|name| format!("the cache of {name} is put away\n")).collect();
-    let text = noise(0, 40)
-        + "fetching the index\nit has no entry of that name\nThe command \"make\" exited with 2.\n"
-        + &cleaned
-        + "Done. Your build exited with 1.\n";
-    let budget = Budget { tokens: 400, bytes: 8_000, ..SMALL };
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
-    assert!(shown.contains("it has no entry of that name\nThe command \"make\" exited with 2.\n"), "{shown}");
-    assert!(!shown.contains("the cache of e"), "{shown}");
-}
-
-#[test]
-fn what_stands_beside_better_trouble_too_is_not_shown_again() {
-    let trace: String = (0..24).map(|n| format!("    at the::same::call::number{n}\n")).collect();
-    let text = noise(0, 1_500)
-        + "error: the first cause of it\n"
-        + &trace
-        + &noise(1_500, 1_750)
-        + "fatal: the second cause of it\n"
-        + &trace;
-    let budget = Budget { tokens: 300, bytes: 8_000, ..SMALL };
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
-    assert!(shown.contains("the first cause") && shown.contains("the second cause"), "{shown}");
-    assert_eq!(shown.matches("number2\n").count(), 1, "{shown}");
-}
-
-#[test]
 fn commands_that_a_shell_echoes_are_no_changes() {
     let text = noise(0, 60)
         + "it cannot be built\n"
@@ -288,24 +260,6 @@ fn the_name_of_a_test_in_tap_stands_above_what_was_checked_in_it() {
         + &passed(86, 160);
     let shown = String::from_utf8(answer(text.as_bytes(), "why did it fail?", SMALL).text).unwrap();
     assert!(shown.contains("# keeps to the limit\n") && shown.contains("actual:   21"), "{shown}");
-}
-
-#[test]
-fn what_many_failures_have_in_common_is_shown_with_one_of_them() {
-    let linked = |n: u64| {
-        let objects: String =
-            (0..12).map(|part| format!(" CMakeFiles/test_{n}.dir/part_{part}.c.o")).collect();
-        format!(
-            "FAILED: tests/test_{n} \n: && /usr/bin/cc -g{objects} -o tests/test_{n}\n/usr/bin/ld: liba.so: undefined reference to `a_new'\ncollect2: error: ld returned 1 exit status\n"
-        )
-    };
-    let built: String = (0..22).map(|n| noise(n * 20, n * 20 + 20) + &linked(n)).collect();
-    let failed: String =
-        (0..22).map(|n| format!("{n}/22 Test #{n}: test_{n} ....***Failed 0.1 sec\n")).collect();
-    let text = built + "ninja: build stopped: cannot make progress due to previous errors.\n" + &failed;
-    let budget = Budget { tokens: 400, ..SMALL };
-    let shown = String::from_utf8(answer(text.as_bytes(), "why did it fail?", budget).text).unwrap();
-    assert!(shown.contains("undefined reference to `a_new'"), "{shown}");
 }
 
 #[test]
@@ -335,34 +289,6 @@ fn a_verdict_counts_wherever_it_is_given() {
 }
 
 #[test]
-fn what_trouble_is_set_in_below_is_shown_with_it() {
-    let finding = |n: u64| format!("  {n}:5  warning  the name is never used  no-unused\n");
-    let text = noise(0, 100)
-        + "src/channel.js\n"
-        + &(1..15).map(finding).collect::<String>()
-        + "  19:6  error  the key is there twice  no-dupe-keys\n"
-        + &(20..60).map(finding).collect::<String>()
-        + &noise(100, 160);
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
-    assert!(shown.contains("src/channel.js") && shown.contains("the key is there twice"), "{shown}");
-}
-
-#[test]
-fn of_a_long_trace_the_calls_nearest_to_its_end_are_shown() {
-    let call =
-        |n: u64| format!("  File \"/lib/framework/part{n}.py\", line {n}, in handle\n    next(request)\n");
-    let text = noise(0, 100)
-        + "Traceback (most recent call last):\n"
-        + &(0..30).map(call).collect::<String>()
-        + "  File \"app/orders.py\", line 7, in total\n    return self.count / self.parts\n"
-        + "ZeroDivisionError: division by zero\n"
-        + &noise(100, 160);
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", SMALL).text).unwrap();
-    let end = "in total\n    return self.count / self.parts\nZeroDivisionError: division by zero\n";
-    assert!(shown.contains(end), "{shown}");
-}
-
-#[test]
 fn what_was_known_to_fail_is_no_trouble() {
     let known: String = (0..30).map(|n| format!("TEST-KNOWN-FAIL | {}.html\n", "y".repeat(n + 1))).collect();
     let text = noise(0, 300) + "the part could not be read\n" + &noise(300, 400) + &known + &noise(400, 500);
@@ -384,37 +310,6 @@ fn a_command_that_is_quoted_over_several_lines_does_not_hide_the_cause() {
 }
 
 #[test]
-fn on_the_way_back_from_the_end_a_stack_trace_is_passed_by() {
-    let calls: String = (0..40).map(|n| format!("    at Module{n}.load (module.js:{n})\n")).collect();
-    let text = noise(0, 200)
-        + "it is not a thing that one calls\n"
-        + &calls
-        + "The command \"cake\" exited with 1.\n";
-    let budget = Budget { tokens: 200, ..SMALL };
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
-    assert!(shown.contains("not a thing that one calls"), "{shown}");
-}
-
-#[test]
-fn calls_that_better_trouble_has_too_are_worth_less_than_others() {
-    let trace = |error: &str, own: &str| {
-        let calls = (0..4).map(|n| format!("    at Runner.step{n} (runner.js:{n})\n"));
-        format!("{error}\n    at {own} (shop.js:7)\n") + &calls.collect::<String>()
-    };
-    let text = noise(0, 50)
-        + &trace("TypeError: the price is missing", "Shop.price")
-        + &noise(50, 60)
-        + &trace("RangeError: the tax is invalid", "Shop.tax");
-    let units = unasked(&output_of(text.as_bytes())).unwrap().0;
-    let worths = |call: &str| -> Vec<f32> {
-        units.iter().filter(|unit| unit.text.contains(call)).map(|unit| unit.worth).collect()
-    };
-    let [shared, shared_first] = worths("Runner.step0")[..] else { panic!("two traces have it") };
-    let own = worths("Shop.price")[0].min(worths("Shop.tax")[0]);
-    assert!(shared.min(shared_first) < own * 0.8, "{shared} {shared_first} {own}");
-}
-
-#[test]
 fn of_many_threads_that_wait_the_one_is_shown_that_does_something_else() {
     let waits = |n: u64| {
         format!("goroutine {n} [semacquire]:\nmain.(*Broker).Subscribe(0xc0{n:04x})\n\tmain.go:21 +0x65\n\n")
@@ -427,18 +322,6 @@ fn of_many_threads_that_wait_the_one_is_shown_that_does_something_else() {
     let shown = String::from_utf8(answer(text.as_bytes(), "why did it fail?", budget).text).unwrap();
     let holder = "goroutine 43 [chan send]:\nmain.(*Broker).Publish(0xc00007)\n\tmain.go:17 +0xeb\n";
     assert!(shown.contains("all goroutines are asleep") && shown.contains(holder), "{shown}");
-}
-
-#[test]
-fn calls_in_colour_are_calls_too() {
-    let call = |n: u64| format!("    \u{1b}[1mat\u{1b}[m Module{n}.load (module.js:{n})\n");
-    let text = noise(0, 200)
-        + "it is not a thing that one calls\n"
-        + &(0..40).map(call).collect::<String>()
-        + "The command \"cake\" exited with 1.\n";
-    let budget = Budget { tokens: 200, ..SMALL };
-    let shown = String::from_utf8(answer(text.as_bytes(), "Why did it fail?", budget).text).unwrap();
-    assert!(shown.contains("not a thing that one calls"), "{shown}");
 }
 
 #[test]
