@@ -231,12 +231,17 @@ pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> R
 
 /// The outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
+    outline_parsing(output, code::PARSED)
+}
+
+/// The outline of an output, of which no more than so many bytes are parsed if it is code.
+pub(crate) fn outline_parsing(output: &Output, parsed: u64) -> Result<Outline> {
     let mut items = Items::default();
     let (mut note, mut odd) = (None, Vec::new());
     let (form, numbering) = form_and_numbering(output)?;
     let source = Source::new(output, numbering);
     match form {
-        Form::Code(language) => note = code::outline(&source, language, &mut items)?,
+        Form::Code(language) => note = code::outline(&source, language, parsed, &mut items)?,
         Form::Markdown => markup::markdown(&source, &mut items)?,
         Form::Rst => markup::rst(&source, &mut items)?,
         Form::Html => html::outline(&source, &mut items)?,

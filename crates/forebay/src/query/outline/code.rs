@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use tree_sitter::{Node, Tree};
 
 /// So much is parsed; code is parsed at a few megabytes a second.
-const PARSED: u64 = 4 * 1024 * 1024;
+pub(super) const PARSED: u64 = 4 * 1024 * 1024;
 
 /// A signature has so many characters at most.
 const SIGNATURE: usize = 120;
@@ -19,8 +19,13 @@ const SIGNATURE: usize = 120;
 const LOOKED_AT: usize = 1024;
 
 /// Adds the definitions; returns what was not parsed and why.
-pub(super) fn outline(source: &Source, language: Language, items: &mut Items) -> Result<Option<String>> {
-    let text = text(source, PARSED)?;
+pub(super) fn outline(
+    source: &Source,
+    language: Language,
+    parsed: u64,
+    items: &mut Items,
+) -> Result<Option<String>> {
+    let text = text(source, parsed)?;
     let by_lines = "definitions were found by their lines";
     let end = parse::fitting(language, &text.bytes);
     let (from, note) = match parse::parse(language, &text.bytes[..end]) {
@@ -32,7 +37,8 @@ pub(super) fn outline(source: &Source, language: Language, items: &mut Items) ->
                 (source.output.line_start(lines)?, Some(note))
             } else {
                 let cut = text.read < source.output.len();
-                let note = || format!("only the first 4 MiB were parsed; after them {by_lines}");
+                let note =
+                    || format!("only the first {} MiB were parsed; after them {by_lines}", parsed >> 20);
                 (text.read, cut.then(note))
             }
         }
@@ -40,7 +46,7 @@ pub(super) fn outline(source: &Source, language: Language, items: &mut Items) ->
         Err(NoTree::Slow) => (0, Some(format!("it does not parse well; {by_lines}"))),
     };
     if from < source.output.len() {
-        definitions::outline(source, from, items)?;
+        definitions::outline(source, language, from, items)?;
     }
     Ok(note)
 }
@@ -810,6 +816,18 @@ class Store(private val items: List<Item>) {
                 numbered(print)
             );
         }
+    }
+
+    #[test]
+    #[cfg(feature = "lang-c")]
+    fn behind_what_is_parsed_functions_of_c_are_found_by_their_lines() {
+        let function = |n: u64| format!("static int f{n}(int n)\n{{\n    return n + {n};\n}}\n\n");
+        let code: String = (0..40_000).map(function).collect();
+        let output = crate::store::memory::output_of(code.as_bytes());
+        let outline = super::super::outline_parsing(&output, 1024 * 1024).unwrap();
+        assert_eq!(outline.items.len(), 40_000);
+        let note = outline.note.unwrap();
+        assert!(note.starts_with("only the first 1 MiB were parsed"), "{note}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Definitions found by their lines, where there is no grammar or parsing would take too much work.
 
 use super::lines::Source;
-use super::{Items, compiled, shortened};
+use super::{Items, Language, compiled, shortened};
 use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -11,6 +11,14 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
         r"^[ \t]*(?-u:(?:pub(?:\([^)]*\))?|export|default|async|static|abstract|final|public|private|protected|internal|override|open|sealed|data|suspend|inline|mutating|unsafe|const|local|case|implicit)[ \t]+)*(?-u:(?:class|def|defmodule|fn|func|fun|function|struct|enum|trait|interface|impl|module|namespace|object|protocol|extension|package)[ \t]+[\w$<(\x22'*&\[]|(?:\w+)[ \t]*\(\)[ \t]*\{)",
     )
 });
+
+/// A function of C or C++, where it begins at the margin: two words and a bracket, and no statement.
+static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"^(?-u:[A-Za-z_][\w:<>]*[ \t*&]+(?:[\w:<>]+[ \t*&]+)*[\w:~]+[ \t]*\((?:[^;]*[({,)])?[ \t\r]*$)")
+});
+
+/// What a statement of C begins with that looks like one.
+const STATEMENTS: &[&[u8]] = &[b"return ", b"else ", b"typedef ", b"case ", b"goto ", b"using ", b"throw "];
 
 const KINDS: [&str; 18] = [
     "class",
@@ -34,17 +42,56 @@ const KINDS: [&str; 18] = [
 ];
 
 /// Adds the definitions of the lines from `start` on. How far each is indented tells how they lie in each other.
-pub(super) fn outline(source: &Source, start: u64, items: &mut Items) -> Result<()> {
+pub(super) fn outline(source: &Source, language: Language, start: u64, items: &mut Items) -> Result<()> {
     let mut above: Vec<usize> = Vec::new();
+    let has_functions = matches!(language, Language::C | Language::Cpp);
     source.for_each_from(start, |line| {
+        let name = || shortened(line.lossy().trim().trim_end_matches(['{', ':', ';', '=', ' ']), 120);
+        if has_functions && is_function(line.text) {
+            items.open(line.number, 0, "fn", name);
+            above = vec![0];
+            return;
+        }
         let Some(found) = DEFINITION.find(line.text) else { return };
         // The word before the first letter of the name.
         let mut words = found.as_bytes().rsplit(|byte| b" \t".contains(byte)).filter(|word| !word.is_empty());
         let kind = words.nth(1).and_then(|kind| KINDS.iter().find(|name| name.as_bytes() == kind));
         let indent = line.text.len() - line.text.trim_ascii_start().len();
         while above.pop_if(|above| *above >= indent).is_some() {}
-        let name = || shortened(line.lossy().trim().trim_end_matches(['{', ':', ';', '=']), 120);
         items.open(line.number, above.len() as u32, kind.unwrap_or(&"fn"), name);
         above.push(indent);
     })
+}
+
+/// Whether a function of C begins with a line.
+fn is_function(line: &[u8]) -> bool {
+    line.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
+        && memchr::memchr(b'(', line).is_some()
+        && !STATEMENTS.iter().any(|statement| line.starts_with(statement))
+        && FUNCTION.is_match(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_c_is_told_by_its_first_line() {
+        for (line, expected) in [
+            ("static int stmtEof(sqlite3_vtab_cursor *cur){", true),
+            ("SQLITE_API int sqlite3_stmt_init(\r", true),
+            ("const char *name(void)", true),
+            ("std::string Shop::name(const Cart &cart) const {", true),
+            ("struct point *make(int x, int y,", true),
+            ("int total(int);", false),
+            ("return total(x)", false),
+            ("typedef int (*callback)(void)", false),
+            ("ASSERT(total)", false),
+            ("    total = add(x)", false),
+            ("int total = add(x);", false),
+            ("} else if (x) {", false),
+        ] {
+            assert_eq!(is_function(line.as_bytes()), expected, "{line}");
+        }
+    }
 }

@@ -21,6 +21,9 @@ use crate::view::{View, units};
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
+/// So much of a program is parsed: what is said of it names few definitions, and says of how much of it that is.
+const PARSED: u64 = 1024 * 1024;
+
 /// The view of a text that is read as a document.
 pub(super) fn document(output: &Output, budget: Budget, wanted: &[Range<u64>]) -> Result<View> {
     let outline = outline::outline(output)?;
@@ -200,7 +203,7 @@ pub(super) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<
             between(output, budget, &shares, &Parts::of(wanted, odd), said)
         }
         _ => {
-            let outline = outline::outline(output)?;
+            let outline = outline::outline_parsing(output, PARSED)?;
             let shares = match ends_with_tests(&outline) {
                 true => Shares { head: 1.0, ..shares },
                 false => shares,
