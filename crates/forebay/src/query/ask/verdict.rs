@@ -123,6 +123,10 @@ pub(super) fn is_told(line: &[u8]) -> bool {
     if line.starts_with(b"Traceback (most recent call last)") {
         return true;
     }
+    // What a program says of an error, in a comment.
+    if line.starts_with(b"/*") || line.starts_with(b"//") {
+        return false;
+    }
     // `WARNING: ThreadSanitizer: data race (pid=1)`, `SUMMARY: AddressSanitizer: heap-use-after-free …`.
     let said = line.strip_prefix(b"WARNING: ").or(line.strip_prefix(b"SUMMARY: "));
     if said.is_some_and(|said| said[..said.len().min(40)].windows(11).any(|part| part == b"Sanitizer: ")) {
@@ -262,6 +266,8 @@ mod tests {
             ("a note of what failed", false),
             ("The failure at sea in 1805 : nobody was saved", false),
             ("12:30: we met", false),
+            ("    /* ERROR: bad checksum */", false),
+            ("// error: it was gone once", false),
             ("INSERT INTO error VALUES (1);", false),
             ("", false),
         ];
