@@ -309,6 +309,13 @@ impl Items {
         }
     }
 
+    /// What was found behind all that is here.
+    fn append(&mut self, behind: Items) {
+        let room = KEPT.saturating_sub(self.items.len());
+        self.more += behind.more + behind.items.len().saturating_sub(room) as u64;
+        self.items.extend(behind.items.into_iter().take(room));
+    }
+
     /// Something that goes on until the next thing that does not lie in it.
     fn open(&mut self, line: u64, depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
         self.add((line, OPEN), depth, kind, name);

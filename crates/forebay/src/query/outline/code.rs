@@ -27,28 +27,38 @@ pub(super) fn outline(
 ) -> Result<Option<String>> {
     let text = text(source, parsed)?;
     let by_lines = "definitions were found by their lines";
-    let end = parse::fitting(language, &text.bytes);
-    let (from, note) = match parse::parse(language, &text.bytes[..end]) {
-        Ok(tree) => {
-            walk(&tree, language, &text.bytes[..end], items);
-            if end < text.bytes.len() {
-                let lines = memchr::memchr_iter(b'\n', &text.bytes[..end]).count() as u64;
-                let note = format!("what comes after line {lines} does not parse well; there {by_lines}");
-                (source.output.line_start(lines)?, Some(note))
-            } else {
-                let cut = text.read < source.output.len();
-                let note =
-                    || format!("only the first {} MiB were parsed; after them {by_lines}", parsed >> 20);
-                (text.read, cut.then(note))
-            }
-        }
-        Err(NoTree::NoGrammar) => (0, Some(format!("there is no grammar for it here; {by_lines}"))),
-        Err(NoTree::Slow) => (0, Some(format!("it does not parse well; {by_lines}"))),
-    };
-    if from < source.output.len() {
-        definitions::outline(source, language, from, items)?;
+    if language.grammar().is_none() {
+        items.append(definitions::outline(source, language, 0)?);
+        return Ok(Some(format!("there is no grammar for it here; {by_lines}")));
     }
+    let end = parse::fitting(language, &text.bytes);
+    let fits = &text.bytes[..end];
+    let (from, note) = if end < text.bytes.len() {
+        let lines = memchr::memchr_iter(b'\n', fits).count() as u64;
+        let note = format!("what comes after line {lines} does not parse well; there {by_lines}");
+        (source.output.line_start(lines)?, Some(note))
+    } else {
+        let cut = text.read < source.output.len();
+        let note = || format!("only the first {} MiB were parsed; after them {by_lines}", parsed >> 20);
+        (text.read, cut.then(note))
+    };
+    let (beginning, rest) = source
+        .output
+        .both(|| definitions_of(language, fits), || definitions::outline(source, language, from));
+    let Ok(beginning) = beginning else {
+        items.append(definitions::outline(source, language, 0)?);
+        return Ok(Some(format!("it does not parse well; {by_lines}")));
+    };
+    items.append(beginning);
+    items.append(rest?);
     Ok(note)
+}
+
+/// What a text defines, by its tree.
+fn definitions_of(language: Language, text: &[u8]) -> std::result::Result<Items, NoTree> {
+    let mut items = Items::default();
+    walk(&parse::parse(language, text)?, language, text, &mut items);
+    Ok(items)
 }
 
 /// The beginning of an output as it is parsed: whole lines, without numbers before them.

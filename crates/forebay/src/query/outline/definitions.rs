@@ -41,8 +41,9 @@ const KINDS: [&str; 18] = [
     "package",
 ];
 
-/// Adds the definitions of the lines from `start` on. How far each is indented tells how they lie in each other.
-pub(super) fn outline(source: &Source, language: Language, start: u64, items: &mut Items) -> Result<()> {
+/// The definitions of the lines from `start` on. How far each is indented tells how they lie in each other.
+pub(super) fn outline(source: &Source, language: Language, start: u64) -> Result<Items> {
+    let mut items = Items::default();
     let mut above: Vec<usize> = Vec::new();
     let has_functions = matches!(language, Language::C | Language::Cpp);
     source.for_each_from(start, |line| {
@@ -60,7 +61,8 @@ pub(super) fn outline(source: &Source, language: Language, start: u64, items: &m
         while above.pop_if(|above| *above >= indent).is_some() {}
         items.open(line.number, above.len() as u32, kind.unwrap_or(&"fn"), name);
         above.push(indent);
-    })
+    })?;
+    Ok(items)
 }
 
 /// Whether a function of C begins with a line.
