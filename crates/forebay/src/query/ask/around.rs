@@ -10,7 +10,7 @@ use super::layout::{
 use super::question::{Aim, Question};
 use super::scan::{LONG, Seen, Units};
 use super::standing::{has_passed, informs};
-use super::trace::{is_call, is_frame, is_inward, is_of_runtime};
+use super::trace::{is_call, is_frame, is_inward, is_of_runtime, is_reflection};
 use super::{Unit, rank, visible};
 use crate::view::rendering::readable;
 use crate::{Output, Result};
@@ -41,7 +41,7 @@ const CALLED: f32 = 0.9;
 /// So many lines below an error TeX says where it is.
 const TEX_PLACE: usize = 14;
 
-/// A call inside of the language's own runtime.
+/// A call inside of the language's own runtime, or of what runs tests.
 const RUNTIME: f32 = 0.3;
 
 /// What is said again, but for its numbers, tells less each time, down to a floor.
@@ -349,7 +349,8 @@ impl Around<'_> {
                 () => fading.deeper,
             };
             repeats.take(line);
-            let worth = self.lent(left, line, &repeats);
+            let from_runner = self.question.of_failure() && is_from_runner(place, at);
+            let worth = self.lent(left, line, &repeats) * if from_runner { RUNTIME } else { 1.0 };
             self.show(place, at, if ends_trace { worth.max(place.worth * TRACE_END) } else { worth });
         }
     }
@@ -509,6 +510,13 @@ impl Around<'_> {
 fn ends_inward_trace(place: &Place) -> bool {
     // Below a call stands the line that makes it, and what marks the place in that.
     (place.own.saturating_sub(4)..place.own).any(|at| is_inward(&readable(place.line(at))))
+}
+
+/// Whether a call goes by reflection from what runs tests to a test.
+fn is_from_runner(place: &Place, at: usize) -> bool {
+    let mut outwards = (at..place.all.len()).map(|at| readable(place.line(at)));
+    is_reflection(&readable(place.line(at)))
+        && outwards.find(|line| !is_reflection(line)).is_some_and(|line| is_of_runtime(&line))
 }
 
 /// Whether a line is an exception whose message stands above it already, in the one that was thrown for it or in what was made

@@ -60,6 +60,11 @@ pub(super) fn is_of_runtime(line: &[u8]) -> bool {
     FINDER.is_match(line) && is_frame(line)
 }
 
+/// Whether a call is one by which Java calls a method that it does not know.
+pub(super) fn is_reflection(line: &[u8]) -> bool {
+    memmem::find(line, b".reflect.").is_some() && is_frame(line)
+}
+
 /// Whether a line is a call in a stack trace that begins with the innermost one.
 pub(super) fn is_call(line: &[u8]) -> bool {
     is_frame(line) && !is_inward(line)

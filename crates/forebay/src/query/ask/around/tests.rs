@@ -193,3 +193,20 @@ fn failed_examples_of_rspec_are_named_before_the_calls_of_what_runs_them() {
         assert!(shown.contains(&format!("rspec ./spec/cart_spec.rb[1:{n}]")), "{shown}");
     }
 }
+
+#[test]
+fn calls_by_reflection_count_less_where_a_runner_makes_them() {
+    let trace = |outer: &str| {
+        unlike(0, 90)
+            + "java.lang.AssertionError: expected:<7> but was:<10>\n\tat com.shop.CartTest.total(CartTest.java:40)\n"
+            + "\tat sun.reflect.NativeMethodAccessorImpl.invoke(NativeMethodAccessorImpl.java:62)\n"
+            + "\tat java.lang.reflect.Method.invoke(Method.java:498)\n"
+            + &format!("\tat {outer}.run(Outer.java:3)\n")
+            + &unlike(90, 180)
+    };
+    for (outer, counts) in [("org.junit.runners.Suite", false), ("com.shop.Plugins", true)] {
+        let text = trace(outer);
+        let share = worth_of(&text, "NativeMethodAccessorImpl") / worth_of(&text, "CartTest.total");
+        assert_eq!(share > 0.7, counts, "{outer}: {share}");
+    }
+}
