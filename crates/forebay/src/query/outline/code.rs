@@ -25,12 +25,12 @@ pub(super) fn outline(
     parsed: u64,
     items: &mut Items,
 ) -> Result<Option<String>> {
-    let text = text(source, parsed)?;
     let by_lines = "definitions were found by their lines";
     if language.grammar().is_none() {
         items.append(definitions::outline(source, language, 0)?);
         return Ok(Some(format!("there is no grammar for it here; {by_lines}")));
     }
+    let text = text(source, parsed)?;
     let end = parse::fitting(language, &text.bytes);
     let fits = &text.bytes[..end];
     let (from, note) = if end < text.bytes.len() {
@@ -42,9 +42,8 @@ pub(super) fn outline(
         let note = || format!("only the first {} MiB were parsed; after them {by_lines}", parsed >> 20);
         (text.read, cut.then(note))
     };
-    let (beginning, rest) = source
-        .output
-        .both(|| definitions_of(language, fits), || definitions::outline(source, language, from));
+    let (beginning, rest) =
+        source.output.both(|| by_tree(language, fits), || definitions::outline(source, language, from));
     let Ok(beginning) = beginning else {
         items.append(definitions::outline(source, language, 0)?);
         return Ok(Some(format!("it does not parse well; {by_lines}")));
@@ -54,8 +53,8 @@ pub(super) fn outline(
     Ok(note)
 }
 
-/// What a text defines, by its tree.
-fn definitions_of(language: Language, text: &[u8]) -> std::result::Result<Items, NoTree> {
+/// The definitions of a text, by its tree.
+fn by_tree(language: Language, text: &[u8]) -> std::result::Result<Items, NoTree> {
     let mut items = Items::default();
     walk(&parse::parse(language, text)?, language, text, &mut items);
     Ok(items)

@@ -21,7 +21,7 @@ use crate::view::{View, units};
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
-/// So much of a program is parsed: what is said of it names few definitions, and says of how much of it that is.
+/// So much of a program is parsed: what is said of it names few definitions, and says that there are at least so many.
 const PARSED: u64 = 1024 * 1024;
 
 /// The view of a text that is read as a document.

@@ -93,6 +93,8 @@ impl<'a> Things<'a> {
         let counted = crate::view::count(noun, all as u64);
         let with = match all - count {
             _ if self.outline.more > 0 => format!("{count} of more than {counted}"),
+            // Where a program is not parsed, some are not found.
+            _ if self.outline.note.is_some() => format!("{count} of at least {counted}"),
             0 => counted,
             _ => format!("{count} of {counted}"),
         };
@@ -234,6 +236,19 @@ mod tests {
         let outline = outline::outline(&output_of(text.as_bytes())).unwrap();
         let said = columns(&outline, 9, 24).unwrap();
         assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
+    }
+
+    #[test]
+    #[cfg(feature = "lang-java")]
+    fn of_a_program_that_is_not_parsed_to_its_end_no_count_is_said_to_be_whole() {
+        let method = |n: u64| format!("    int total{n}(int n) {{\n        return n + {n};\n    }}\n\n");
+        let methods: String = (0..90).map(method).collect();
+        let output = output_of(format!("package shop;\n\npublic class Cart {{\n{methods}}}\n").as_bytes());
+        for (parsed, with) in [(u64::MAX, " of 91 definitions"), (1_000, " of at least ")] {
+            let outline = outline::outline_parsing(&output, parsed).unwrap();
+            let said = Things::of(&outline).said(&output, &(0..output.len()), 40).unwrap().unwrap();
+            assert!(said.contains(with), "{said}");
+        }
     }
 
     #[test]
