@@ -17,6 +17,7 @@ mod queries;
 mod real_outputs;
 mod retention;
 mod run;
+mod seeds;
 mod serve;
 mod sessions;
 mod settings;

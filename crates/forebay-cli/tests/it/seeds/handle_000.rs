@@ -1,0 +1,1 @@
+//! Document 000: the tool `tool_output` and the preset `handle`, first text.

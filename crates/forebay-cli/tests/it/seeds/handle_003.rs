@@ -1,0 +1,1 @@
+//! Document 003: the preset `handle`, later text of 000.

@@ -1,0 +1,1 @@
+//! Document 002: the preset `materialize`.

@@ -1,0 +1,1 @@
+//! Document 004: the preset `recovery`.
