@@ -4,7 +4,7 @@
 //! count is a state of the session in its store, so that many processes share it, and tokens are set aside in one step.
 
 use crate::view::{self, count};
-use crate::{Error, Folded, Output, Reason, Reply, Result, Session, Settings, Store, reply};
+use crate::{Error, Folded, Output, Preset, Reason, Reply, Result, Session, Settings, Store, reply};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -174,12 +174,16 @@ impl Folded {
         };
         let meant = printed(view::fold(output, settings)?)?;
         let Some(left) = room.left().filter(|&left| meant.tokens() > left) else { return Ok(meant) };
+        let smallest = || printed(view::smallest(output, settings.preset, cause)?);
         let mut digest = settings.clone();
         digest.digest.budget.tokens = left;
-        let mut smaller = printed(view::smaller(output, &digest)?)?;
-        if smaller.tokens() > left {
-            smaller = printed(view::one_line(output, cause)?)?;
-        }
+        let smaller = match settings.preset {
+            // The preset shows nothing of the output, however much room there is.
+            Preset::Handle => smallest()?,
+            _ => Some(printed(view::smaller(output, &digest)?)?)
+                .filter(|smaller| smaller.tokens() <= left)
+                .map_or_else(smallest, Ok)?,
+        };
         Ok(Folded { shrunk: Some(cause.to_owned()), ..smaller })
     }
 }

@@ -295,10 +295,14 @@ pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
     }
 }
 
-/// The smallest view: one line, with the cause.
-pub(crate) fn one_line(output: &Output, cause: &str) -> Result<View> {
+/// The smallest view: one line, with the cause. Under the preset `handle` it is the message's first two lines, because a
+/// model that was told to call `tool_output` must be able to.
+pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<View> {
     if !output.lost().is_empty() {
         return View::showing(output, &[], Wording::Commands);
+    }
+    if preset == Preset::Handle {
+        return handle::short(output);
     }
     let (lines, bytes) = (count("line", output.record().size.lines), count("byte", output.len()));
     View::summed_up(output, format!("{lines}, {bytes} not shown: {cause}"))

@@ -5,18 +5,30 @@ use crate::{Output, Result};
 
 /// One gap over everything; the message is the opening.
 pub(super) fn fold(output: &Output) -> Result<View> {
+    let message = format!(
+        "{}The handle is a relative path under the tool_output root.\n\
+         Provide precise and detailed instructions in `extract` about what you are looking for.\n",
+        short_message(output)?
+    );
+    Ok(View::showing(output, &[], Wording::Silent)?.framed(message, ""))
+}
+
+/// The first two lines of the message alone, for a context that has no room for the rest: how large the output is, and
+/// the call that reads it.
+pub(super) fn short(output: &Output) -> Result<View> {
+    Ok(View::showing(output, &[], Wording::Silent)?.framed(short_message(output)?, ""))
+}
+
+fn short_message(output: &Output) -> Result<String> {
     let size = output.record().size;
     let (tokens, _) = output.tokens()?;
-    let message = format!(
+    Ok(format!(
         "Tool output is too large ({} bytes, {} lines, {tokens} tokens).\n\
-         Call tool_output(handle = \"{}\", extract = \"what to extract\").\n\
-         The handle is a relative path under the tool_output root.\n\
-         Provide precise and detailed instructions in `extract` about what you are looking for.\n",
+         Call tool_output(handle = \"{}\", extract = \"what to extract\").\n",
         size.bytes,
         size.lines,
         output.record().handle,
-    );
-    Ok(View::showing(output, &[], Wording::Silent)?.framed(message, ""))
+    ))
 }
 
 #[cfg(test)]
