@@ -54,9 +54,30 @@ pub(crate) struct Common {
     /// At most this many tokens for an excerpt or a digest; an output of more is folded
     #[arg(long, global = true, value_name = "TOKENS", value_parser = units::tokens, help_heading = "Common options")]
     pub(crate) budget: Option<u64>,
+    /// Print log lines to stderr as things happen; `--log=accounting` prints accounting entries
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "lines",
+        help_heading = "Common options"
+    )]
+    pub(crate) log: Option<LogForm>,
     /// Print JSON instead of text
     #[arg(long, global = true, help_heading = "Common options")]
     pub(crate) json: bool,
+}
+
+/// What `--log` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// A line for each output that is replaced by a view, each extraction and each fallback
+    Lines,
+    /// A JSON object for each reply and each extraction
+    Accounting,
 }
 
 /// What an output is shown as, for the commands that take one in.
@@ -120,6 +141,9 @@ pub(crate) struct CallArgs {
     /// The server that the tool belongs to
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// What sort of tool it is, for the log: mcp, rest, agent, …; mcp with a server and agent without, if it is not said
+    #[arg(long, value_name = "KIND")]
+    pub(crate) tool_kind: Option<String>,
     /// The host's id of the call; the output is named after it
     #[arg(long, value_name = "ID")]
     pub(crate) call_id: Option<String>,

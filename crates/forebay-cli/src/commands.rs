@@ -33,6 +33,7 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
+use crate::live_log;
 use crate::machine_form;
 use crate::models::Reach;
 use crate::print;
@@ -156,7 +157,7 @@ impl Context {
             false => Session::safe(&settings.session),
         };
         Ok(Context {
-            store: DiskStore::new(settings.root),
+            store: DiskStore::new(settings.root).observed(common.log.map(live_log::observer)),
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
             session,
@@ -242,7 +243,13 @@ impl Context {
             args.tool.unwrap_or_else(|| tool.to_owned()),
             Timestamp::now(),
         );
-        Ok(Call { server: args.server, args: args.args.or(default_args), intent: args.intent, ..call })
+        Ok(Call {
+            server: args.server,
+            kind: args.tool_kind,
+            args: args.args.or(default_args),
+            intent: args.intent,
+            ..call
+        })
     }
 
     /// Prints what the model gets: the view, or the output by the streams it came by.

@@ -4,6 +4,7 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod live_log;
 mod machine_form;
 mod models;
 mod print;

@@ -4,8 +4,8 @@
 //! Both are told from the events of one output, joined: its call, how it ended, what the model was given. The log line
 //! is also emitted by `tracing` as it happens, so that a host can send it where its other logs go.
 
-use crate::event::{FellBack, SoFar, Started, Stored};
-use crate::{Event, Exit, Handle, Reason, Record, Session, Size, Timestamp, What, printable};
+use crate::event::{Extracted, ExtractionCall, ExtractionFailure, FellBack, SoFar, Started, Stored};
+use crate::{Call, Event, Exit, Handle, Reason, Record, Session, Size, Timestamp, What, printable};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -77,8 +77,8 @@ pub struct Notice {
     pub tool_namespace: String,
     /// Who provides it: `mcp:filesystem`, or the agent itself.
     pub provider: String,
-    /// What sort of tool it is: `mcp` if it has a server, else `agent`.
-    pub tool_kind: &'static str,
+    /// What sort of tool it is: what the caller said, else `mcp` if it has a server, else `agent`.
+    pub tool_kind: String,
     /// The name under which the output is kept.
     pub handle: Handle,
     /// Why it was replaced.
@@ -89,24 +89,26 @@ pub struct Notice {
 
 impl Notice {
     /// What is said of an output that was replaced; nothing, if nothing of it could be kept.
-    pub(crate) fn of(record: &Record, reason: Reason) -> Option<Notice> {
-        let call = &record.call;
+    /// `tokens` are those of the output, where they were counted for its view.
+    pub(crate) fn of(record: &Record, reason: Reason, tokens: Option<u64>) -> Option<Notice> {
         let kept = record.lost.is_none() || record.kept() > 0;
-        kept.then(|| {
-            Notice::new(record.handle.clone(), &call.tool, call.server.as_deref(), reason, record.size)
-        })
+        let size = Size { tokens: tokens.unwrap_or(record.size.tokens), ..record.size };
+        kept.then(|| Notice::new(record.handle.clone(), &Tool::of(&record.call), reason, size))
     }
 
-    fn new(handle: Handle, tool: &str, server: Option<&str>, reason: Reason, size: Size) -> Notice {
+    fn new(handle: Handle, tool: &Tool, reason: Reason, size: Size) -> Notice {
         // A name may hold anything, and a log has a line for each.
         let line = |text: &str| printable(text).replace('\n', " ");
-        let tool_name = line(tool);
-        let (tool, tool_namespace, provider, tool_kind) = match server.map(line) {
+        let tool_name = line(&tool.name);
+        let server = tool.server.as_deref().map(line);
+        let usual = if server.is_some() { "mcp" } else { "agent" };
+        let tool_kind = tool.kind.as_deref().map_or(usual.to_owned(), line);
+        let (tool, tool_namespace, provider) = match server {
             Some(server) => {
-                let provider = format!("mcp:{server}");
-                (format!("{provider}/{tool_name}"), server, provider, "mcp")
+                let provider = format!("{tool_kind}:{server}");
+                (format!("{provider}/{tool_name}"), server, provider)
             }
-            None => (tool_name.clone(), "agent".to_owned(), "agent".to_owned(), "agent"),
+            None => (tool_name.clone(), tool_kind.clone(), tool_kind.clone()),
         };
         Notice { tool_name, tool, tool_namespace, provider, tool_kind, handle, reason, size }
     }
@@ -122,7 +124,7 @@ impl Notice {
             tool = self.tool,
             tool_namespace = self.tool_namespace,
             provider = self.provider,
-            tool_kind = self.tool_kind,
+            tool_kind = self.tool_kind.as_str(),
             handle = %self.handle,
             reason = %self.reason,
             bytes = self.size.bytes,
@@ -149,6 +151,51 @@ impl fmt::Display for Notice {
             " tool_kind={tool_kind} handle={handle} reason={reason} bytes={bytes} lines={lines} tokens={tokens} \
              tool_output=true"
         )
+    }
+}
+
+/// The log line of an event, if it has one: an output that was replaced by a view, an extraction, a failed extraction,
+/// a fallback. `entry` is what the [`Ledger`] made of the event.
+pub fn log_line(event: &Event, session: &Session, entry: Option<&Entry>) -> Option<String> {
+    match &event.what {
+        What::FellBack(fell_back) => Some(fell_back.log_line(session)),
+        What::ExtractionDone(extracted) => Some(extracted.log_line(session)),
+        What::ExtractionFailed(failure) => Some(failure.log_line()),
+        _ => entry?.notice.as_ref().map(Notice::to_string),
+    }
+}
+
+impl Extracted {
+    fn log_line(&self, session: &Session) -> String {
+        let Extracted { id, strategy, model, tokens_in, tokens_out, tokens, .. } = self;
+        let model = model.as_deref().map_or(String::new(), |model| format!(" model={}", Value(model)));
+        format!(
+            "[INF] Extracted from tool output ({strategy}). handle={session}/{id} strategy={}{model} \
+             tokens_in={tokens_in} tokens_out={tokens_out} tokens={tokens}",
+            Value(strategy)
+        )
+    }
+}
+
+impl ExtractionFailure {
+    fn log_line(&self) -> String {
+        let why = printable(&self.why).replace('\n', " ");
+        format!(
+            "[ERR] tool_output failed. handle={} strategy={} why={}",
+            Value(&self.handle),
+            self.strategy,
+            Value(&why)
+        )
+    }
+
+    /// Hands it to whoever listens to `tracing`.
+    pub(crate) fn emit(&self) {
+        tracing::error!(
+            handle = self.handle,
+            strategy = self.strategy,
+            why = self.why,
+            "tool_output failed."
+        );
     }
 }
 
@@ -229,12 +276,25 @@ pub struct Ledger {
     calls: HashMap<String, Open>,
 }
 
+/// The tool of a call.
+#[derive(Clone, Debug)]
+struct Tool {
+    name: String,
+    server: Option<String>,
+    kind: Option<String>,
+}
+
+impl Tool {
+    fn of(call: &Call) -> Tool {
+        Tool { name: call.tool.clone(), server: call.server.clone(), kind: call.kind.clone() }
+    }
+}
+
 /// What is known of a call so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     at: Timestamp,
-    tool: String,
-    server: Option<String>,
+    tool: Tool,
     characters_in: u64,
     ended: Option<(Timestamp, End)>,
 }
@@ -251,6 +311,11 @@ impl Ledger {
     /// Nothing is known yet.
     pub fn new(session: Session) -> Ledger {
         Ledger { session, calls: HashMap::new() }
+    }
+
+    /// Whether no call waits for its reply.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 
     /// Takes the next event; if it is a reply, returns what that comes to. A reply to a call of which no event is left
@@ -270,12 +335,22 @@ impl Ledger {
             }
             What::OutputPassed(replied) => (replied, None),
             What::ViewGiven(replied) => (replied, replied.reason),
+            What::ExtractionDone(extracted) => {
+                return Some(Entry::of_extraction(extracted.request.as_ref()?, event.at, Status::Ok));
+            }
+            What::ExtractionFailed(failure) => {
+                return Some(Entry::of_extraction(&failure.request, event.at, Status::Failed));
+            }
             _ => return None,
         };
-        let open = self.calls.get(&replied.id)?;
+        let open = self.calls.get(&replied.id)?.clone();
         // What still grows has not ended, but its call has: now.
         let so_far = || replied.so_far.as_ref().map(|so_far| (event.at, End::so_far(so_far)));
         let (ended, end) = so_far().or(open.ended)?;
+        if replied.so_far.is_none() {
+            // A call has one reply, unless its output still grew.
+            self.calls.remove(&replied.id);
+        }
         let handle = Handle::new(self.session.clone(), &replied.id).ok()?;
         let stored = replaced.filter(|_| end.kept);
         Some(Entry {
@@ -284,8 +359,8 @@ impl Ledger {
                 timestamp: open.at.as_millisecond(),
                 status: if end.failed { Status::Failed } else { Status::Ok },
                 latency: u64::try_from(ended.as_millisecond() - open.at.as_millisecond()).unwrap_or(0),
-                mcp_server: open.server.clone(),
-                command: open.tool.clone(),
+                mcp_server: open.tool.server.clone(),
+                command: open.tool.name.clone(),
                 characters_in: open.characters_in,
                 characters_out: replied.characters,
                 details: stored.map(|reason| Details {
@@ -294,9 +369,29 @@ impl Ledger {
                     truncated: true,
                 }),
             },
-            notice: stored
-                .map(|reason| Notice::new(handle, &open.tool, open.server.as_deref(), reason, end.size)),
+            notice: stored.map(|reason| {
+                let tokens = replied.output_tokens.unwrap_or(end.size.tokens);
+                Notice::new(handle, &open.tool, reason, Size { tokens, ..end.size })
+            }),
         })
+    }
+}
+
+impl Entry {
+    /// A call of `tool_output`, which was answered at `ended`.
+    fn of_extraction(call: &ExtractionCall, ended: Timestamp, status: Status) -> Entry {
+        let accounting = Accounting {
+            kind: EntryKind::Tool,
+            timestamp: call.at.as_millisecond(),
+            status,
+            latency: u64::try_from(ended.as_millisecond() - call.at.as_millisecond()).unwrap_or(0),
+            mcp_server: None,
+            command: "tool_output".to_owned(),
+            characters_in: call.argument_characters,
+            characters_out: call.characters,
+            details: None,
+        };
+        Entry { accounting, notice: None }
     }
 }
 
@@ -304,8 +399,11 @@ impl Open {
     fn new(started: &Started, at: Timestamp) -> Open {
         Open {
             at,
-            tool: started.tool.clone(),
-            server: started.server.clone(),
+            tool: Tool {
+                name: started.tool.clone(),
+                server: started.server.clone(),
+                kind: started.kind.clone(),
+            },
             characters_in: started.argument_characters,
             ended: None,
         }
@@ -333,7 +431,7 @@ fn exited_badly(exit: Option<Exit>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Clock, MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
+    use crate::{Clock, MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
     use expect_test::expect;
     use std::sync::{Arc, Mutex};
 
@@ -389,7 +487,7 @@ mod tests {
         expect![[r#"
             {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"mcpServer":"filesystem","command":"read_file","charactersIn":13,"charactersOut":6}
             {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"mcpServer":"filesystem","command":"read_file","charactersIn":13,"charactersOut":285,"details":{"tool_output_handle":"session-abc/file-xyz","tool_output_reason":"size_cap","truncated":true}}
-            [WRN] Tool 'read_file' output stored for tool_output (size_cap). tool=mcp:filesystem/read_file tool_namespace=filesystem provider=mcp:filesystem tool_kind=mcp handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=440 tool_output=true
+            [WRN] Tool 'read_file' output stored for tool_output (size_cap). tool=mcp:filesystem/read_file tool_namespace=filesystem provider=mcp:filesystem tool_kind=mcp handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=120 tool_output=true
             {"type":"tool","timestamp":1737012800000,"status":"ok","latency":150,"command":"run \"it\"\n","charactersIn":0,"charactersOut":280,"details":{"tool_output_handle":"session-abc/own","tool_output_reason":"size_cap","truncated":true}}
             [WRN] Tool 'run "it" ' output stored for tool_output (size_cap). tool="run \"it\" " tool_namespace=agent provider=agent tool_kind=agent handle=session-abc/own reason=size_cap bytes=120 lines=60 tokens=120 tool_output=true
         "#]]
@@ -434,6 +532,7 @@ mod tests {
                 bytes: 5,
                 tokens: 2,
                 baseline: 9,
+                output_tokens: None,
                 so_far,
             })
         };
@@ -457,7 +556,7 @@ mod tests {
         record.state = State::CutShort("full".into());
         for (lost, said) in [(0, true), (5, true), (9, false)] {
             record.lost = (lost > 0).then(|| crate::Lost { bytes: lost, why: "full".into() });
-            assert_eq!(Notice::of(&record, Reason::SizeCap).is_some(), said, "{lost}");
+            assert_eq!(Notice::of(&record, Reason::SizeCap, None).is_some(), said, "{lost}");
             let mut ledger = Ledger::new(Session::safe("session-abc"));
             let replied = crate::event::Replied {
                 id: "a".into(),
@@ -466,6 +565,7 @@ mod tests {
                 bytes: 5,
                 tokens: 2,
                 baseline: 9,
+                output_tokens: None,
                 so_far: None,
             };
             let events = [What::started(&record), What::ended(&record), What::ViewGiven(replied)];
@@ -517,7 +617,7 @@ mod tests {
             reply(&store, &call("file-xyz"), &text, end());
         });
         let heard = listener.0.lock().unwrap().join("\n");
-        expect![[r#"WARN message=Tool 'read_file' output stored for tool_output (size_cap). tool="mcp:filesystem/read_file" tool_namespace="filesystem" provider="mcp:filesystem" tool_kind="mcp" handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=440 tool_output=true"#]].assert_eq(&heard);
+        expect![[r#"WARN message=Tool 'read_file' output stored for tool_output (size_cap). tool="mcp:filesystem/read_file" tool_namespace="filesystem" provider="mcp:filesystem" tool_kind="mcp" handle=session-abc/file-xyz reason=size_cap bytes=440 lines=40 tokens=120 tool_output=true"#]].assert_eq(&heard);
         assert!(tokens::count(&text) <= entries(&store)[1].notice.as_ref().unwrap().size.tokens);
     }
 }

@@ -19,6 +19,9 @@ pub struct Call {
     /// The server the tool belongs to, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// What sort of tool it is (`mcp`, `rest`, `agent`, …), if the caller says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The arguments, verbatim JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
@@ -36,7 +39,7 @@ impl Call {
     /// A call of `tool` with no arguments and no server.
     pub fn new(session: Session, id: impl Into<String>, tool: impl Into<String>, at: Timestamp) -> Call {
         let (id, tool) = (id.into(), tool.into());
-        Call { session, id, tool, server: None, args: None, intent: None, at, terminal: false }
+        Call { session, id, tool, server: None, kind: None, args: None, intent: None, at, terminal: false }
     }
 
     /// `<server>/<tool>`, or the tool alone, as it can be printed.

@@ -39,6 +39,8 @@ pub enum What {
     QueryAnswered(Answered),
     /// A model read an output and gave an abstract of it.
     ExtractionDone(Extracted),
+    /// An extraction could not be answered.
+    ExtractionFailed(ExtractionFailure),
     /// Something else was given than what was meant.
     FellBack(FellBack),
     /// An output was removed.
@@ -62,6 +64,9 @@ pub struct Started {
     /// Its server, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// What sort of tool it is, if the caller said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// How many characters the arguments have; the record holds them.
     pub argument_characters: u64,
 }
@@ -107,6 +112,9 @@ pub struct Replied {
     pub tokens: u64,
     /// How many tokens it would have been given without us: the output, or what its host shows of one so large.
     pub baseline: u64,
+    /// How many tokens the whole output has, where they were counted for a view of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
     /// How far the output had come, if it went on growing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub so_far: Option<SoFar>,
@@ -163,9 +171,48 @@ pub struct Extracted {
     pub tokens_out: u64,
     /// Tokens of the answer that the asking model was given.
     pub tokens: u64,
+    /// The call that asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<ExtractionCall>,
     /// What was wanted and what models found, so that the same need not be read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+}
+
+/// An extraction that could not be answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExtractionFailure {
+    /// The output's id; empty if the handle names none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The handle as the caller wrote it.
+    pub handle: String,
+    /// The requested mode.
+    pub strategy: String,
+    /// The cause.
+    pub why: String,
+    /// The call that asked for it.
+    pub request: ExtractionCall,
+}
+
+/// A call of `tool_output`, measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExtractionCall {
+    /// When it was made.
+    pub at: Timestamp,
+    /// Characters of its arguments, as JSON.
+    pub argument_characters: u64,
+    /// Characters of the answer.
+    pub characters: u64,
+}
+
+impl ExtractionCall {
+    /// A call that was made at `at` with `arguments`, and the text it was answered with.
+    pub(crate) fn new(at: Timestamp, arguments: &Map<String, Value>, answer: &str) -> ExtractionCall {
+        let characters = |text: &str| text.chars().count() as u64;
+        let arguments = serde_json::to_string(arguments).unwrap_or_default();
+        ExtractionCall { at, argument_characters: characters(&arguments), characters: characters(answer) }
+    }
 }
 
 /// An answer that can be given again.
@@ -246,6 +293,7 @@ impl What {
             call: call.id.clone(),
             tool: call.tool.clone(),
             server: call.server.clone(),
+            kind: call.kind.clone(),
             argument_characters: call.args.as_ref().map_or(0, |args| args.chars().count() as u64),
         })
     }
@@ -269,7 +317,7 @@ impl What {
     }
 
     /// The names of all kinds, as an event says its own.
-    pub const KINDS: [&str; 10] = [
+    pub const KINDS: [&str; 11] = [
         "call-started",
         "output-stored",
         "output-cut-short",
@@ -277,6 +325,7 @@ impl What {
         "view-given",
         "query-answered",
         "extraction-done",
+        "extraction-failed",
         "fell-back",
         "swept",
         "room-reported",
@@ -284,7 +333,7 @@ impl What {
 
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
-        let [started, stored, cut_short, passed, view, answered, extracted, fell_back, swept, room] =
+        let [started, stored, cut_short, passed, view, answered, extracted, failed, fell_back, swept, room] =
             What::KINDS;
         match self {
             What::CallStarted(_) => started,
@@ -294,6 +343,7 @@ impl What {
             What::ViewGiven(_) => view,
             What::QueryAnswered(_) => answered,
             What::ExtractionDone(_) => extracted,
+            What::ExtractionFailed(_) => failed,
             What::FellBack(_) => fell_back,
             What::Swept(_) => swept,
             What::RoomReported { .. } => room,
@@ -308,6 +358,7 @@ impl What {
             What::OutputPassed(replied) | What::ViewGiven(replied) => &replied.id,
             What::QueryAnswered(answered) => &answered.id,
             What::ExtractionDone(extracted) => &extracted.id,
+            What::ExtractionFailed(failure) => &failure.id,
             What::FellBack(fell_back) => &fell_back.id,
             What::Swept(swept) => &swept.id,
             What::RoomReported { .. } => return None,
@@ -391,7 +442,7 @@ mod tests {
     }
 
     /// A line of each kind.
-    const LINES: [&str; 10] = [
+    const LINES: [&str; 11] = [
         r#"{"event":"call-started","id":"a","call":"c","tool":"t","server":"s","argument_characters":3,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-stored","id":"a","size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"text","hash":"h","exit":{"code":1},"same_as":"b","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-cut-short","id":"a","size":{"bytes":9,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"binary","hash":"h","exit":{"signal":9},"lost":2,"why":"full","at":"2026-11-16T01:02:03Z"}"#,
@@ -399,6 +450,7 @@ mod tests {
         r#"{"event":"view-given","id":"a","reason":"size_cap","characters":1,"bytes":2,"tokens":3,"baseline":4,"so_far":{"size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":false},"exit":{"code":0}},"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"query-answered","id":"a","query":"grep","arguments":{"pattern":"x"},"length":5,"shown":[[0,5]],"drawn_from":[[2,3]],"budget":64,"bytes":5,"tokens":2,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"extraction-done","id":"a","strategy":"read-grep","model":"p/m","tokens_in":1,"tokens_out":2,"tokens":3,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"extraction-failed","handle":"s/gone","strategy":"auto","why":"there is none","request":{"at":"2026-11-16T01:02:03Z","argument_characters":30,"characters":90},"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"fell-back","id":"a","from":"digest","to":"smaller view","why":"full","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"room-reported","used":7,"at":"2026-11-16T01:02:03Z"}"#,

@@ -119,6 +119,17 @@ impl Folded {
 /// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
 /// be read. The library has no clock: `now` is the caller's.
 pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock) -> Result<Output> {
+    keep_ended(store, call, source, None, now)
+}
+
+/// [`keep`] for a command whose exit status is known.
+pub fn keep_ended(
+    store: &dyn Store,
+    call: &Call,
+    source: &mut dyn Read,
+    exit: Option<Exit>,
+    now: Clock,
+) -> Result<Output> {
     let mut writer = store.begin(call);
     let cut_short = loop {
         match writer.read_from(Stream::Stdout, source) {
@@ -128,7 +139,7 @@ pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock) -
             Err(error) => break Some(format!("reading the output failed: {error}")),
         }
     };
-    Ok(writer.finish(End { exit: None, cut_short, at: Some(now()) }))
+    Ok(writer.finish(End { exit, cut_short, at: Some(now()) }))
 }
 
 /// What the model gets for an output: the path from its size to what is shown. It has no effect: to look is free, and

@@ -12,7 +12,7 @@ use std::{
     ops::Range,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -89,6 +89,8 @@ pub struct Output {
     same_given: Option<SameGiven>,
     /// Where its reader is: how the calls that go on are written.
     surface: Surface,
+    /// The tokens of the whole output, once they have been counted.
+    counted: OnceLock<(u64, bool)>,
 }
 
 impl Output {
@@ -113,6 +115,7 @@ impl Output {
             before: None,
             same_given: None,
             surface: Surface::default(),
+            counted: OnceLock::new(),
         })
     }
 
@@ -143,6 +146,7 @@ impl Output {
         self.for_each_block(0..length.min(self.length), |_, block| measure.update(block))?;
         self.record.size = measure.finish().size;
         self.length = self.record.size.bytes;
+        self.counted = OnceLock::new();
         Ok(self)
     }
 
@@ -440,10 +444,15 @@ impl Output {
 
     /// Tokens of the whole output and whether the number is exact: beyond 16 MiB it is the bound.
     pub fn tokens(&self) -> Result<(u64, bool)> {
-        match self.length <= COUNTED_WHOLE {
-            true => Ok(self.tokens_up_to(u64::MAX)?.unwrap_or((self.record.size.tokens, false))),
-            false => Ok((self.record.size.tokens, self.record.size.tokens_exact)),
+        let bound = (self.record.size.tokens, self.record.size.tokens_exact);
+        if self.length > COUNTED_WHOLE {
+            return Ok(bound);
         }
+        if let Some(&counted) = self.counted.get() {
+            return Ok(counted);
+        }
+        let counted = self.tokens_up_to(u64::MAX)?.unwrap_or(bound);
+        Ok(*self.counted.get_or_init(|| counted))
     }
 
     /// The whole line index, as it is kept.

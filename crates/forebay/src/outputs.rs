@@ -5,19 +5,25 @@
 //! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
 use crate::accounting::Notice;
-use crate::event::{Answered, Extracted, FellBack, Memory, Replied, SoFar};
-use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract};
+use crate::event::{
+    Answered, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Replied, SoFar,
+};
+use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract, failed};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::{Canvas, grouped};
 use crate::{
-    Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Query, Record, Reply,
-    Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
+    Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Preset, Query, Record,
+    Reply, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 use std::ops::{ControlFlow, Range};
 
 /// So much of the end of a session's events is looked at for what was asked before.
 const REMEMBERED: u64 = 128 * 1024;
+
+/// Maximum bytes of an output whose tokens are counted only for the log: about 5 ms of work. Of a larger one the log has
+/// the upper bound, unless the view counted them.
+const COUNTED_FOR_LOG: u64 = 256 * 1024;
 
 /// How many outputs an answer names that has none of the wanted name.
 const NAMED: usize = 8;
@@ -134,6 +140,12 @@ impl<'a> Outputs<'a> {
             Some(folded) => (crate::size::characters(&folded.text), folded.text.len() as u64),
             None => (record.size.characters, record.size.bytes),
         };
+        let output_tokens = match &reply.folded {
+            Some(_) if settings.preset == Preset::Handle || output.len() <= COUNTED_FOR_LOG => {
+                Some(output.tokens()?.0)
+            }
+            _ => None,
+        };
         let replied = Replied {
             id: id.clone(),
             reason: reply.folded.as_ref().map(|folded| folded.reason),
@@ -141,6 +153,7 @@ impl<'a> Outputs<'a> {
             bytes,
             tokens: reply.tokens,
             baseline: baseline.map_or(settings.host.shown_tokens, |(tokens, _)| tokens),
+            output_tokens,
             so_far: output.is_growing().then_some(SoFar { size: record.size, exit: record.exit }),
         };
         let Some(folded) = &reply.folded else {
@@ -159,7 +172,7 @@ impl<'a> Outputs<'a> {
                 serde_json::to_vec(&given).map(|json| self.store.attach(&record.handle, Part::View, &json));
         }
         self.log(What::ViewGiven(replied));
-        if let Some(notice) = Notice::of(record, folded.reason) {
+        if let Some(notice) = Notice::of(record, folded.reason, output_tokens) {
             notice.emit();
         }
         if let Some(why) = &folded.shrunk {
@@ -327,6 +340,73 @@ impl<'a> Outputs<'a> {
         budget: Budget,
         surface: &Surface,
     ) -> Result<Extract> {
+        self.extract_recorded(text, wanted, budget, surface).map_err(|(error, _)| error)
+    }
+
+    /// The same for the tool `tool_output`: an error is the text that the model gets.
+    pub(crate) fn extract_or_explain(
+        &self,
+        text: &str,
+        wanted: &Extraction,
+        budget: Budget,
+        surface: &Surface,
+    ) -> std::result::Result<Extract, String> {
+        self.extract_recorded(text, wanted, budget, surface).map_err(|(_, explanation)| explanation)
+    }
+
+    fn extract_recorded(
+        &self,
+        text: &str,
+        wanted: &Extraction,
+        budget: Budget,
+        surface: &Surface,
+    ) -> std::result::Result<Extract, (Error, String)> {
+        let mut arguments = Map::new();
+        arguments.insert("handle".to_owned(), text.into());
+        arguments.insert("extract".to_owned(), wanted.instructions.into());
+        if wanted.mode != Mode::Auto {
+            arguments.insert("mode".to_owned(), wanted.mode.to_string().into());
+        }
+        self.extract_for(&arguments, text, wanted, budget, surface).map_err(|error| {
+            let explanation = self.extraction_failed(text, wanted.mode, &arguments, &error);
+            (error, explanation)
+        })
+    }
+
+    /// Records a call of `tool_output` that could not be answered, and returns what the model is told.
+    pub(crate) fn extraction_failed(
+        &self,
+        handle: &str,
+        mode: Mode,
+        arguments: &Map<String, Value>,
+        error: &Error,
+    ) -> String {
+        let output = self.open(handle).ok();
+        let tool =
+            output.as_ref().map_or("unknown tool".to_owned(), |output| output.record().call.full_name());
+        let (shown, why) = (crate::handle::shown(handle), error.to_string());
+        let text = failed(&tool, &shown, mode, &why);
+        let failure = ExtractionFailure {
+            id: output.map_or(String::new(), |output| output.record().handle.id().to_owned()),
+            handle: shown,
+            strategy: mode.to_string(),
+            why,
+            request: ExtractionCall::new((self.now)(), arguments, &text),
+        };
+        failure.emit();
+        self.log(What::ExtractionFailed(failure));
+        text
+    }
+
+    fn extract_for(
+        &self,
+        arguments: &Map<String, Value>,
+        text: &str,
+        wanted: &Extraction,
+        budget: Budget,
+        surface: &Surface,
+    ) -> Result<Extract> {
+        let began = (self.now)();
         let output = self.open(text)?.on(surface);
         let id = output.record().handle.id().to_owned();
         let budget = self.within_room(budget);
@@ -349,6 +429,7 @@ impl<'a> Outputs<'a> {
             tokens_in: reading.usage.tokens_in,
             tokens_out: reading.usage.tokens_out,
             tokens,
+            request: Some(ExtractionCall::new(began, arguments, &answer.text)),
             // Only an answer of models is worth remembering: what we find ourselves is found again at once.
             memory: (!reading.answer.is_empty()).then(|| Memory {
                 instructions: wanted.instructions.to_owned(),

@@ -296,7 +296,7 @@ impl Tally {
                 counts.swept = 1;
                 counts.swept_bytes = swept.bytes;
             }
-            What::CallStarted(_) | What::RoomReported { .. } => {}
+            What::CallStarted(_) | What::ExtractionFailed(_) | What::RoomReported { .. } => {}
         }
         counts
     }
@@ -313,6 +313,7 @@ mod tests {
             id: id.into(),
             call: id.into(),
             tool: tool.into(),
+            kind: None,
             server: server.map(str::to_owned),
             argument_characters: 0,
         })
@@ -325,7 +326,16 @@ mod tests {
     }
 
     fn replied(id: &str, reason: Option<Reason>, characters: u64, tokens: u64, baseline: u64) -> Replied {
-        Replied { id: id.into(), reason, characters, bytes: characters, tokens, baseline, so_far: None }
+        Replied {
+            id: id.into(),
+            reason,
+            characters,
+            bytes: characters,
+            tokens,
+            baseline,
+            output_tokens: None,
+            so_far: None,
+        }
     }
 
     fn asked(id: &str, tokens: u64) -> What {
@@ -376,6 +386,7 @@ mod tests {
                     tokens_in: 900,
                     tokens_out: 40,
                     tokens: 30,
+                    request: None,
                     memory: None,
                 }),
             ),

@@ -5,6 +5,7 @@ use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::units;
 use clap::builder::PossibleValuesParser;
+use forebay::accounting::log_line;
 use forebay::event::Answered;
 use forebay::view::count;
 use forebay::{Event, Handle, Ledger, Session, Size, Timestamp, What};
@@ -49,9 +50,9 @@ pub(crate) struct Args {
 enum Form {
     /// A line for each event
     Text,
-    /// A log line for each output that was replaced by a view
+    /// A log line for each output that was replaced by a view, each extraction and each fallback
     Log,
-    /// An accounting entry for each reply
+    /// An accounting entry for each reply and each extraction
     Accounting,
 }
 
@@ -214,10 +215,7 @@ impl Teller {
                     Form::Text => {
                         self.row(session, event.what.kind(), event.what.id(), event.at, &said(&event.what))
                     }
-                    Form::Log => match &event.what {
-                        What::FellBack(fell_back) => format!("{}\n", fell_back.log_line(session)),
-                        _ => format!("{}\n", entry?.notice?),
-                    },
+                    Form::Log => format!("{}\n", log_line(event, session, entry.as_ref())?),
                     Form::Accounting => format!("{}\n", serde_json::to_string(&entry?.accounting).ok()?),
                 };
                 return Some((event.at, text));
@@ -298,6 +296,9 @@ fn said(what: &What) -> String {
             let [read, written] = [extracted.tokens_in, extracted.tokens_out].map(grouped);
             let given = count("token", extracted.tokens);
             format!("{}{by}: {given} given, {read} read, {written} written", extracted.strategy)
+        }
+        What::ExtractionFailed(failure) => {
+            format!("{} of {}: {}", failure.strategy, failure.handle, failure.why)
         }
         What::FellBack(fell_back) => format!("{} to {}: {}", fell_back.from, fell_back.to, fell_back.why),
         What::Swept(swept) => format!("{}: {}", count("byte", swept.bytes), swept.why),

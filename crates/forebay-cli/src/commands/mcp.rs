@@ -7,7 +7,7 @@ use crate::error::{CliError, DONE};
 use crate::models::{self, Reach};
 use crate::units;
 use forebay::extract::Models;
-use forebay::{DiskStore, Timestamp, tools};
+use forebay::{Timestamp, tools};
 use forebay_mcp::{Answer, Door, Gateway, Reached, Server, Talk, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -113,7 +113,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     // Without a server there is only what is kept already, so it is the session that others write to.
     let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
     let gateway = Gateway {
-        store: Arc::new(DiskStore::new(context.store.root())),
+        store: Arc::new(context.store.clone()),
         settings: context.settings.clone(),
         limits_are_set: context.limits_are_set,
         session,

@@ -5,12 +5,13 @@ use crate::args::{CallArgs, Shown};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;
-use forebay::{MemoryStore, Output, State, Store, Timestamp};
+use forebay::{Exit, MemoryStore, Output, State, Store, Timestamp};
 use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 /// Keep an output made elsewhere, print the view.
@@ -30,6 +31,12 @@ pub(crate) struct Args {
     call: CallArgs,
     #[command(flatten)]
     pub(crate) shown: Shown,
+    /// The exit status of the command that printed the output; other than 0 means that the call failed
+    #[arg(long, value_name = "CODE")]
+    exit: Option<u8>,
+    /// How long the tool took, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MOST_LATENCY))]
+    latency: Option<u64>,
     /// Print what the model would get, and keep nothing
     #[arg(long)]
     dry_run: bool,
@@ -37,6 +44,9 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
+
+/// Maximum latency, in milliseconds: a year, so that the time of the call can always be told.
+pub(crate) const MOST_LATENCY: u64 = 365 * 24 * 60 * 60 * 1_000;
 
 pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     if args.files.is_empty() {
@@ -55,8 +65,11 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     let store: &dyn Store = if args.dry_run { &memory } else { context.store() };
     let mut outputs = Vec::new();
     for source in sources {
-        let call = context.call(args.call.clone(), "put", None)?;
-        let kept = forebay::keep(store, &call, &mut Watched::new(source), Timestamp::now)?;
+        let mut call = context.call(args.call.clone(), "put", None)?;
+        // Accounting measures from the call to the end of its output.
+        call.at -= Duration::from_millis(args.latency.unwrap_or(0));
+        let exit = args.exit.map(|code| Exit::Code(code.into()));
+        let kept = forebay::keep_ended(store, &call, &mut Watched::new(source), exit, Timestamp::now)?;
         outputs.push(kept.on(&context.surface));
     }
     let all: Vec<&Output> = outputs.iter().collect();

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         Keep::Process => Some(RunFolder::new(context.store.root(), pid, now, random()?)?),
         Keep::Session | Keep::Keep => None,
     };
-    let store = DiskStore::new(run_folder.as_ref().map_or(context.store.root(), RunFolder::path));
+    let store = context.store.at(run_folder.as_ref().map_or(context.store.root(), RunFolder::path));
     let session = match &context.named {
         Some(session) => session.clone(),
         None => fresh(&context.folder, &run_name(pid, now, random()?)),

@@ -80,8 +80,9 @@ fn call_of(asked: &Asked, session: Session, id: String) -> Result<Call, Problem>
             .map_err(|error| Problem::bad_request(format!("args is not JSON: {error}")))?;
     }
     let tool = said("tool").unwrap_or_else(|| "put".to_owned());
-    let call = Call::new(session, id, tool, Timestamp::now());
-    Ok(Call { server: said("server"), args, intent: said("intent"), ..call })
+    let latency = Duration::from_millis(asked.given.number("latency").unwrap_or(0));
+    let call = Call::new(session, id, tool, Timestamp::now() - latency);
+    Ok(Call { server: said("server"), kind: said("tool_kind"), args, intent: said("intent"), ..call })
 }
 
 /// The settings for what is put.

@@ -4,6 +4,7 @@
 use super::asked::{Answering, Asked};
 use super::door::Right;
 use super::{Web, archives, calls, health, look, outputs, put, queries, sessions};
+use crate::commands::put::MOST_LATENCY;
 use axum::http::Method;
 use forebay::tools::{
     self,
@@ -117,9 +118,19 @@ const PREFIX: Argument = optional(
 const PUT: &[Argument] = &[
     optional("tool", Takes::Text(200), "The tool's name; `put` if it is not said."),
     optional("server", Takes::Text(200), "The server that the tool belongs to."),
+    optional(
+        "tool_kind",
+        Takes::Text(40),
+        "What sort of tool it is, for the log: `mcp`, `rest`, `agent`, …; `mcp` with a server and `agent` without, if it is not said.",
+    ),
     optional("args", Takes::Text(60_000), "The call's arguments, as JSON."),
     optional("intent", Takes::Text(4_000), "What is wanted from the output, in plain words."),
     optional("exit", Takes::Number { least: 0, most: 255, usual: None }, "The exit status of the command."),
+    optional(
+        "latency",
+        Takes::Number { least: 0, most: MOST_LATENCY, usual: None },
+        "How long the tool took, in milliseconds.",
+    ),
     optional(
         "preset",
         Takes::Choice(&["digest", "handle", "head-tail", "materialize", "recovery"]),

@@ -108,6 +108,7 @@ fn log_and_accounting_have_the_documented_forms() {
     expect![[r#"
         [WRN] Tool 'run_command' output stored for tool_output (size_cap). tool=run_command tool_namespace=agent provider=agent tool_kind=agent handle=s/3zy7556yq7sbx4gm8z3yaqyx48f reason=size_cap bytes=468906 lines=20001 tokens=468906 tool_output=true
         [WRN] Fell back from digest to smaller view. handle=s/3zy7556yq7sbx4gm8z3yaqyx48f from=digest to="smaller view" why="1,000 tokens are left in the context"
+        [INF] Extracted from tool output (full-chunked). handle=s/3zy7556yq7sbx4gm8z3yaqyx48f strategy=full-chunked model=provider/model tokens_in=1200 tokens_out=300 tokens=290
     "#]].assert_eq(&forebay.run(["events", "--form", "log"]).text());
     expect![[r#"
         {"type":"tool","timestamp":1794733200000,"status":"ok","latency":150,"mcpServer":"filesystem","command":"read_file","charactersIn":256,"charactersOut":345}

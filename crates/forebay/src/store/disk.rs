@@ -35,7 +35,10 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
@@ -56,21 +59,37 @@ const ATTEMPTS: usize = 64;
 const SYNCED: u64 = 16 * 1024 * 1024;
 
 /// Keeps outputs as files below a folder.
+#[derive(Clone)]
 pub struct DiskStore {
     root: PathBuf,
     /// Whether readers are told where files lie.
     tells_paths: bool,
+    /// Called with every event that this store logs.
+    observer: Option<Observer>,
 }
+
+/// A listener for the events that a store logs: the session, and the event's line without its newline.
+pub type Observer = Arc<dyn Fn(&Session, &[u8]) + Send + Sync>;
 
 impl DiskStore {
     /// A store below `root`, which is made when the first output comes.
     pub fn new(root: impl Into<PathBuf>) -> DiskStore {
-        DiskStore { root: root.into(), tells_paths: true }
+        DiskStore { root: root.into(), tells_paths: true, observer: None }
+    }
+
+    /// A store below another root, with the same listener.
+    pub fn at(&self, root: impl Into<PathBuf>) -> DiskStore {
+        DiskStore { root: root.into(), tells_paths: true, observer: self.observer.clone() }
     }
 
     /// The same store for readers who are elsewhere: no view and no record tells them a path.
     pub fn without_paths(self) -> DiskStore {
         DiskStore { tells_paths: false, ..self }
+    }
+
+    /// The same store with a listener, so that a program can print events as they happen.
+    pub fn observed(self, observer: Option<Observer>) -> DiskStore {
+        DiskStore { observer, ..self }
     }
 
     /// The folder that holds everything.
@@ -331,6 +350,10 @@ impl Store for DiskStore {
     }
 
     fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
+        // An event that cannot be written can still be printed.
+        if let Some(observer) = &self.observer {
+            observer(session, line);
+        }
         let path = self.events(session);
         let cannot = || Error::store(format!("write {}", path.display()));
         let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);

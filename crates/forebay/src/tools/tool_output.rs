@@ -1,7 +1,7 @@
 //! The tool `tool_output`, exactly as models know it from the systems that the preset `handle` comes from.
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::extract::{self, Extraction, Mode};
+use crate::extract::{Extraction, Mode};
 use crate::{Error, Outputs, Result, Settings, Surface};
 use serde_json::{Map, Value};
 
@@ -37,14 +37,13 @@ pub(super) fn answer(
     let handle = given.get("handle").and_then(Value::as_str).unwrap_or_default();
     let mode =
         given.get("mode").and_then(Value::as_str).and_then(|mode| mode.parse().ok()).unwrap_or_default();
-    let answered = Arguments::new(&TOOL, given).and_then(|arguments| {
-        let (instructions, extract) = (arguments.text("extract"), &settings.extract);
-        let wanted = Extraction { instructions, mode, anew: false, settings: extract };
-        outputs.extract(arguments.text("handle"), &wanted, settings.excerpt_budget(), surface)
-    });
-    answered.map(|answer| answer.text).map_err(|error: Error| {
-        let tool =
-            outputs.open(handle).map_or("unknown tool".to_owned(), |output| output.record().call.full_name());
-        Error::BadQuery(extract::failed(&tool, &crate::handle::shown(handle), mode, &error.to_string()))
-    })
+    let answered = match Arguments::new(&TOOL, given) {
+        Ok(arguments) => {
+            let (instructions, extract) = (arguments.text("extract"), &settings.extract);
+            let wanted = Extraction { instructions, mode, anew: false, settings: extract };
+            outputs.extract_or_explain(arguments.text("handle"), &wanted, settings.excerpt_budget(), surface)
+        }
+        Err(error) => Err(outputs.extraction_failed(handle, mode, given, &error)),
+    };
+    answered.map(|answer| answer.text).map_err(Error::BadQuery)
 }
