@@ -103,7 +103,7 @@ pub(crate) struct ByModels {
     /// The models that read, as provider/model, tried in this order
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     pub(crate) models: Option<Vec<String>>,
-    /// How many chunks a whole reading may take
+    /// How many chunks auto may read before it reads only the parts that match
     #[arg(long, value_name = "N")]
     pub(crate) max_chunks: Option<u64>,
 }

@@ -3,6 +3,9 @@
 //! The answer is plain text in an envelope that says of which output it is and by which strategy it was made. Models
 //! read it whole, in chunks, or read and search it by themselves; without one, the passages answer that have the words
 //! of the instructions. A strategy that cannot run is replaced by `truncate`, and the answer says why.
+//!
+//! A mode that the caller forces reads the whole output or fails before the first call. Where `auto` reads only parts,
+//! the label of the answer and its first line give the share that was read.
 
 mod asking;
 mod chunked;
@@ -183,14 +186,17 @@ pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Bu
             Mode::Auto => Mode::NAMES[Mode::FullChunked as usize],
             mode => Mode::NAMES[mode as usize],
         };
-        return Ok(told(output, strategy, "NO RELEVANT DATA FOUND\nThe output is empty.", &[], budget));
+        let answer = "NO RELEVANT DATA FOUND\nThe output is empty.";
+        return Ok(told(output, &Abstract { strategy, answer, notes: &[], share: None, from: 0 }, budget));
     }
+    let (instructions, from) = part_of(wanted.instructions);
+    let wanted = &Extraction { instructions, ..*wanted };
     let none = || (wanted.mode, "no model is configured (extract.models)".to_owned());
     let fell_back = match wanted.mode {
         Mode::Truncate => None,
         Mode::Auto if models.list.is_empty() => return passages(output, wanted, budget),
         _ if models.list.is_empty() => Some(none()),
-        _ => match read(output, wanted, models, budget)? {
+        _ => match read(output, wanted, from, models, budget)? {
             Ok(answer) => return Ok(answer),
             Err((mode, why, reading)) => {
                 return Ok(Extract { reading: Some(reading), ..ends(output, Some((mode, why)), budget)? });
@@ -204,6 +210,7 @@ pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Bu
 fn read(
     output: &Output,
     wanted: &Extraction,
+    from: usize,
     models: &Models,
     budget: Budget,
 ) -> Result<std::result::Result<Extract, (Mode, String, Reading)>> {
@@ -221,10 +228,11 @@ fn read(
     // What stands around the abstract needs some of the budget too.
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
     let (settings, progress) = (wanted.settings, models.progress);
-    let chunked = Chunked { output, asking: &asking, prompts: &prompts, settings, progress };
-    let average = output.len() / output.lines()?.max(1);
+    let whole = wanted.mode == Mode::FullChunked;
+    let chunked = Chunked { output, asking: &asking, prompts: &prompts, settings, progress, whole };
+    let has_long_lines = output.len() > settings.avg_line_bytes.saturating_mul(output.lines()?.max(1));
     let mode = match wanted.mode {
-        Mode::Auto if average >= settings.avg_line_bytes => Mode::FullChunked,
+        Mode::Auto if has_long_lines => Mode::FullChunked,
         Mode::Auto => match chunked.fits() {
             Ok(false) => Mode::ReadGrep,
             _ => Mode::FullChunked,
@@ -246,7 +254,10 @@ fn read(
             let (answer, missing) = quotes::checked(output, &answer)?;
             let ranges = joined(read.ranges.clone());
             let notes = notes(output, &reading, &read, &ranges, missing)?;
-            let extract = told(output, Mode::NAMES[mode as usize], &answer, &notes, budget);
+            let strategy = Mode::NAMES[mode as usize];
+            let share = part_read(output, strategy, &ranges)?;
+            let extract =
+                told(output, &Abstract { strategy, answer: &answer, notes: &notes, share, from }, budget);
             let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
             Ok(Ok(Extract { reading: Some(Reading { ranges, answer, notes, ..reading }), ..extract }))
         }
@@ -269,28 +280,77 @@ fn wrapper(output: &Output, wanted: &Extraction, models: &Models) -> Result<Opti
     Ok(None)
 }
 
+/// What models found, and how it is told.
+struct Abstract<'a> {
+    strategy: &'static str,
+    answer: &'a str,
+    /// Where it comes from, longest first.
+    notes: &'a [String],
+    /// How much of the output was read, if that is less than its strategy stands for.
+    share: Option<String>,
+    /// The characters of the answer that the caller has read already.
+    from: usize,
+}
+
+/// The mark at the end of instructions that asks for a later part of an abstract, before its number.
+const FROM: &str = "[from character ";
+
+/// Below this many tokens, the line that says what is left out is a short one.
+const NARROW: u64 = 256;
+
+/// Splits instructions into what is wanted and how many characters of the abstract the caller has read already.
+pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
+    let marked = instructions.trim_end().strip_suffix(']').and_then(|text| text.rsplit_once(FROM));
+    let number = |text: &str| text.replace(',', "").parse::<usize>().ok().filter(|&number| number > 0);
+    match marked.and_then(|(wanted, at)| Some((wanted.trim_end(), number(at)?))) {
+        Some((wanted, at)) if !wanted.is_empty() => (wanted, at - 1),
+        _ => (instructions, 0),
+    }
+}
+
 /// The answer of models in its envelope, cut where it does not fit. Of the notes, the first is told that leaves most of
 /// the budget to the answer.
-fn told(output: &Output, strategy: &'static str, answer: &str, notes: &[String], budget: Budget) -> Extract {
-    let head = opening(output, strategy);
+fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract {
+    let Abstract { strategy, answer, notes, share, from } = found;
     let all = answer.chars().count();
+    let from = (*from).min(all);
+    let mut head = match share {
+        None => opening(output, strategy),
+        Some(share) => {
+            let (percent, _) = share.split_once(" of ").unwrap_or((share, ""));
+            let head = opening(output, &format!("{strategy}, {percent} read"));
+            format!(
+                "{head}[{share} were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]\n"
+            )
+        }
+    };
+    if from > 0 {
+        let (first, all) = (grouped((from + 1).min(all) as u64), grouped(all as u64));
+        head.push_str(&format!("[this abstract from character {first} of {all} on]\n"));
+    }
     let print = |shown: usize, note: &str| {
         let apart = if note.is_empty() { "" } else { "\n" };
-        if shown == all {
-            return format!("{head}{answer}\n{apart}{note}");
+        let part: String = answer.chars().skip(from).take(shown).collect();
+        let left = all - from - shown;
+        if left == 0 {
+            return format!("{head}{part}\n{apart}{note}");
         }
-        let part: String = answer.chars().take(shown).collect();
-        let (left, all) = (grouped((all - shown) as u64), grouped(all as u64));
-        let left =
-            format!("[… {left} of {all} characters of this abstract are left out: ask for less at once]");
+        let (left, all, next) = (grouped(left as u64), grouped(all as u64), from + shown + 1);
+        let left = match budget.tokens < NARROW {
+            true => format!("[… {left} of {all} characters are left out: add {FROM}{next}]]"),
+            false => format!(
+                "[… {left} of {all} characters of this abstract are left out: the same call with {FROM}{next}] at the end of its instructions gives them]"
+            ),
+        };
         format!("{head}{}\n{left}\n{note}", part.trim_end())
     };
     let small =
         |note: &&String| tokens::count(note) <= budget.tokens / 4 && note.len() as u64 <= budget.bytes / 4;
-    let whole = notes.iter().map(String::as_str).chain([""]).map(|note| print(all, note));
+    let most = all - from;
+    let whole = notes.iter().map(String::as_str).chain([""]).map(|note| print(most, note));
     let mut text = whole.into_iter().find(|text| budget.holds(text.as_bytes())).unwrap_or_else(|| {
         let note = notes.iter().find(small).map_or("", String::as_str);
-        print(fitted(all, budget, |shown| print(shown, note).into_bytes()), note)
+        print(fitted(most, budget, |shown| print(shown, note).into_bytes()), note)
     });
     if !budget.holds(text.as_bytes()) {
         text = print(0, "");
@@ -302,15 +362,27 @@ fn told(output: &Output, strategy: &'static str, answer: &str, notes: &[String],
     Extract { text, strategy, fell_back: None, reading: None, repeated: false }
 }
 
-/// An earlier answer, given again.
-pub(crate) fn again(output: &Output, strategy: &'static str, reading: &Reading, budget: Budget) -> Extract {
+/// An earlier answer, given again: all of it, or the part that the caller has not read yet.
+pub(crate) fn again(
+    output: &Output,
+    strategy: &'static str,
+    reading: &Reading,
+    from: usize,
+    budget: Budget,
+) -> Result<Extract> {
     let how = match output.surface() {
         Surface::Shell { .. } => "--anew has it read again",
         _ => "other instructions have it read anew",
     };
     let repeated = format!("[this was asked before, and is the answer that was given then; {how}]\n");
+    // Whoever reads on knows that.
+    let repeated = if from == 0 { repeated } else { String::new() };
     let notes: Vec<String> = reading.notes.iter().map(|note| format!("{note}{repeated}")).collect();
-    Extract { repeated: true, ..told(output, strategy, &reading.answer, &notes, budget) }
+    let ranges: Vec<Range<u64>> = reading.ranges.iter().map(|&(start, end)| start..end).collect();
+    let share = part_read(output, strategy, &ranges)?;
+    let told =
+        told(output, &Abstract { strategy, answer: &reading.answer, notes: &notes, share, from }, budget);
+    Ok(Extract { repeated: true, ..told })
 }
 
 /// Where an answer comes from: what was read, by whom, and what it cost; then in a few words.
@@ -359,6 +431,16 @@ fn notes(
         format!("[read: {}]\n", share(output, ranges)?),
         String::new(),
     ])
+}
+
+/// How much of an output was read by a strategy that stands for all of it, if that is less. An agent that searches
+/// reads parts by design.
+fn part_read(output: &Output, strategy: &str, ranges: &[Range<u64>]) -> Result<Option<String>> {
+    let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    match strategy == Mode::NAMES[Mode::FullChunked as usize] && bytes < output.len() {
+        true => Ok(Some(share(output, ranges)?)),
+        false => Ok(None),
+    }
 }
 
 /// How much of an output some ranges are.
@@ -484,9 +566,12 @@ fn opening(output: &Output, strategy: &str) -> String {
     )
 }
 
+/// What the answer to instructions that could not be followed begins with.
+pub const FAILED: &str = "TOOL_OUTPUT FAILED FOR ";
+
 /// The answer to instructions that could not be followed.
 pub(crate) fn failed(tool: &str, handle: &str, mode: Mode, why: &str) -> String {
-    format!("TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {handle}, STRATEGY:{mode}:\n\n{why}")
+    format!("{FAILED}{tool} WITH HANDLE {handle}, STRATEGY:{mode}:\n\n{why}")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::accounting::Notice;
 use crate::event::{
     Answered, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Replied, SoFar,
 };
-use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract, failed};
+use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract, failed, part_of};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::{Canvas, grouped};
 use crate::{
@@ -410,9 +410,10 @@ impl<'a> Outputs<'a> {
         let output = self.open(text)?.on(surface);
         let id = output.record().handle.id().to_owned();
         let budget = self.within_room(budget);
+        let (instructions, from) = part_of(wanted.instructions);
         let before = if wanted.anew { None } else { self.extracted(&output, wanted)? };
         let answer = match before {
-            Some((strategy, reading)) => again(&output, strategy, &reading, budget),
+            Some((strategy, reading)) => again(&output, strategy, &reading, from, budget)?,
             None => extract(&output, wanted, &self.models, budget)?,
         };
         let tokens = tokens::count(&answer.text);
@@ -432,7 +433,7 @@ impl<'a> Outputs<'a> {
             request: Some(ExtractionCall::new(began, arguments, &answer.text)),
             // Only an answer of models is worth remembering: what we find ourselves is found again at once.
             memory: (!reading.answer.is_empty()).then(|| Memory {
-                instructions: wanted.instructions.to_owned(),
+                instructions: instructions.to_owned(),
                 mode: wanted.mode.to_string(),
                 length: output.len(),
                 hash: output.record().hash.clone(),
@@ -448,7 +449,7 @@ impl<'a> Outputs<'a> {
         let read: u64 = memory.reading.ranges.iter().map(|(start, end)| end - start).sum();
         let most = (wanted.settings.max_chunks, wanted.settings.context_tokens);
         let known = |name: &String| self.models.list.iter().any(|model| model.name() == name);
-        memory.instructions == wanted.instructions
+        memory.instructions == part_of(wanted.instructions).0
             && memory.mode == wanted.mode.to_string()
             && (memory.length, &memory.hash) == (output.len(), &output.record().hash)
             && (read >= output.len() || memory.most == most)

@@ -244,12 +244,12 @@ pub struct Names {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
-    /// How many chunks a whole reading may take.
+    /// How many chunks `auto` reads; of an output that needs more, it reads the parts that match the instructions.
     pub max_chunks: u64,
     /// How much neighbouring chunks share, in percent.
     #[schemars(range(max = 50))]
     pub overlap_percent: u64,
-    /// From this many bytes a line on average, an output is read in chunks.
+    /// An output whose lines have more bytes than this on average is read in chunks.
     pub avg_line_bytes: u64,
     /// Models as `provider/model`, tried in this order.
     pub models: Vec<String>,
@@ -264,6 +264,9 @@ pub struct Extract {
     #[schemars(range(min = 2))]
     pub max_turns: u64,
     /// How many calls of its tools it may make in all of them.
+    #[schemars(range(min = 1))]
+    pub max_tool_calls: u64,
+    /// How many calls of a model a reading in chunks may need: one for each chunk, and one that makes one answer of theirs.
     #[schemars(range(min = 1))]
     pub max_calls: u64,
 }
@@ -304,13 +307,22 @@ impl Settings {
                 self.extract.overlap_percent
             ));
         }
-        let Extract { max_chunks, parallel, max_turns, max_calls, context_tokens, output_tokens, .. } =
-            self.extract;
+        let Extract {
+            max_chunks,
+            parallel,
+            max_turns,
+            max_tool_calls,
+            max_calls,
+            context_tokens,
+            output_tokens,
+            ..
+        } = self.extract;
         let least = [
             ("max_chunks", max_chunks, 1),
             ("parallel", parallel, 1),
             // One turn to read, and one to answer.
             ("max_turns", max_turns, 2),
+            ("max_tool_calls", max_tool_calls, 1),
             ("max_calls", max_calls, 1),
         ];
         if let Some((key, number, least)) = least.iter().find(|(_, number, least)| number < least) {

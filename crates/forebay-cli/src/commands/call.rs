@@ -5,7 +5,7 @@ use super::{Context, Outcome};
 use crate::args::ByModels;
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::{models, print};
-use forebay::extract::Models;
+use forebay::extract::{FAILED, Models};
 use forebay::tools;
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::Value;
@@ -55,6 +55,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         if context.json {
             print::json(&Wire::Mcp.results(std::slice::from_ref(&result))[0])?;
             return Ok(ExitCode::from(if result.is_error { NOT_THERE } else { DONE }));
+        }
+        if result.is_error && result.text.starts_with(FAILED) {
+            // The envelope is the answer, to the letter.
+            print::out(format!("{}\n", result.text.trim_end()).as_bytes())?;
+            return Ok(ExitCode::from(NOT_THERE));
         }
         if result.is_error {
             return Err(CliError::not_there(result.text));

@@ -1,6 +1,8 @@
 //! The strategy `full-chunked`: a model reads every chunk, and one answer is made of what it found in each.
 //!
-//! An output that needs more chunks than there may be is narrowed first, to the parts that the instructions speak of.
+//! A reading that the caller forces is whole, or fails before the first call where it needs more calls of a model than
+//! `extract.max_calls`. Otherwise an output that needs more chunks than `extract.max_chunks` is narrowed first, to the
+//! parts that match the instructions.
 
 use super::asking::{Asking, Failure, in_parallel};
 use super::chunks::{Sizes, Source, chunks};
@@ -8,6 +10,7 @@ use super::prompts::Prompts;
 use super::{Progress, Read};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
+use crate::view::grouped;
 use crate::{Budget, Kind, Output, Piece, Query, Result, excerpt, tokens, view};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +20,12 @@ const FRAMING: u64 = 64;
 
 /// What stands before a part has so many tokens at most.
 const LABEL: u64 = 32;
+
+/// The largest number of a chunk that a prompt leaves room for.
+const LAST_CHUNK: usize = 999_999;
+
+/// Outputs of more bytes than this are not cut into chunks only to count them: that would take seconds.
+const COUNTED: u64 = 16 * 1024 * 1024;
 
 /// With fewer tokens than this for a chunk, reading would never end.
 const LEAST: u64 = 64;
@@ -36,15 +45,21 @@ pub(super) struct Chunked<'a> {
     pub(super) prompts: &'a Prompts<'a>,
     pub(super) settings: &'a Settings,
     pub(super) progress: &'a (dyn Fn(Progress) + Sync),
+    /// Whether the output is read whole or not at all.
+    pub(super) whole: bool,
 }
 
 impl Chunked<'_> {
     /// How large the chunks of this extraction may be.
     pub(super) fn sizes(&self) -> std::result::Result<Sizes, Failure> {
-        let chunks = self.settings.max_chunks.max(1);
+        // Several chunks need one more call, which makes one answer of theirs.
+        let by_calls = self.settings.max_calls.saturating_sub(1).max(1);
+        let chunks = match self.whole {
+            true => by_calls,
+            false => self.settings.max_chunks.clamp(1, by_calls),
+        };
         let overlap = self.settings.overlap_percent;
-        let widest = usize::try_from(chunks).unwrap_or(usize::MAX);
-        let prompt = tokens::count(&self.prompts.map(widest, widest, overlap))
+        let prompt = tokens::count(&self.prompts.map(LAST_CHUNK, LAST_CHUNK, overlap))
             .max(tokens::count(&self.prompts.map(1, 1, overlap)));
         let (context, reserve) = (self.settings.context_tokens, self.settings.output_tokens);
         let most = context.saturating_sub(reserve).saturating_sub(prompt + FRAMING);
@@ -69,6 +84,13 @@ impl Chunked<'_> {
             let all = vec![0..self.output.len()];
             return Ok((text, Read { ranges: all, how: super::How::Chunks(whole.len() as u64) }));
         }
+        if self.whole {
+            return Err(Failure::Failed(format!(
+                "reading all of it takes {} calls of a model, and extract.max_calls is {}",
+                self.calls_needed(sizes)?,
+                self.settings.max_calls
+            )));
+        }
         // What is chosen is printed with where it stands, which takes some of the room.
         let mut room = sizes.most.saturating_mul(sizes.chunks) / 100 * 95;
         loop {
@@ -84,6 +106,17 @@ impl Chunked<'_> {
             }
             room = room * 9 / 10;
         }
+    }
+
+    /// How many calls of a model a whole reading takes: one for each chunk, and one that makes one answer of theirs.
+    fn calls_needed(&self, sizes: Sizes) -> Result<String> {
+        if self.output.len() <= COUNTED
+            && let Some(chunks) = chunks(self.output, Sizes { chunks: u64::MAX, ..sizes })?
+        {
+            return Ok(grouped(chunks.len() as u64 + 1));
+        }
+        let (tokens, _) = self.output.tokens()?;
+        Ok(format!("about {}", grouped(sizes.count_for(tokens) + 1)))
     }
 
     fn map_and_reduce(

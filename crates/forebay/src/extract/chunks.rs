@@ -50,18 +50,25 @@ pub(super) struct Sizes {
     pub(super) chunks: u64,
 }
 
+impl Sizes {
+    /// How many chunks so many tokens take at least.
+    pub(super) fn count_for(self, tokens: u64) -> u64 {
+        // The share of a chunk that is new, in percent, is what each one after the first adds.
+        let new = 100 - self.overlap.min(50);
+        match tokens <= self.most {
+            true => 1,
+            false => 1 + (tokens - self.most).saturating_mul(100).div_ceil(self.most.saturating_mul(new)),
+        }
+    }
+}
+
 /// The chunks that `source` needs, or `None` if those are more than there may be.
 pub(super) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Range<u64>>>> {
     // So many tokens are surely too many: chunks overlap, and each holds no more than `most`.
     let limit = sizes.most.saturating_mul(sizes.chunks);
     let Some(steps) = steps(source, limit, sizes.most)? else { return Ok(None) };
     let total = steps.last().map_or(0, |step| step.tokens);
-    // The share of a chunk that is new, in percent, is what each one after the first adds.
-    let new = 100 - sizes.overlap.min(50);
-    let mut count = match total <= sizes.most {
-        true => 1,
-        false => 1 + ((total - sizes.most) * 100).div_ceil(sizes.most * new),
-    };
+    let mut count = sizes.count_for(total);
     while count <= sizes.chunks {
         let cut = cut(&steps, count, sizes);
         if fit(source, &cut, sizes.most)? {

@@ -88,8 +88,8 @@ impl<'a> ReadGrep<'a> {
             }
             if last {
                 let limits = format!(
-                    "extract.max_turns is {}, extract.max_calls {}",
-                    self.settings.max_turns, self.settings.max_calls
+                    "extract.max_turns is {}, extract.max_tool_calls {}",
+                    self.settings.max_turns, self.settings.max_tool_calls
                 );
                 return Err(useless(format!(
                     "it went on calling tools after {} and gave no final report ({limits})",
@@ -120,7 +120,9 @@ impl<'a> ReadGrep<'a> {
 
     /// Whether the model must answer in this turn: its turns, its calls or its context are used up.
     fn is_last(&self, seen: &Seen, used: u64) -> bool {
-        seen.turns >= self.settings.max_turns || seen.calls >= self.settings.max_calls || self.is_full(used)
+        seen.turns >= self.settings.max_turns
+            || seen.calls >= self.settings.max_tool_calls
+            || self.is_full(used)
     }
 
     /// Whether one more answer of a tool has no room in the context.
@@ -136,7 +138,7 @@ impl<'a> ReadGrep<'a> {
 
     /// Answers a call. What cannot be done is said to the model, which may mend it.
     fn answer(&self, call: &ToolCall, seen: &mut Seen) -> Result<ToolResult> {
-        if seen.calls >= self.settings.max_calls {
+        if seen.calls >= self.settings.max_tool_calls {
             return Ok(call.failed(LAST));
         }
         seen.calls += 1;

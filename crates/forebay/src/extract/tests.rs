@@ -239,6 +239,12 @@ fn the_strategy_follows_from_lines_and_tokens() {
         (log(100), 1, "full-chunked"),
         (log(2_000), 1, "read-grep"),
         (long_lines.repeat(20), 1, "full-chunked"),
+        // Lines of 1,001, 1,000 and 999 bytes with their newline: only more than 1,000 are long.
+        (("x ".repeat(500) + "\n").repeat(20), 1, "full-chunked"),
+        (("x ".repeat(499) + "x\n").repeat(20), 1, "read-grep"),
+        (("x ".repeat(499) + "\n").repeat(20), 1, "read-grep"),
+        // On average, which need not be a whole number.
+        (("x ".repeat(499) + "x\n").repeat(20) + &"x ".repeat(505), 1, "full-chunked"),
         (log(2_000), 50, "full-chunked"),
     ];
     for (text, max_chunks, expected) in table {
@@ -384,8 +390,9 @@ fn a_huge_line_of_json_is_answered_from_the_parts_that_matter() {
     assert!(read.contains("disk is full") && read.contains(".jobs"), "{read}");
     assert!(tokens::count(&read) < 7_000);
     expect![[r#"
-        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked:
+        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked, 1 % read:
 
+        [1 % of 773,039 bytes were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]
         Job 13000: disk is full.
 
         [read by test/one in 1 chunk: 1 % of 773,039 bytes (bytes 490226–498434), chosen by the words of the instructions; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]
@@ -486,11 +493,11 @@ fn an_agent_is_told_when_it_must_answer_and_fails_if_it_does_not() {
     let small = Settings { context_tokens: 20_000, ..settings() };
     let table = [
         (Settings { max_turns: 3, ..small.clone() }, 2, 3, 4),
-        (Settings { max_calls: 3, ..small.clone() }, 2, 3, 3),
+        (Settings { max_tool_calls: 3, ..small.clone() }, 2, 3, 3),
         (Settings { max_turns: 2, ..small.clone() }, 2, 2, 2),
         // The context is full long before the turns are used up, also by many calls at once.
-        (Settings { context_tokens: 12_000, max_turns: 1_000, max_calls: 1_000, ..settings() }, 2, 5, 8),
-        (Settings { max_turns: 1_000, max_calls: 1_000, ..small }, 50, 2, 17),
+        (Settings { context_tokens: 12_000, max_turns: 1_000, max_tool_calls: 1_000, ..settings() }, 2, 5, 8),
+        (Settings { max_turns: 1_000, max_tool_calls: 1_000, ..small }, 50, 2, 17),
     ];
     for (settings, at_once, turns, calls) in table {
         let read = || {
@@ -620,10 +627,144 @@ fn an_abstract_is_cut_to_the_budget_and_says_so() {
     let answer = run(&output_of(b"one\n"), Mode::Auto, &settings(), &[&model]).unwrap();
     let cut = answer.text.lines().find(|line| line.starts_with("[… ")).unwrap();
     assert!(
-        cut.ends_with(" of 21,999 characters of this abstract are left out: ask for less at once]"),
+        cut.contains(
+            " of 21,999 characters of this abstract are left out: the same call with [from character "
+        ),
         "{cut}"
     );
     assert!(answer.text.ends_with("[read by test/one in 1 chunk: all 1 line · 100 tokens in, 10 out]\n"));
+}
+
+#[test]
+fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
+    let whole: String = (1..=900).map(|number| format!("finding {number} of many; ")).collect();
+    let whole = whole.trim_end();
+    let store = MemoryStore::default();
+    let session = Session::safe("s");
+    let call = Call::new(session.clone(), "id1234", "make", Timestamp::UNIX_EPOCH);
+    keep(&store, &call, &mut &b"one\ntwo\n"[..], || Timestamp::UNIX_EPOCH).unwrap();
+    let model = scripted("test/one", |prompt, _| {
+        assert!(!prompt.system.contains("from character"), "{}", prompt.system);
+        Ok(report(whole))
+    });
+    let list: [&dyn Model; 1] = [&model];
+    let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
+    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).read_by(models);
+    for budget in [BUDGET, Budget { tokens: 150, bytes: 9_000, lines: None }] {
+        let mut instructions = "all findings".to_owned();
+        let mut read = String::new();
+        loop {
+            let settings = settings();
+            let wanted = Extraction {
+                instructions: &instructions,
+                mode: Mode::Auto,
+                anew: false,
+                settings: &settings,
+            };
+            let text = outputs.extract("id1234", &wanted, budget, &Surface::default()).unwrap().text;
+            assert!(budget.holds(text.as_bytes()), "{text}");
+            let part = text
+                .lines()
+                .find(|line| line.starts_with(|c: char| c.is_alphanumeric() && c != 'A'))
+                .unwrap();
+            let from: usize = part_of(&instructions).1;
+            read = whole.chars().take(from).collect::<String>() + part;
+            assert!(whole.starts_with(&read), "{text}");
+            let Some((_, next)) = text.split_once("characters ").filter(|(head, _)| head.contains("[… "))
+            else {
+                break;
+            };
+            let (_, next) = next.split_once(FROM).unwrap();
+            let (next, _) = next.split_once(']').unwrap();
+            assert!(next.parse::<usize>().unwrap() > from + 1, "{text}");
+            instructions = format!("all findings {FROM}{next}]");
+        }
+        assert_eq!(read, whole);
+    }
+    assert_eq!(model.asked.load(Ordering::SeqCst), 1, "it is read once");
+}
+
+#[test]
+fn the_mark_of_a_later_part_is_read_only_where_it_stands_alone_at_the_end() {
+    let table = [
+        ("what?", "what?", 0),
+        ("what? [from character 12]", "what?", 11),
+        ("what?\n[from character 1,200]\n", "what?", 1_199),
+        ("what? [from character 0]", "what? [from character 0]", 0),
+        ("what? [from character x]", "what? [from character x]", 0),
+        ("[from character 7]", "[from character 7]", 0),
+        ("lines [from character 7] on", "lines [from character 7] on", 0),
+    ];
+    for (instructions, wanted, from) in table {
+        assert_eq!(part_of(instructions), (wanted, from), "{instructions:?}");
+    }
+}
+
+/// One line of JSON in which a word stands 400 times.
+fn counted() -> String {
+    let members: Vec<String> = (0..16_000)
+        .map(|n| format!(r#"{{"id":{n},"state":"{}"}}"#, if n % 40 == 0 { "failed" } else { "ok" }))
+        .collect();
+    format!("[{}]", members.join(","))
+}
+
+#[test]
+fn a_reading_in_chunks_that_is_forced_reads_everything() {
+    let text = counted();
+    let output = output_of(text.as_bytes());
+    let model = scripted("test/one", |prompt, _| {
+        let total: usize = match (&prompt.messages[0], prompt.system.split_once("CHUNK OUTPUTS")) {
+            (_, Some((_, parts))) => parts.lines().filter_map(|line| line.parse::<usize>().ok()).sum(),
+            (Message::User(text), None) => text.matches("failed").count(),
+            _ => 0,
+        };
+        Ok(report(&total.to_string()))
+    });
+    let settings =
+        Settings { overlap_percent: 0, context_tokens: 30_000, output_tokens: 1_000, ..settings() };
+    assert_eq!(settings.max_chunks, 1);
+    let answer = run(&output, Mode::FullChunked, &settings, &[&model]).unwrap();
+    assert!(answer.text.contains("STRATEGY:full-chunked:\n\n400\n"), "{}", answer.text);
+    assert_eq!(answer.reading.unwrap().ranges, [(0, text.len() as u64)]);
+    // What auto reads of it is less, and the answer begins with that.
+    let answer = run(&output, Mode::Auto, &settings, &[&model]).unwrap();
+    let lines: Vec<&str> = answer.text.lines().collect();
+    assert!(
+        lines[0].contains("STRATEGY:full-chunked, ") && lines[0].ends_with(" % read:"),
+        "{}",
+        answer.text
+    );
+    assert!(
+        lines[2].contains(&format!(" % of {} bytes were read", grouped(text.len() as u64))),
+        "{}",
+        lines[2]
+    );
+}
+
+#[test]
+fn a_reading_that_needs_more_calls_than_there_may_be_fails_before_the_first() {
+    let output = output_of(counted().as_bytes());
+    let with = |max_calls| Settings { max_calls, context_tokens: 30_000, output_tokens: 1_000, ..settings() };
+    let unasked = scripted("test/one", |_, _| panic!("it is asked"));
+    let answer = run(&output, Mode::FullChunked, &with(3), &[&unasked]).unwrap();
+    let (from, why) = answer.fell_back.unwrap();
+    assert_eq!((answer.strategy, from), ("truncate", Mode::FullChunked));
+    let needed = why
+        .strip_prefix("reading all of it takes ")
+        .and_then(|rest| rest.strip_suffix(" calls of a model, and extract.max_calls is 3"))
+        .unwrap_or_else(|| panic!("{why}"));
+    let needed: u64 = needed.parse().unwrap();
+    assert!(answer.text.contains(&why), "{}", answer.text);
+    // That many are enough, one fewer are not.
+    let asked = scripted("test/one", |_, _| Ok(report("found")));
+    assert_eq!(run(&output, Mode::FullChunked, &with(needed - 1), &[&unasked]).unwrap().strategy, "truncate");
+    let answer = run(&output, Mode::FullChunked, &with(needed), &[&asked]).unwrap();
+    assert_eq!((answer.strategy, answer.reading.unwrap().asked), ("full-chunked", needed));
+    // The limit holds for auto too, which then reads a part.
+    let many = Settings { max_chunks: 1_000, ..with(3) };
+    let answer = run(&output, Mode::Auto, &many, &[&asked]).unwrap();
+    assert!(answer.text.contains("STRATEGY:full-chunked, "), "{}", answer.text);
+    assert!(answer.reading.unwrap().asked <= 3);
 }
 
 #[test]
