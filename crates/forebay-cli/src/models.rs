@@ -7,6 +7,7 @@ mod anthropic;
 mod gemini;
 mod openai_chat;
 mod provider;
+mod redact;
 mod request;
 mod sse;
 

@@ -1,9 +1,11 @@
 //! One request to a provider, and what became of it.
 
 use super::provider::ModelWire;
+use super::redact::Secret;
 use super::sse::Events;
 use super::{anthropic, gemini, openai_chat};
-use forebay::model::{ModelError, Prompt, Said};
+use forebay::model::{ModelError, Prompt, Said, Stop};
+use forebay::wire::ToolCall;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
@@ -12,8 +14,8 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 /// An answer has no more bytes than this: a server that goes on and on is not let fill the memory.
 const LARGEST: usize = 64 * 1024 * 1024;
 
-/// A shorter key is no secret, and a part of many words.
-const SHORTEST_KEY: usize = 8;
+/// Bytes of an error that are looked at: of more than this, no one needs the rest.
+const LONGEST_ERROR: usize = 64 * 1024;
 
 /// A client that can be used without certificates where none are needed.
 pub(super) fn client() -> Result<reqwest::Client, ModelError> {
@@ -80,7 +82,7 @@ impl Request<'_> {
             .send();
         let mut response = match tokio::time::timeout(self.silence, sent).await {
             Err(_) => return Err(self.silent()),
-            Ok(Err(error)) => return Err(broken(error)),
+            Ok(Err(error)) => return Err(self.broken(error)),
             Ok(Ok(response)) => response,
         };
         if !response.status().is_success() {
@@ -122,7 +124,30 @@ impl Request<'_> {
             ModelWire::Anthropic => anthropic::said(&answer),
             ModelWire::Gemini => gemini::said(&answer),
         };
-        said.map_err(|why| Problem::Passing { why: format!("its answer cannot be read: {why}"), after: None })
+        said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
+            why: format!("its answer cannot be read: {}", self.beginning(why.as_bytes())),
+            after: None,
+        })
+    }
+
+    /// An answer without the key in anything that is shown or kept. Its raw form goes back to the same server only.
+    fn without_key(&self, said: Said) -> Said {
+        let secret = Secret::new(self.key);
+        let without = |text: String| secret.out_of_answer(&text).into_owned();
+        let stop = match said.stop {
+            Stop::Refused(why) => Stop::Refused(secret.out_of_error(&why).into_owned()),
+            Stop::Other(word) => Stop::Other(secret.out_of_error(&word).into_owned()),
+            stop @ (Stop::Ended | Stop::Calls | Stop::Length) => stop,
+        };
+        let calls = said.calls.into_iter().map(|call| ToolCall {
+            // What an agent searched for is told with its answer.
+            arguments: call.arguments.map(|mut arguments| {
+                arguments.values_mut().for_each(|value| take_out(&secret, value));
+                arguments
+            }),
+            ..call
+        });
+        Said { text: without(said.text), stop, calls: calls.collect(), ..said }
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {
@@ -167,7 +192,7 @@ impl Request<'_> {
     async fn part(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Problem> {
         match tokio::time::timeout(self.silence, response.chunk()).await {
             Err(_) => Err(self.silent()),
-            Ok(Err(error)) => Err(broken(error)),
+            Ok(Err(error)) => Err(self.broken(error)),
             Ok(Ok(part)) => Ok(part.map(|part| part.to_vec())),
         }
     }
@@ -193,11 +218,8 @@ impl Request<'_> {
 
     /// The beginning of what a server said. It may repeat what it was sent, and a key is for nobody's eyes.
     fn beginning(&self, body: &[u8]) -> String {
-        let text = String::from_utf8_lossy(body);
-        let text = match self.key {
-            Some(key) if key.len() >= SHORTEST_KEY => text.replace(key, "…"),
-            _ => text.into_owned(),
-        };
+        let text = String::from_utf8_lossy(&body[..body.len().min(LONGEST_ERROR)]);
+        let text = Secret::new(self.key).out_of_error(&text).into_owned();
         forebay::printable(&forebay::shortened(text.trim(), 300)).replace('\n', " ")
     }
 
@@ -222,6 +244,31 @@ impl Request<'_> {
             408 | 409 | 425 | 429 | 500..=599 => Problem::Passing { why, after },
             _ => Problem::Lasting(why),
         }
+    }
+
+    /// A connection that did not come about or broke: its cause is the innermost one.
+    fn broken(&self, error: reqwest::Error) -> Problem {
+        let is_address = error.is_builder();
+        let what = match error.is_connect() {
+            _ if is_address => "its address cannot be used",
+            true => "cannot be reached",
+            false => "the connection broke",
+        };
+        let why = format!("{what}: {}", self.beginning(innermost(&error.without_url()).as_bytes()));
+        match is_address {
+            true => Problem::Lasting(why),
+            false => Problem::Passing { why, after: None },
+        }
+    }
+}
+
+/// Takes the key out of a value.
+fn take_out(secret: &Secret, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = secret.out_of_answer(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| take_out(secret, item)),
+        Value::Object(members) => members.values_mut().for_each(|member| take_out(secret, member)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -289,15 +336,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     // A moment instead of a duration: never before now.
     let moment = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     Some(Duration::try_from(moment.duration_since(jiff::Timestamp::now())).unwrap_or_default())
-}
-
-/// A connection that did not come about or broke: its cause is the innermost one.
-fn broken(error: reqwest::Error) -> Problem {
-    if error.is_builder() {
-        return Problem::Lasting(format!("its address cannot be used: {}", innermost(&error)));
-    }
-    let what = if error.is_connect() { "cannot be reached" } else { "the connection broke" };
-    Problem::Passing { why: format!("{what}: {}", innermost(&error.without_url())), after: None }
 }
 
 fn innermost(error: &reqwest::Error) -> String {

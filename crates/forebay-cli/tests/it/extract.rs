@@ -227,6 +227,72 @@ fn every_cause_of_a_failure_reaches_the_user() {
     });
 }
 
+/// Only letters and digits, all of them small.
+fn letters(text: &str) -> String {
+    text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[test]
+fn a_key_that_a_server_repeats_in_any_form_reaches_nobody() {
+    let split = SECRET.replace('-', "-\n ");
+    let percent = SECRET.replace('-', "%2D").replace('v', "%76");
+    let json = SECRET.replace('-', "\\u002d").replace('s', "\\u0073");
+    let forms = [SECRET.to_owned(), SECRET.to_uppercase(), split, percent, json];
+    let failed = |status, body: String| Does::Fails(status, "", body);
+    std::thread::scope(|scope| {
+        for written in forms {
+            scope.spawn(move || {
+                let message = json!({"error": {"message": format!("wrong: {written}")}}).to_string();
+                let odd = json!({"detail": [{"msg": "wrong", "input": written}]}).to_string();
+                let raw =
+                    format!("{{\"error\": {{\"message\": \"wrong: {}\"}}}}", written.replace('\n', "\\n"));
+                let does: [(&str, Does); 7] = [
+                    ("an error", failed(401, message)),
+                    ("an odd error", failed(400, odd)),
+                    ("an error that is escaped", failed(400, raw)),
+                    ("an error that is no JSON", failed(500, format!("<p>wrong: {written}"))),
+                    ("no report", Does::Says(format!("The key is {written}."))),
+                    ("a report", Does::Says(format!("REPORT It is {written}."))),
+                    ("a pattern", grep(&written)),
+                ];
+                for (name, does) in does {
+                    for (model, _, _) in PROVIDERS {
+                        let forebay = Forebay::new();
+                        forebay.put("big001", log(50).as_bytes(), &[]);
+                        let does = does.clone();
+                        let server = ModelServer::start(move |asked| match &does {
+                            Does::Says(text) if text.starts_with("REPORT") => report(asked, &text[7..]),
+                            Does::Calls(_) if asked.turns() > 0 => report(asked, "nothing"),
+                            does => does.clone(),
+                        });
+                        let mode = if name == "a pattern" { "read-grep" } else { "full-chunked" };
+                        let answer = ran(extracting(&forebay, &server, model, &["--mode", mode])
+                            .env("FOREBAY_MODELS_RETRIES", "0"));
+                        let events = std::fs::read_to_string(forebay.root().join("s/events.jsonl")).unwrap();
+                        let text = answer.ok().text();
+                        assert!(text.contains('…'), "{model}, {name}, {written:?}: {text}");
+                        for shown in [
+                            text,
+                            events.replace("\\n", " "),
+                            forebay.run(["events", "--form", "log"]).text(),
+                        ] {
+                            assert!(
+                                !letters(&shown).contains(&letters(SECRET)),
+                                "{model}, {name}, {written:?}: {shown}"
+                            );
+                            assert!(!shown.contains(&written), "{model}, {name}, {written:?}: {shown}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn grep(pattern: &str) -> Does {
+    Does::Calls(vec![("Grep", json!({"filename": "s/big001", "pattern": pattern}).to_string())])
+}
+
 #[test]
 fn a_model_is_told_what_was_wrong_with_its_call_and_may_mend_it() {
     for (model, _, _) in PROVIDERS {
