@@ -45,7 +45,7 @@ fn the_head_tail_preset_keeps_to_the_limits_of_its_tool_and_names_the_artifact()
     );
     let text = answer["text"].as_str().unwrap();
     assert!(text.starts_with("[First 30 lines of 500]\nline 1\n"));
-    assert!(text.contains("line 30\n... [400 lines truncated — full output available in artifacts] ...\n\n[Last 70 lines of 500]\nline 431\n"));
+    assert!(text.contains("line 30\n\n... [400 lines truncated — full output available in artifacts] ...\n\n[Last 70 lines of 500]\nline 431\n"));
     let path = forebay.root().join("s/tool/lines-1.txt");
     assert!(text.ends_with(&format!("[Full output: {} (handle s/lines-1)]\n", path.display())), "{text}");
     assert_eq!(std::fs::read_to_string(path).unwrap(), numbered(500));

@@ -4,6 +4,7 @@
 //! lines are missing, and stands inside the line where only a part of one is.
 
 use super::{Canvas, Piece, View, Why, Wording, rendering};
+use crate::size::Characters;
 use crate::{Kind, Output, Query, Result};
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ pub(super) struct Gap {
     pub(super) bytes: Range<u64>,
     /// The first and the last line that has bytes in it, counted from 1.
     pub(super) lines: (u64, u64),
+    /// Whether it begins where a line does.
+    pub(super) begins_a_line: bool,
     /// Whether it begins and ends where lines do.
     pub(super) whole_lines: bool,
     pub(super) characters: u64,
@@ -131,11 +134,15 @@ impl View {
             Wording::Lines if gap.whole_lines => {
                 let total = output.record().size.lines;
                 format!(
-                    "... [{lines} lines truncated — full output available in artifacts] ...\n\n[Last {} lines of {total}]\n",
+                    "\n... [{lines} lines truncated — full output available in artifacts] ...\n\n[Last {} lines of {total}]\n",
                     total - gap.lines.1
                 )
             }
-            Wording::Lines => format!("... [{} characters truncated] ...", gap.characters),
+            // The rest of the last line of the head, or the beginning of the first line of the tail.
+            Wording::Lines if gap.begins_a_line => {
+                format!("... [{} characters truncated] ...\n\n", gap.characters)
+            }
+            Wording::Lines => format!("\n\n... [{} characters truncated] ...\n", gap.characters),
             Wording::Recovery => format!("\n\n[... {} characters truncated ...]\n", gap.characters),
             Wording::Ranges if why != Why::Overwritten => format!("[… {}]", self.call(output, gap)),
             Wording::Commands | Wording::Ranges | Wording::References => {
@@ -196,22 +203,33 @@ fn ranged(gap: &Gap, why: Why, lines_called: bool) -> String {
     }
 }
 
-/// Counts a gap with the line index, and its characters as what the shown pieces leave of the whole.
+/// Counts a gap with the line index. Its characters are what the shown pieces leave of the whole, where it is the only gap.
 fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
     let before = output.newlines_before(range.start)?;
     let inside_last = output.newlines_before(range.end - 1)?;
-    let mut characters = output.record().size.characters;
-    let says_characters = matches!(view.wording, Wording::Characters | Wording::Lines | Wording::Recovery);
-    for piece in &view.pieces {
-        // The wordings that say characters have one gap, so what is not shown is in it.
-        if let (true, Piece::Verbatim(shown)) = (says_characters, piece) {
-            characters = characters.saturating_sub(crate::size::characters(&output.read(shown.clone())?));
+    let begins_a_line = is_line_start(output, range.start)?;
+    let whole_lines = begins_a_line && is_line_start(output, range.end)?;
+    let characters = match view.wording {
+        Wording::Lines if !whole_lines => {
+            let mut characters = Characters::default();
+            output.for_each_block(range.clone(), |_, block| characters.update(block))?;
+            characters.finish().0
         }
-    }
+        Wording::Characters | Wording::Recovery => {
+            let mut characters = output.record().size.characters;
+            for piece in view.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_))) {
+                let shown = output.read(piece.range().clone())?;
+                characters = characters.saturating_sub(crate::size::characters(&shown));
+            }
+            characters
+        }
+        _ => 0,
+    };
     Ok(Gap {
         bytes: range.clone(),
         lines: (before + 1, inside_last + 1),
-        whole_lines: is_line_start(output, range.start)? && is_line_start(output, range.end)?,
+        begins_a_line,
+        whole_lines,
         characters,
     })
 }

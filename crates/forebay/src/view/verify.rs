@@ -84,6 +84,7 @@ fn counted_anew(view: &View, output: &Output) -> Result<Vec<Gap>> {
             gaps.push(Gap {
                 bytes: range.clone(),
                 lines: (first, last),
+                begins_a_line: starts_line,
                 whole_lines: starts_line && (at_line_start || range.end == output.len()),
                 characters: characters.finish().0,
             });
