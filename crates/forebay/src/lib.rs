@@ -164,7 +164,7 @@ pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> 
     }
 }
 
-/// The tokens of an output whose view would save less than it must.
+/// The tokens of an output whose view would save less than it must. Under `recovery` a view must be shorter than its output.
 fn saves_too_little(
     output: &Output,
     settings: &Settings,
@@ -172,10 +172,12 @@ fn saves_too_little(
     folded: &Folded,
 ) -> Result<Option<u64>> {
     let share = settings.digest.least_saving;
-    if settings.preset != Preset::Digest || share <= 0.0 || !output.lost().is_empty() {
-        return Ok(None);
-    }
-    let most = (folded.tokens() as f64 / (1.0 - share.min(0.9))) as u64;
+    let most = match settings.preset {
+        _ if !output.lost().is_empty() => return Ok(None),
+        Preset::Digest if share > 0.0 => (folded.tokens() as f64 / (1.0 - share.min(0.9))) as u64,
+        Preset::Recovery if size::characters(&folded.text) >= output.record().size.characters => u64::MAX,
+        _ => return Ok(None),
+    };
     let tokens = output.tokens_up_to(room.left().map_or(most, |left| left.min(most)))?;
     Ok(tokens.map(|(tokens, _)| tokens))
 }

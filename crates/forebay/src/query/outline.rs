@@ -106,6 +106,26 @@ pub struct Item {
     /// much can be told of a column.
     #[serde(skip)]
     pub(crate) count: Option<u64>,
+    /// What a definition is called, where it has a name.
+    #[serde(skip)]
+    pub(crate) symbol: Option<Symbol>,
+}
+
+/// The name of a definition, with the keyword that its language writes before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    /// `func`, `class`, `def`; where the language has no keyword for it, what it is: `method`.
+    pub(crate) keyword: &'static str,
+    /// The name as the source has it.
+    pub(crate) name: String,
+}
+
+impl Symbol {
+    /// A symbol, if the name is not empty.
+    fn new(keyword: &'static str, name: &str) -> Option<Symbol> {
+        let name = shortened(name, NAME);
+        (!name.is_empty()).then_some(Symbol { keyword, name })
+    }
 }
 
 /// Which part of an outline is wanted.
@@ -304,8 +324,24 @@ impl Items {
         count: Option<u64>,
     ) {
         match self.items.len() < KEPT {
-            true => self.items.push(Item { line, last_line, depth, kind, name: name(), count }),
+            true => self.items.push(Item { line, last_line, depth, kind, name: name(), count, symbol: None }),
             false => self.more += 1,
+        }
+    }
+
+    /// A definition with its name.
+    fn define(
+        &mut self,
+        lines: (u64, u64),
+        depth: u32,
+        kind: &'static str,
+        symbol: Option<Symbol>,
+        name: impl FnOnce() -> String,
+    ) {
+        let place = self.items.len();
+        self.push(lines, depth, kind, name, None);
+        if let Some(item) = self.items.get_mut(place) {
+            item.symbol = symbol;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::language::{Rule, When};
 use super::lines::Source;
 use super::parse::{self, NoTree};
-use super::{Items, Language, definitions, shortened};
+use super::{Items, Language, Symbol, definitions, shortened};
 use crate::Result;
 use memchr::memrchr;
 use std::collections::HashMap;
@@ -110,7 +110,9 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
             if !signature.is_empty() {
                 let line = text_line(&node, start, text);
                 let last = node.end_position().row as u64 + u64::from(node.end_position().column > 0);
-                items.add((line, last.max(line)), above.len() as u32, kind(rule, &node), || signature);
+                let kind = kind(rule, &node);
+                let symbol = Symbol::new(language.keyword(kind), &symbol_name(&node, text));
+                items.define((line, last.max(line)), above.len() as u32, kind, symbol, || signature);
                 above.push(depth);
             }
         }
@@ -178,6 +180,49 @@ fn kind(rule: &Rule, node: &Node) -> &'static str {
         _ if held(node).is_some_and(|value| value.kind() == "class") => "class",
         _ => rule.kind,
     }
+}
+
+/// The name of what a node defines; empty where it has none.
+fn symbol_name(node: &Node, text: &[u8]) -> String {
+    let Some(name) = name_node(node) else { return String::new() };
+    let end = name.end_byte().min(text.len()).min(name.start_byte() + LOOKED_AT);
+    let name = String::from_utf8_lossy(&text[name.start_byte().min(end)..end]);
+    let name = name.trim_matches(['"', '\'']);
+    // An operator that converts is called with its brackets.
+    name.split_once('(')
+        .filter(|(before, _)| !before.ends_with("operator"))
+        .map_or(name, |(before, _)| before)
+        .to_owned()
+}
+
+/// The node of the name: its own field in most grammars, else what is assigned to, implemented or declared.
+fn name_node<'a>(node: &Node<'a>) -> Option<Node<'a>> {
+    let field = |node: &Node<'a>, name: &str| node.child_by_field_name(name);
+    let named = ["name", "left", "key", "property"].iter().find_map(|name| field(node, name));
+    match node.kind() {
+        "impl_item" => {
+            field(node, "type").map(|implemented| field(&implemented, "type").unwrap_or(implemented))
+        }
+        // The first of the variables that are assigned.
+        "assignment_statement" => node.named_child(0)?.named_child(0),
+        _ => named.or_else(|| declared(node)),
+    }
+}
+
+/// What a declaration of C or C++ declares, inside of its pointers, references and parameters.
+fn declared<'a>(node: &Node<'a>) -> Option<Node<'a>> {
+    let mut inner = node.child_by_field_name("declarator")?;
+    for _ in 0..16 {
+        let mut cursor = inner.walk();
+        let next = inner
+            .child_by_field_name("declarator")
+            .or_else(|| inner.named_children(&mut cursor).find(|child| child.kind().ends_with("declarator")));
+        match next {
+            Some(next) if !next.kind().starts_with("abstract") => inner = next,
+            _ => break,
+        }
+    }
+    Some(inner)
 }
 
 /// Where a definition begins after the annotations before it.

@@ -1,7 +1,7 @@
 //! Definitions found by their lines, where there is no grammar or parsing would take too much work.
 
 use super::lines::Source;
-use super::{Items, Language, compiled, shortened};
+use super::{Items, Language, OPEN, Symbol, compiled, shortened};
 use crate::Result;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -49,7 +49,8 @@ pub(super) fn outline(source: &Source, language: Language, start: u64) -> Result
     source.for_each_from(start, |line| {
         let name = || shortened(line.lossy().trim().trim_end_matches(['{', ':', ';', '=', ' ']), 120);
         if has_functions && is_function(line.text) {
-            items.open(line.number, 0, "fn", name);
+            let symbol = Symbol::new("function", &before_bracket(&line.lossy()));
+            items.define((line.number, OPEN), 0, "fn", symbol, name);
             above = vec![0];
             return;
         }
@@ -59,10 +60,42 @@ pub(super) fn outline(source: &Source, language: Language, start: u64) -> Result
         let kind = words.nth(1).and_then(|kind| KINDS.iter().find(|name| name.as_bytes() == kind));
         let indent = line.text.len() - line.text.trim_ascii_start().len();
         while above.pop_if(|above| *above >= indent).is_some() {}
-        items.open(line.number, above.len() as u32, kind.unwrap_or(&"fn"), name);
+        let symbol = match kind {
+            Some(kind) => {
+                let rest = String::from_utf8_lossy(&line.text[found.end() - 1..]);
+                Symbol::new(kind, &defined(kind, &rest))
+            }
+            None => Symbol::new("function", &before_bracket(&line.lossy())),
+        };
+        items.define((line.number, OPEN), above.len() as u32, kind.unwrap_or(&"fn"), symbol, name);
         above.push(indent);
     })?;
     Ok(items)
+}
+
+/// The name before the first bracket of a line.
+fn before_bracket(line: &str) -> String {
+    let before = line.split('(').next().unwrap_or_default().trim_end();
+    before.rsplit(|c: char| c.is_whitespace() || "*&".contains(c)).next().unwrap_or_default().to_owned()
+}
+
+/// The name in what stands behind the keyword of a definition.
+fn defined(keyword: &str, mut rest: &str) -> String {
+    // An implementation is named by its type, not by its trait.
+    if keyword == "impl" {
+        rest = rest.split_once(" for ").map_or(rest, |(_, implementor)| implementor);
+    }
+    // The receiver of a function of Go, and parameters of types.
+    for (open, close) in [('(', ')'), ('<', '>')] {
+        if rest.starts_with(open) {
+            rest = rest.split_once(close).map_or(rest, |(_, behind)| behind);
+        }
+    }
+    let rest = rest.trim_start_matches(['*', '&', '"', '\'', ' ', '\t']);
+    let rest = rest.strip_prefix("self.").unwrap_or(rest);
+    let is_part = |c: char| c.is_alphanumeric() || "_$.:#?!\\".contains(c);
+    let name: String = rest.chars().take_while(|c| is_part(*c)).collect();
+    name.trim_end_matches(['.', ':', '\\']).to_owned()
 }
 
 /// Whether a function of C begins with a line.
@@ -76,6 +109,32 @@ fn is_function(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_definition_found_by_its_line_is_called_by_its_name() {
+        for (keyword, rest, name) in [
+            ("class", "Store(private val items: List<Item>) {", "Store"),
+            ("fun", "<T> first(items: List<T>): T", "first"),
+            ("fun", "String.shout() = uppercase()", "String.shout"),
+            ("func", "(s *Store) Get(i int) string {", "Get"),
+            ("function", "* items() {", "items"),
+            ("def", "self.open(path)", "open"),
+            ("def", "empty?", "empty?"),
+            ("class", "Store:", "Store"),
+            ("impl", "Display for Store {", "Store"),
+            ("defmodule", "App.Store do", "App.Store"),
+            ("function", "() {", ""),
+        ] {
+            assert_eq!(defined(keyword, rest), name, "{rest}");
+        }
+        for (line, name) in [
+            ("static struct point *make(int x)", "make"),
+            ("std::string Shop::name(const Cart &cart) const {", "Shop::name"),
+            ("usage () {", "usage"),
+        ] {
+            assert_eq!(before_bracket(line), name, "{line}");
+        }
+    }
 
     #[test]
     fn a_function_of_c_is_told_by_its_first_line() {

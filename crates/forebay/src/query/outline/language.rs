@@ -92,6 +92,19 @@ impl Language {
         }
     }
 
+    /// What is written before the name of an item of this kind; what it is, where the language has no keyword for it.
+    pub(super) fn keyword(self, kind: &'static str) -> &'static str {
+        match (kind, self) {
+            ("fn" | "method", Language::Go) => "func",
+            ("fn", Language::Rust) => "fn",
+            ("fn" | "declaration", _) | ("method", Language::Php) => "function",
+            ("macro", Language::Rust) => "macro_rules!",
+            ("macro", _) => "#define",
+            ("annotation", _) => "@interface",
+            _ => kind,
+        }
+    }
+
     /// The language whose files end like this.
     pub(super) fn of_extension(extension: &str) -> Option<Language> {
         Some(match extension.to_ascii_lowercase().as_str() {

@@ -315,8 +315,15 @@ pub(super) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     }
     if errors + warnings > 0 {
         let text = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
-        let levels =
-            super::Item { line: 1, last_line: lines, depth: 0, kind: "levels", name: text, count: None };
+        let levels = super::Item {
+            line: 1,
+            last_line: lines,
+            depth: 0,
+            kind: "levels",
+            name: text,
+            count: None,
+            symbol: None,
+        };
         items.items.insert(0, levels);
     }
     Ok(())
