@@ -48,8 +48,8 @@ pub(crate) struct Common {
     /// The conversation; from FOREBAY_SESSION or the folder if it is not said
     #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
     pub(crate) session: Option<String>,
-    /// An agent file whose YAML front matter holds settings
-    #[arg(long, global = true, value_name = "FILE", env = "FOREBAY_AGENT", help_heading = "Common options")]
+    /// An agent file whose YAML front matter holds settings; from FOREBAY_AGENT if it is not given
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Common options")]
     pub(crate) agent: Option<PathBuf>,
     /// At most this many tokens for an excerpt or a digest; an output of more is folded
     #[arg(long, global = true, value_name = "TOKENS", value_parser = units::tokens, help_heading = "Common options")]
@@ -148,10 +148,10 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) call_id: Option<String>,
     /// The call's arguments, as JSON
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
     /// What is wanted from the output, in plain words: the view shows what answers it
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub(crate) intent: Option<String>,
 }
 

@@ -33,22 +33,25 @@ pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
 use crate::error::{CliError, DONE, NOT_THERE};
+use crate::fallback::{self, WithFallback};
 use crate::live_log;
 use crate::machine_form;
 use crate::models::Reach;
 use crate::print;
-use crate::settings::Layers;
+use crate::settings::{Layers, OnProblem, root_flag};
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
 use forebay::{
     Call, DiskStore, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings, Store, Surface,
     Timestamp,
 };
-use std::process::ExitCode;
+use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
 /// What a command works with.
 pub(crate) struct Context {
     pub(crate) store: DiskStore,
+    /// The same root with its fallback, for a command that reads where there is one.
+    pub(crate) with_fallback: Option<WithFallback>,
     pub(crate) session: Session,
     /// The session, if it was typed for this command.
     pub(crate) named: Option<Session>,
@@ -64,6 +67,8 @@ pub(crate) struct Context {
     pub(crate) session_is_set: bool,
     /// Whether the limits of outputs were set, and are not the built-in ones.
     pub(crate) limits_are_set: bool,
+    /// What is done about wrong values.
+    on_problem: OnProblem,
 }
 
 /// The result of a command.
@@ -75,6 +80,15 @@ pub(crate) fn random() -> Result<[u8; 16], CliError> {
     getrandom::fill(&mut random)
         .map_err(|error| CliError::not_there(format!("no random numbers for a name: {error}")))?;
     Ok(random)
+}
+
+/// A text that was typed as one word or as several. The first may begin with a dash; a later one that does is a flag.
+pub(crate) fn words(mut first: String, more: &[String]) -> String {
+    for word in more {
+        first.push(' ');
+        first.push_str(word);
+    }
+    first
 }
 
 /// Runs what was typed.
@@ -94,17 +108,25 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Serve(args) => Some(&args.by_models),
         _ => None,
     };
-    let mut layers = Layers::gather(&cli.common, shown, by_models)?;
-    let problem = layers.problem.take();
+    let on_problem = on_problem(&cli.command);
+    let mut layers = Layers::gather(&cli.common, shown, by_models, on_problem)?;
     if let Command::Settings(args) = &cli.command {
         let shown = settings::run(args, &layers, cli.common.json)?;
-        return problem.map_or(Ok(shown), Err);
+        return layers.settle(on_problem).map(|()| shown);
     }
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    layers.settle(on_problem)?;
     let calls = shown.map_or(Calls::Shell, |shown| shown.calls);
-    let context = Context::new(layers, &cli.common, calls)?;
+    let mut context = Context::new(layers, &cli.common, calls, on_problem)?;
+    let keeps = match &cli.command {
+        Command::Run(_) | Command::Session(_) => true,
+        Command::Put(args) => args.keeps(),
+        Command::Mcp(args) => args.keeps(),
+        _ => false,
+    };
+    match keeps {
+        true => context.keep_where_it_can(),
+        false => context.look_into_fallback(),
+    }
     match cli.command {
         Command::Run(args) => run::run(args, &context),
         Command::Put(args) => put::run(args, &context),
@@ -138,26 +160,71 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
 }
 
+/// What a command does about settings that are wrong: nothing that wraps, keeps or reads outputs is stopped by them.
+fn on_problem(command: &Command) -> OnProblem {
+    match command {
+        Command::Run(_) | Command::Session(_) | Command::Mcp(_) | Command::Hold(_) => OnProblem::GoOn,
+        Command::Settings(_)
+        | Command::Models(_)
+        | Command::Serve(_)
+        | Command::Export(_)
+        | Command::Import(_)
+        | Command::Completions(_) => OnProblem::Stop,
+        Command::Clean(_) => OnProblem::StopForUser,
+        _ => OnProblem::StopForFlags,
+    }
+}
+
+/// Runs a program as if it had been called itself, where its output cannot be taken in.
+pub(crate) fn run_bare(command: &mut std::process::Command, why: &CliError) -> CliError {
+    let told = format!("forebay: {why}; the command runs without forebay, and its output is not kept\n");
+    print::err(&forebay::printable(&told));
+    let error = command.exec();
+    CliError::cannot_run(command.get_program(), &error)
+}
+
+/// Whether a program could not be started for want of open files, of which it needs fewer itself than we do.
+pub(crate) fn is_short_of_files(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE].iter().any(|no| error.raw_os_error() == Some(no.raw_os_error()))
+}
+
 impl Context {
-    fn new(layers: Layers, common: &Common, calls: Calls) -> Result<Context, CliError> {
+    fn new(
+        layers: Layers,
+        common: &Common,
+        calls: Calls,
+        on_problem: OnProblem,
+    ) -> Result<Context, CliError> {
         let surface = match calls {
             Calls::Shell => Surface::Shell { flags: layers.root_flags() },
             Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
         };
         let (session_is_set, limits_are_set) =
             (layers.is_set(&["session"]), layers.is_set(&["digest", "tokens"]));
+        let has_budget = layers.has_flag("--budget");
         let mut settings = layers.settings;
-        if common.budget.is_some() {
+        if has_budget {
             // What is typed for this call is stronger than what is set for single tools.
             settings.shown.digest.tools.clear();
         }
         // A name from a host may hold anything; one that was typed is meant as it is.
-        let session = match common.session.is_some() {
-            true => settings.session.parse()?,
-            false => Session::safe(&settings.session),
+        let session = match settings.session.parse::<Session>() {
+            Ok(session) => session,
+            Err(error) if common.session.is_some() && on_problem != OnProblem::GoOn => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                let safe = Session::safe(&settings.session);
+                if common.session.is_some() {
+                    print::err(&format!("forebay: {error}; the session is {safe}\n"));
+                }
+                safe
+            }
         };
         Ok(Context {
             store: DiskStore::new(settings.root).observed(common.log.map(live_log::observer)),
+            with_fallback: None,
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
             session,
@@ -172,7 +239,36 @@ impl Context {
             surface,
             session_is_set,
             limits_are_set,
+            on_problem,
         })
+    }
+
+    /// Has outputs kept in the fallback where the root cannot be written.
+    fn keep_where_it_can(&mut self) {
+        let root = self.store.root().to_owned();
+        let Some(why) = why_not_in(&root, &self.session) else { return };
+        let told = match fallback::make(&root) {
+            Ok(folder) => {
+                if let Surface::Shell { flags } = &mut self.surface {
+                    *flags = root_flag(&folder);
+                }
+                let told = format!("they are kept in {}", folder.display());
+                self.store = DiskStore::new(folder);
+                told
+            }
+            Err(other) => format!("nor can they be kept in a folder for temporary files: {other}"),
+        };
+        print::err(&forebay::printable(&format!(
+            "forebay: outputs cannot be kept in {}: {why}; {told}\n",
+            root.display()
+        )));
+    }
+
+    /// Has reads look into the fallback too, if outputs were kept there.
+    fn look_into_fallback(&mut self) {
+        let root = self.store.root();
+        self.with_fallback = fallback::existing(root)
+            .map(|folder| WithFallback { root: DiskStore::new(root), fallback: DiskStore::new(folder) });
     }
 
     /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
@@ -191,7 +287,10 @@ impl Context {
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        &self.store
+        match &self.with_fallback {
+            Some(both) => both,
+            None => &self.store,
+        }
     }
 
     /// The output that is meant by a handle as it was typed.
@@ -228,12 +327,18 @@ impl Context {
         tool: &str,
         default_args: Option<String>,
     ) -> Result<Call, CliError> {
-        if let Some(text) = &args.args {
-            serde_json::from_str::<serde::de::IgnoredAny>(text)
-                .map_err(|error| CliError::usage(format!("--args is not JSON: {error}")))?;
+        let mut args = args;
+        if let Some(text) = &args.args
+            && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+        {
+            self.stop_or_warn(CliError::usage(format!("--args is not JSON: {error}")))?;
+            args.args = None;
+        }
+        if args.call_id.as_ref().is_some_and(String::is_empty) {
+            self.stop_or_warn(CliError::usage("--call-id is empty"))?;
+            args.call_id = None;
         }
         let id = match args.call_id {
-            Some(id) if id.is_empty() => return Err(CliError::usage("--call-id is empty")),
             Some(id) => id,
             None => forebay::fresh_id(random()?),
         };
@@ -252,10 +357,36 @@ impl Context {
         })
     }
 
-    /// Prints what the model gets: the view, or the output by the streams it came by.
+    /// Stops for a flag that is wrong, or reports it where the command goes on without it.
+    fn stop_or_warn(&self, error: CliError) -> Result<(), CliError> {
+        match self.on_problem {
+            OnProblem::GoOn => {
+                error.warn();
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Gives the model what it gets. Where storing is switched off, nothing stays of an output that passed whole.
     pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
+        let forget = self.settings.is_off() && reply.folded.is_none() && !output.is_growing();
+        let given = self.print(store, output, reply, forget);
+        if forget {
+            // What cannot be removed now goes with the next sweep.
+            let _ = store.delete(&output.record().handle);
+        }
+        given
+    }
+
+    /// Prints the view, or the output by the streams it came by.
+    fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
         if self.json {
-            return print::json(&machine_form::reply(output, reply)?);
+            let mut value = machine_form::reply(output, reply)?;
+            if forget {
+                value["handle"] = serde_json::Value::Null;
+            }
+            return print::json(&value);
         }
         match &reply.folded {
             Some(folded) => print::out(&folded.text),
@@ -283,5 +414,17 @@ impl Context {
         // What a filter gave before it failed is told, and so is that it failed.
         let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
         Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
+    }
+}
+
+/// Why outputs cannot be kept below a root. Where nobody has named one, it is a folder for temporary files, which somebody
+/// else may have made to read them.
+fn why_not_in(root: &Path, session: &Session) -> Option<String> {
+    let is_shared = Some(root) == crate::settings::root_without_home().as_deref()
+        && root.symlink_metadata().is_ok()
+        && !fallback::is_ours(root);
+    match is_shared {
+        true => Some(format!("{} is not a folder that only you can use", root.display())),
+        false => fallback::why_not_in(root, session),
     }
 }

@@ -46,6 +46,12 @@ impl CliError {
         self
     }
 
+    /// Reports what was wrong and is dropped, where the command goes on without it.
+    pub(crate) fn warn(self) {
+        CliError { message: format!("{} (ignored)", forebay::shortened(&self.message, LONGEST)), ..self }
+            .report();
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();

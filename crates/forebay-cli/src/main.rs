@@ -4,6 +4,7 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod fallback;
 mod live_log;
 mod machine_form;
 mod models;
@@ -11,17 +12,16 @@ mod print;
 mod progress;
 mod settings;
 mod stop;
+mod typed;
 mod units;
 mod web;
 
-use args::Cli;
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // A file that may not grow further is a failure of the store like any other, not the end of this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
-    let cli = Cli::parse();
+    let cli = typed::parse();
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => error.report(),

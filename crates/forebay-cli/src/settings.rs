@@ -2,16 +2,25 @@
 //!
 //! A setting is declared once, as a field. Its key, its environment name and its help come from the declaration, by
 //! way of the JSON schema that is derived from it.
+//!
+//! A value that is wrong is dropped and becomes a [`Problem`]; the other values count. The command decides whether a
+//! problem stops it ([`OnProblem`]): one that wraps another program never stops for its own settings.
+
+mod files;
+mod project;
+
+pub(crate) use project::is_for_projects;
 
 use crate::args::{ByModels, Common, Preset, Shown};
 use crate::error::CliError;
 use crate::models::{Provider, Waiting};
+use files::{ProjectFile, project_files, read_bounded};
 use forebay::{Session, shell_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
-    env, fmt, fs,
+    env, fmt,
     path::{Path, PathBuf},
     sync::LazyLock,
 };
@@ -39,7 +48,8 @@ pub(crate) struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     BuiltIn,
-    File(PathBuf),
+    UserFile(PathBuf),
+    ProjectFile(PathBuf),
     Environment(String),
     AgentFile(PathBuf),
     Flag(&'static str),
@@ -49,7 +59,9 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::BuiltIn => f.write_str("built-in"),
-            Source::File(path) | Source::AgentFile(path) => write!(f, "{}", path.display()),
+            Source::UserFile(path) | Source::ProjectFile(path) | Source::AgentFile(path) => {
+                write!(f, "{}", path.display())
+            }
             Source::Environment(name) => f.write_str(name),
             Source::Flag(name) => f.write_str(name),
         }
@@ -67,8 +79,57 @@ pub(crate) struct Layers {
     layers: Vec<Layer>,
     merged: Table,
     pub(crate) settings: Settings,
-    /// What is wrong with the values, if anything is: only the command that shows them may go on.
-    pub(crate) problem: Option<CliError>,
+    /// What is wrong with the values.
+    pub(crate) problems: Vec<Problem>,
+    /// Project files that do not count, each with the reason.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// A value, a file or a variable that is wrong. It is dropped, and the other settings count.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) error: CliError,
+    origin: Origin,
+}
+
+/// Who wrote what is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The user, for this call.
+    Flag,
+    /// The user, in the environment or in a file of their own.
+    User,
+    /// A file that may come with a repository.
+    Project,
+}
+
+impl Problem {
+    fn new(origin: Origin, message: impl Into<String>) -> Problem {
+        Problem { error: CliError::usage(message), origin }
+    }
+}
+
+impl Source {
+    fn origin(&self) -> Origin {
+        match self {
+            Source::Flag(_) => Origin::Flag,
+            Source::BuiltIn | Source::UserFile(_) | Source::Environment(_) => Origin::User,
+            Source::ProjectFile(_) | Source::AgentFile(_) => Origin::Project,
+        }
+    }
+}
+
+/// What a command does about settings that are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnProblem {
+    /// It stops: it shows settings, or a person starts it and looks at it.
+    Stop,
+    /// It stops unless a project's file is wrong, which has no say in it: it removes outputs.
+    StopForUser,
+    /// It stops for its own flags, and reports everything else: it keeps or reads outputs.
+    StopForFlags,
+    /// It reports and goes on: another program depends on it.
+    GoOn,
 }
 
 /// A setting as it is declared.
@@ -90,6 +151,11 @@ impl Key {
         format!("FOREBAY_{}", self.path.join("_").to_uppercase())
     }
 
+    /// How many parts of its name make one entry: a tool or a provider is wrong or right as a whole.
+    fn group_length(&self) -> usize {
+        self.path.iter().position(|part| part == "*").map_or(self.path.len(), |star| star + 1)
+    }
+
     fn fits(&self, path: &[String]) -> bool {
         self.path.len() == path.len()
             && self.path.iter().zip(path).all(|(own, given)| own == "*" || own == given)
@@ -97,42 +163,82 @@ impl Key {
 }
 
 impl Layers {
-    /// Gathers all layers.
+    /// Gathers all layers. Values that are out of range are dropped only where the command goes on without them.
     pub(crate) fn gather(
         common: &Common,
         shown: Option<&Shown>,
         by_models: Option<&ByModels>,
+        on_problem: OnProblem,
     ) -> Result<Layers, CliError> {
+        let mut problems = Vec::new();
         let mut layers = vec![Layer { source: Source::BuiltIn, values: built_in()? }];
-        let files = [user_file(), project_file()];
-        for path in files.into_iter().flatten() {
-            let text = fs::read_to_string(&path).map_err(|error| {
-                CliError::usage(format!("cannot read the settings {}: {error}", path.display()))
-            })?;
-            let mut values: Table =
-                text.parse().map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
-            absolute_root(&mut values, path.parent());
-            layers.push(Layer { source: Source::File(path), values });
+        if let Some(path) = user_file() {
+            let read = read_bounded(&path, true);
+            layers.extend(file_layer(Source::UserFile(path.clone()), read, &path, &mut problems));
         }
-        layers.extend(environment()?);
-        if let Some(path) = &common.agent {
-            layers.push(Layer { source: Source::AgentFile(path.clone()), values: front_matter(path)? });
+        let mut ignored = Vec::new();
+        for file in project_files() {
+            match file {
+                ProjectFile::Counts(path) => {
+                    let read = read_bounded(&path, false);
+                    layers.extend(file_layer(Source::ProjectFile(path.clone()), read, &path, &mut problems));
+                }
+                ProjectFile::Ignored(path, why) => ignored.push(format!("{}: {why}", path.display())),
+            }
+        }
+        layers.extend(environment(&mut problems));
+        let agent = env::var_os("FOREBAY_AGENT").filter(|name| !name.is_empty()).map(PathBuf::from);
+        if let Some(path) = common.agent.clone().or(agent) {
+            let values = front_matter(&path, &mut problems);
+            layers.push(Layer { source: Source::AgentFile(path), values });
         }
         layers.extend(flags(common, shown, by_models));
         let here = env::current_dir().ok();
         layers.iter_mut().for_each(|layer| absolute_root(&mut layer.values, here.as_deref()));
 
-        for layer in &layers[1..] {
-            check_keys(layer)?;
-            check_providers(layer)?;
+        for layer in &mut layers[1..] {
+            drop_keys(layer, &mut problems);
         }
-        let mut merged = Table::new();
-        layers.iter().for_each(|layer| merge(&mut merged, &layer.values));
-        let settings: Settings = merged.clone().try_into().map_err(|error| misfit(&layers, &error))?;
-        let problem = settings.shown.check().err().map(|error| {
-            CliError::from(error).hint("`forebay settings` shows every value and where it came from")
+        let in_range = |settings: &Settings| settings.shown.check().map_err(|error| error.to_string());
+        let settings = match on_problem {
+            // What is out of range is shown, or refused, as it is.
+            OnProblem::Stop => fitted(&mut layers, &|_| Ok(()), &mut problems)?,
+            _ => fitted(&mut layers, &in_range, &mut problems)?,
+        };
+        if let Err(error) = settings.shown.check() {
+            let error =
+                CliError::from(error).hint("`forebay settings` shows every value and where it came from");
+            problems.push(Problem { error, origin: Origin::User });
+        }
+        let merged = merged(&layers);
+        Ok(Layers { layers, merged, settings, problems, ignored })
+    }
+
+    /// Stops for the problems that stop this command, and reports the others.
+    pub(crate) fn settle(&mut self, on_problem: OnProblem) -> Result<(), CliError> {
+        let mut fatal = Vec::new();
+        for Problem { error, origin } in self.problems.drain(..) {
+            let stops = match on_problem {
+                OnProblem::Stop => true,
+                OnProblem::StopForUser => origin != Origin::Project,
+                OnProblem::StopForFlags => origin == Origin::Flag,
+                OnProblem::GoOn => false,
+            };
+            match stops {
+                true => fatal.push(error),
+                false => error.warn(),
+            }
+        }
+        let last = fatal.pop();
+        fatal.into_iter().for_each(|error| {
+            error.report();
         });
-        Ok(Layers { layers, merged, settings, problem })
+        last.map_or(Ok(()), Err)
+    }
+
+    /// Whether this flag was given and counts.
+    pub(crate) fn has_flag(&self, flag: &str) -> bool {
+        self.layers.iter().any(|layer| layer.source.to_string() == flag && !layer.values.is_empty())
     }
 
     /// The flags without which a command would not find the root: none, if the environment or the user's own file says
@@ -145,14 +251,9 @@ impl Layers {
             .find(|layer| layer.values.contains_key("root"))
             .map(|layer| &layer.source);
         match source {
-            Some(Source::Flag(_) | Source::AgentFile(_)) => self.root_flag(),
-            Some(Source::File(path)) if Some(path) != user_file().as_ref() => self.root_flag(),
+            Some(Source::Flag(_) | Source::AgentFile(_)) => root_flag(&self.settings.root),
             _ => String::new(),
         }
-    }
-
-    fn root_flag(&self) -> String {
-        format!(" --root {}", shell_word(&self.settings.root.display().to_string()))
     }
 
     /// Whether somebody set this.
@@ -178,24 +279,158 @@ impl Layers {
     }
 }
 
-/// The error of a value that does not fit its setting, with the layer and the key it stands in.
-fn misfit(layers: &[Layer], error: &toml::de::Error) -> CliError {
-    let mut merged = Table::new();
-    for layer in layers {
-        let mut leaves = Vec::new();
-        collect(&layer.values, &mut Vec::new(), &mut leaves);
-        for (path, value) in leaves {
-            set(&mut merged, &path, value.clone());
-            // The built-in values make a whole; from then on each value must fit into it.
-            if layer.source != Source::BuiltIn
-                && let Err(error) = merged.clone().try_into::<Settings>()
-            {
-                let (source, key) = (&layer.source, path.join("."));
-                return CliError::usage(format!("{source}: {key} = {value}: {}", error.message()));
-            }
+/// The flag that names a root, as it stands in a command.
+pub(crate) fn root_flag(root: &Path) -> String {
+    format!(" --root {}", shell_word(&root.display().to_string()))
+}
+
+/// The values of a settings file. Where it cannot be read or parsed, none of it counts.
+fn file_layer(
+    source: Source,
+    read: Result<String, String>,
+    path: &Path,
+    problems: &mut Vec<Problem>,
+) -> Option<Layer> {
+    let parsed = read.and_then(|text| {
+        // The parser's own report repeats the line, which may hold what nobody else is to read.
+        text.parse::<Table>().map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+            format!("line {line}: {}", error.message().trim_end())
+        })
+    });
+    match parsed {
+        Ok(mut values) => {
+            absolute_root(&mut values, path.parent());
+            Some(Layer { source, values })
+        }
+        Err(error) => {
+            let error = format!("cannot read the settings {}: {error}", path.display());
+            problems.push(Problem::new(source.origin(), error));
+            None
         }
     }
-    CliError::usage(format!("settings: {}", error.message()))
+}
+
+fn merged(layers: &[Layer]) -> Table {
+    let mut merged = Table::new();
+    layers.iter().for_each(|layer| merge(&mut merged, &layer.values));
+    merged
+}
+
+/// What is wrong with settings beyond the types of their values.
+type Check<'a> = &'a dyn Fn(&Settings) -> Result<(), String>;
+
+fn checked(values: Table, check: Check<'_>) -> Result<Settings, String> {
+    let settings: Settings =
+        values.try_into().map_err(|error: toml::de::Error| error.message().trim_end().to_owned())?;
+    check(&settings).map(|()| settings)
+}
+
+/// The settings that the layers come to, without the values that do not fit.
+fn fitted(layers: &mut [Layer], check: Check<'_>, problems: &mut Vec<Problem>) -> Result<Settings, CliError> {
+    // Nearly always everything fits, and a value that a stronger layer replaces does no harm.
+    if let Ok(settings) = checked(merged(layers), check) {
+        return Ok(settings);
+    }
+    let mut so_far = Table::new();
+    for layer in layers {
+        if layer.source != Source::BuiltIn {
+            drop_misfits(layer, &so_far, check, problems);
+        }
+        merge(&mut so_far, &layer.values);
+    }
+    checked(so_far, check).map_err(|error| CliError::usage(format!("settings: {error}")))
+}
+
+/// Drops the values of a layer that do not fit what the weaker layers come to: the one without which all others fit,
+/// or else every value that does not fit those before it.
+fn drop_misfits(layer: &mut Layer, weaker: &Table, check: Check<'_>, problems: &mut Vec<Problem>) {
+    let groups = groups(layer);
+    let fits = |groups: &[&Group]| {
+        let mut values = weaker.clone();
+        merge(&mut values, &table_of(groups));
+        checked(values, check).map(|_| ())
+    };
+    let all: Vec<&Group> = groups.iter().collect();
+    if fits(&all).is_ok() {
+        return;
+    }
+    let without = |one: usize| -> Vec<&Group> {
+        groups.iter().enumerate().filter(|(number, _)| *number != one).map(|(_, group)| group).collect()
+    };
+    let (kept, dropped) = match (0..groups.len()).find(|&one| fits(&without(one)).is_ok()) {
+        Some(one) => (without(one), vec![&groups[one]]),
+        None => {
+            let (mut kept, mut rest) = (Vec::new(), all);
+            // A value may need one that comes after it.
+            loop {
+                let before = rest.len();
+                rest.retain(|group| {
+                    kept.push(*group);
+                    let fit = fits(&kept).is_ok();
+                    if !fit {
+                        kept.pop();
+                    }
+                    !fit
+                });
+                if rest.len() == before {
+                    break (kept, rest);
+                }
+            }
+        }
+    };
+    for group in dropped {
+        let why = fits(&[&kept[..], &[group]].concat()).err().unwrap_or_default();
+        let what = match &layer.source {
+            Source::Flag(_) => String::new(),
+            _ => format!(" {}:", group.name()),
+        };
+        problems.push(Problem::new(layer.source.origin(), format!("{}:{what} {why}", layer.source)));
+    }
+    layer.values = table_of(&kept);
+}
+
+/// Values that are dropped together: one, those of one tool or provider, or all that a flag sets.
+struct Group {
+    path: Vec<String>,
+    leaves: Vec<(Vec<String>, Value)>,
+}
+
+impl Group {
+    /// Its key, with the value where there is one.
+    fn name(&self) -> String {
+        match &self.leaves[..] {
+            [(path, value)] if *path == self.path => format!("{} = {value}", self.path.join(".")),
+            _ => self.path.join("."),
+        }
+    }
+}
+
+fn groups(layer: &Layer) -> Vec<Group> {
+    let mut leaves = Vec::new();
+    collect(&layer.values, &mut Vec::new(), &mut leaves);
+    let mut groups: Vec<Group> = Vec::new();
+    for (path, value) in leaves {
+        let length = match &layer.source {
+            Source::Flag(_) => 0,
+            _ => keys().iter().find(|key| key.fits(&path)).map_or(path.len(), Key::group_length),
+        };
+        let leaf = (path.clone(), value.clone());
+        match groups.iter_mut().find(|group| group.path == path[..length]) {
+            Some(group) => group.leaves.push(leaf),
+            None => groups.push(Group { path: path[..length].to_vec(), leaves: vec![leaf] }),
+        }
+    }
+    groups
+}
+
+fn table_of(groups: &[&Group]) -> Table {
+    let mut values = Table::new();
+    for (path, value) in groups.iter().flat_map(|group| &group.leaves) {
+        set(&mut values, path, value.clone());
+    }
+    values
 }
 
 /// A root that is not absolute is below the folder that its layer belongs to.
@@ -224,11 +459,16 @@ fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
 }
 
 fn default_root() -> PathBuf {
-    match folder("XDG_DATA_HOME", ".local/share") {
-        Some(data) => data.join("forebay"),
-        // Without a home, outputs are still kept, in a folder that is the user's own.
-        None => env::temp_dir().join(format!("forebay-{}", rustix::process::getuid().as_raw())),
-    }
+    folder("XDG_DATA_HOME", ".local/share").map_or_else(temporary_root, |data| data.join("forebay"))
+}
+
+/// The root of a user without a home folder.
+pub(crate) fn root_without_home() -> Option<PathBuf> {
+    folder("XDG_DATA_HOME", ".local/share").is_none().then(temporary_root)
+}
+
+fn temporary_root() -> PathBuf {
+    env::temp_dir().join(format!("forebay-{}", rustix::process::getuid().as_raw()))
 }
 
 /// The session of the folder we run in: its name, and a hash that keeps folders of the same name apart.
@@ -239,20 +479,17 @@ pub(crate) fn folder_session() -> Session {
     Session::safe(&format!("{name}-{}", forebay::fingerprint(folder.as_os_str().as_encoded_bytes())))
 }
 
-fn user_file() -> Option<PathBuf> {
-    folder("XDG_CONFIG_HOME", ".config")
-        .map(|config| config.join("forebay/settings.toml"))
-        .filter(|path| path.is_file())
+/// Where the user's own settings are, whether there are any or not.
+pub(crate) fn user_settings() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/settings.toml"))
 }
 
-/// `forebay.toml` in this folder or the nearest one above it.
-fn project_file() -> Option<PathBuf> {
-    let here = env::current_dir().ok()?;
-    here.ancestors().map(|folder| folder.join("forebay.toml")).find(|path| path.is_file())
+fn user_file() -> Option<PathBuf> {
+    user_settings().filter(|path| path.symlink_metadata().is_ok())
 }
 
 /// A layer for each variable that sets something.
-fn environment() -> Result<Vec<Layer>, CliError> {
+fn environment(problems: &mut Vec<Problem>) -> Vec<Layer> {
     let mut layers = Vec::new();
     let mut add = |name: &str, path: &[String], value: Value| {
         let mut values = Table::new();
@@ -267,41 +504,50 @@ fn environment() -> Result<Vec<Layer>, CliError> {
     if let Ok(tools) = env::var("TOOL_RESULT_BYPASS_TOOLS") {
         add("TOOL_RESULT_BYPASS_TOOLS", &["bypass".to_owned()], list(&tools));
     }
-    let mut variables: Vec<(String, String)> = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| name.starts_with("FOREBAY_") && name != "FOREBAY_AGENT" && !value.is_empty())
-        .filter_map(|(name, value)| match name.as_str() {
+    let mut variables = Vec::new();
+    for (name, value) in env::vars_os() {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("FOREBAY_")) else { continue };
+        match (name, value.into_string()) {
+            ("FOREBAY_AGENT", _) => {}
+            (_, Ok(value)) if value.is_empty() => {}
             // These two are nearly always set, and the table of all settings need not be made for them.
-            "FOREBAY_ROOT" | "FOREBAY_SESSION" => {
-                add(&name, &[name["FOREBAY_".len()..].to_lowercase()], Value::String(value));
-                None
+            ("FOREBAY_ROOT" | "FOREBAY_SESSION", Ok(value)) => {
+                add(name, &[name["FOREBAY_".len()..].to_lowercase()], Value::String(value));
             }
-            _ => Some((name, value)),
-        })
-        .collect();
+            (_, Ok(value)) => variables.push((name.to_owned(), value)),
+            (_, Err(_)) => problems.push(Problem::new(Origin::User, format!("{name} is not UTF-8"))),
+        }
+    }
     variables.sort();
-    if variables.is_empty() {
-        return Ok(layers);
-    }
-    let keys = keys();
     for (name, text) in variables {
-        let Some(key) = keys.iter().find(|key| key.environment() == name) else {
-            let nearest = nearest(&name, keys.iter().map(Key::environment));
-            return Err(CliError::usage(format!(
-                "the environment has {name}, which sets nothing; did you mean {nearest}?"
-            )));
-        };
-        let wrong = |what: &str| CliError::usage(format!("{name} must be {what}, not {text:?}"));
-        let value = match key.kind.as_str() {
-            "integer" => Value::Integer(text.parse().map_err(|_| wrong("a whole number"))?),
-            "number" => Value::Float(text.parse().map_err(|_| wrong("a number"))?),
-            "boolean" => Value::Boolean(text.parse().map_err(|_| wrong("true or false"))?),
-            "array" => list(&text),
-            _ => Value::String(text),
-        };
-        add(&name, &key.path, value);
+        match parsed_variable(&name, &text, &list) {
+            Ok((path, value)) => add(&name, path, value),
+            Err(problem) => problems.push(problem),
+        }
     }
-    Ok(layers)
+    layers
+}
+
+/// The setting that a variable means, and its value.
+fn parsed_variable(
+    name: &str,
+    text: &str,
+    list: &dyn Fn(&str) -> Value,
+) -> Result<(&'static [String], Value), Problem> {
+    let Some(key) = keys().iter().find(|key| key.environment() == name) else {
+        let nearest = nearest(name, keys().iter().map(Key::environment));
+        let wrong = format!("the environment has {name}, which sets nothing; did you mean {nearest}?");
+        return Err(Problem::new(Origin::User, wrong));
+    };
+    let wrong = |what: &str| Problem::new(Origin::User, format!("{name} must be {what}, not {text:?}"));
+    let value = match key.kind.as_str() {
+        "integer" => Value::Integer(text.parse().map_err(|_| wrong("a whole number"))?),
+        "number" => Value::Float(text.parse().map_err(|_| wrong("a number"))?),
+        "boolean" => Value::Boolean(text.parse().map_err(|_| wrong("true or false"))?),
+        "array" => list(text),
+        _ => Value::String(text.to_owned()),
+    };
+    Ok((&key.path, value))
 }
 
 /// What the keys of an agent file's front matter are called here.
@@ -317,16 +563,17 @@ const FRONT_MATTER: [(&str, &[&str]); 8] = [
 ];
 
 /// The settings in the YAML between the first two `---` lines of an agent file. Its other keys are the agent's.
-fn front_matter(path: &Path) -> Result<Table, CliError> {
-    let wrong = |what: String| CliError::usage(format!("{}: {what}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let yaml = text
-        .strip_prefix("---\n")
-        .or_else(|| text.strip_prefix("---\r\n"))
-        .and_then(|rest| rest.split_once("\n---").map(|(yaml, _)| yaml))
-        .ok_or_else(|| wrong("has no front matter: YAML between two lines of ---".to_owned()))?;
-    let yaml: serde_json::Value =
-        serde_saphyr::from_str(yaml).map_err(|error| wrong(format!("front matter: {error}")))?;
+fn front_matter(path: &Path, problems: &mut Vec<Problem>) -> Table {
+    let mut wrong = |what: String| {
+        problems.push(Problem::new(Origin::Project, format!("{}: {what}", path.display())));
+    };
+    let yaml = match yaml_of(path) {
+        Ok(yaml) => yaml,
+        Err(error) => {
+            wrong(format!("cannot read the agent file: {error}"));
+            return Table::new();
+        }
+    };
     let mut found: Vec<(String, serde_json::Value)> = Vec::new();
     for (key, value) in yaml.as_object().into_iter().flatten() {
         match value.as_object() {
@@ -343,23 +590,41 @@ fn front_matter(path: &Path) -> Result<Table, CliError> {
     for (key, value) in found {
         let Some((_, path)) = FRONT_MATTER.iter().find(|(name, _)| *name == key) else {
             let nearest = nearest(&key, FRONT_MATTER.iter().map(|(name, _)| (*name).to_owned()));
-            return Err(wrong(format!("there is no setting {key}; did you mean {nearest}?")));
+            wrong(format!("there is no setting {key}; did you mean {nearest}?"));
+            continue;
         };
         let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
         let value = match value {
             // One model may stand without a list.
             serde_json::Value::String(model) if key == "toolOutput.models" => {
-                Value::Array(vec![Value::String(model)])
+                Ok(Value::Array(vec![Value::String(model)]))
             }
-            value => Value::try_from(value).map_err(|error| wrong(format!("{key}: {error}")))?,
+            value => Value::try_from(value),
         };
-        set(&mut values, &path, value);
+        match value {
+            Ok(value) => set(&mut values, &path, value),
+            Err(error) => {
+                wrong(format!("{key}: {error}"));
+                continue;
+            }
+        }
+        if key != "contextWindow" {
+            // All other keys are those of the preset `handle`: an agent file that has one means it.
+            values.insert("preset".into(), Value::from("handle"));
+        }
     }
-    if values.contains_key("handle") {
-        // These keys are those of the preset `handle`: whoever sets them means it.
-        values.insert("preset".into(), Value::from("handle"));
-    }
-    Ok(values)
+    values
+}
+
+/// The front matter of an agent file.
+fn yaml_of(path: &Path) -> Result<serde_json::Value, String> {
+    let text = read_bounded(path, true)?;
+    let yaml = text
+        .strip_prefix("---\n")
+        .or_else(|| text.strip_prefix("---\r\n"))
+        .and_then(|rest| rest.split_once("\n---").map(|(yaml, _)| yaml))
+        .ok_or("it has no front matter: YAML between two lines of ---")?;
+    serde_saphyr::from_str(yaml).map_err(|error| format!("front matter: {error}"))
 }
 
 fn flags(common: &Common, shown: Option<&Shown>, by_models: Option<&ByModels>) -> Vec<Layer> {
@@ -419,41 +684,35 @@ fn flags(common: &Common, shown: Option<&Shown>, by_models: Option<&ByModels>) -
     layers
 }
 
-/// Refuses providers in files that come with a project: what is cloned from elsewhere must not say where keys are sent,
-/// nor which command prints them.
-fn check_providers(layer: &Layer) -> Result<(), CliError> {
-    let foreign = match &layer.source {
-        Source::File(path) => Some(path) != user_file().as_ref(),
-        Source::AgentFile(_) => true,
-        Source::BuiltIn | Source::Environment(_) | Source::Flag(_) => false,
-    };
-    match foreign && layer.values.contains_key("providers") {
-        true => Err(CliError::usage(format!("{}: providers cannot be set by a project", layer.source))
-            .hint("they belong into your own file, $XDG_CONFIG_HOME/forebay/settings.toml")),
-        false => Ok(()),
-    }
-}
-
-/// Refuses keys that set nothing, with the nearest that would.
-fn check_keys(layer: &Layer) -> Result<(), CliError> {
+/// Drops the keys of a file that set nothing, and those that a project may not set.
+fn drop_keys(layer: &mut Layer, problems: &mut Vec<Problem>) {
     // Flags and variables are known by their names already.
-    if !matches!(layer.source, Source::File(_)) {
-        return Ok(());
+    if matches!(layer.source, Source::BuiltIn | Source::Environment(_) | Source::Flag(_)) {
+        return;
     }
-    let keys = keys();
-    let mut leaves = Vec::new();
-    collect(&layer.values, &mut Vec::new(), &mut leaves);
-    for (path, _) in leaves {
-        if !keys.iter().any(|key| key.fits(&path)) {
-            let name = path.join(".");
-            let nearest = nearest(&name, keys.iter().map(Key::name));
-            return Err(CliError::usage(format!(
-                "{}: there is no setting {name}; did you mean {nearest}?",
-                layer.source
-            )));
+    let by_project = matches!(layer.source, Source::ProjectFile(_));
+    let groups = groups(layer);
+    let counts = |group: &&Group| {
+        for (path, _) in &group.leaves {
+            let Some(key) = keys().iter().find(|key| key.fits(path)) else {
+                let name = path.join(".");
+                let nearest = nearest(&name, keys().iter().map(Key::name));
+                let wrong = format!("there is no setting {name}; did you mean {nearest}?");
+                problems.push(Problem::new(layer.source.origin(), format!("{}: {wrong}", layer.source)));
+                return false;
+            };
+            if by_project && !is_for_projects(key) {
+                let own =
+                    user_settings().map_or("your own settings".to_owned(), |path| path.display().to_string());
+                let name = group.path.join(".");
+                let wrong = format!("{name} cannot be set by a project; it belongs in {own}");
+                problems.push(Problem::new(layer.source.origin(), format!("{}: {wrong}", layer.source)));
+                return false;
+            }
         }
-    }
-    Ok(())
+        true
+    };
+    layer.values = table_of(&groups.iter().filter(counts).collect::<Vec<_>>());
 }
 
 fn nearest(wrong: &str, right: impl Iterator<Item = String>) -> String {

@@ -71,7 +71,8 @@ enum Item<'a> {
 impl Fold<'_> {
     /// Whether a result passes as it is, as far as its size tells.
     pub(crate) fn fits(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<bool> {
-        if !self.settings.bypass.is_empty() && self.settings.bypasses(&self.call(called)?) {
+        let may_bypass = self.settings.is_off() || !self.settings.bypass.is_empty();
+        if may_bypass && self.settings.bypasses(&self.call(called)?) {
             return Ok(true);
         }
         if self.settings.room.context_window > 0 {

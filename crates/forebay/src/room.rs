@@ -118,8 +118,13 @@ pub fn replies(outputs: &[&Output], settings: &Settings, room: Room) -> Result<V
         let folded = Folded::within(outputs[number], settings, room, reason, &cause)?;
         Ok(Some(Reply::folded(now.size, folded)).filter(|reply| reply.tokens < now.tokens))
     };
+    // An output that is never touched stays as it is, however little room there is.
+    let fixed: Vec<bool> = outputs
+        .iter()
+        .map(|output| output.lost().is_empty() && settings.bypasses(&output.record().call))
+        .collect();
     let mut foldable = Vec::new();
-    for number in (0..replies.len()).filter(|&number| replies[number].folded.is_none()) {
+    for number in (0..replies.len()).filter(|&number| replies[number].folded.is_none() && !fixed[number]) {
         if let Some(reply) = smaller(number, room, &replies)? {
             foldable.push((replies[number].tokens - reply.tokens, number, reply));
         }
@@ -140,6 +145,7 @@ pub fn replies(outputs: &[&Output], settings: &Settings, room: Room) -> Result<V
     for (place, number) in order.iter().copied().enumerate() {
         let share = rest / (order.len() - place) as u64;
         if replies[number].tokens > share
+            && !fixed[number]
             && let Some(reply) = smaller(number, Room::Tokens(share), &replies)?
         {
             replies[number] = reply;

@@ -144,7 +144,7 @@ pub struct Digest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandleMessage {
-    /// Whether outputs are replaced at all.
+    /// Whether outputs are stored and replaced at all; if not, each passes as it is.
     pub enabled: bool,
     /// An output of more bytes is replaced; 0 replaces every output that is not empty.
     #[schemars(range(max = 1_000_000))]
@@ -238,6 +238,30 @@ pub struct Names {
     pub fetch: String,
     /// Its argument for the address.
     pub url: String,
+}
+
+impl Names {
+    fn all(&self) -> [(&str, &str); 10] {
+        [
+            ("grep", &self.grep),
+            ("pattern", &self.pattern),
+            ("path", &self.path),
+            ("shell", &self.shell),
+            ("command", &self.command),
+            ("glob", &self.glob),
+            ("search", &self.search),
+            ("query", &self.query),
+            ("fetch", &self.fetch),
+            ("url", &self.url),
+        ]
+    }
+}
+
+/// Whether a text can be the name of a tool or an argument. Names stand in the calls that a view suggests, and a
+/// project may set them: one must not become an instruction.
+fn is_tool_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
+    (1..=64).contains(&name.len()) && name.chars().all(allowed)
 }
 
 /// Settings of extraction by a model.
@@ -336,6 +360,13 @@ impl Settings {
         if let Some(model) = self.extract.models.iter().find(|model| !model.contains('/')) {
             return wrong(format!("extract.models has {model:?}, and a model is provider/model"));
         }
+        if let Some((key, name)) = self.recovery.names.all().into_iter().find(|(_, name)| !is_tool_name(name))
+        {
+            return wrong(format!(
+                "recovery.names.{key} is {:?}, and a name has up to 64 letters, digits and `_-.:/`",
+                crate::shortened(name, 60)
+            ));
+        }
         ratio("digest.least_saving", self.digest.least_saving)?;
         ratio("head_tail.head_ratio", self.head_tail.head_ratio)?;
         for (tool, limits) in &self.head_tail.tools {
@@ -352,8 +383,16 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether outputs pass whatever their size and are not kept: the preset `handle`, switched off.
+    pub fn is_off(&self) -> bool {
+        self.preset == Preset::Handle && !self.handle.enabled
+    }
+
     /// Whether the output of this tool is never touched.
     pub fn bypasses(&self, call: &crate::Call) -> bool {
+        if self.is_off() {
+            return true;
+        }
         let names = [call.tool.clone(), call.full_name()];
         self.bypass.iter().any(|entry| match entry.strip_suffix('*') {
             Some(start) => names.iter().any(|name| name.starts_with(start)),

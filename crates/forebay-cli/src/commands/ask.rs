@@ -1,6 +1,6 @@
 //! `forebay ask`: the passages of an output that answer a question best, bounded.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, words};
 use forebay::Query;
 
 /// Ask a question about an output in plain words.
@@ -19,10 +19,13 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// The question
-    #[arg(required = true, num_args = 1.., value_name = "QUESTION")]
-    question: Vec<String>,
+    #[arg(allow_hyphen_values = true)]
+    question: String,
+    /// More of its words, where they are not quoted
+    #[arg(hide = true)]
+    more: Vec<String>,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    context.answer(&args.handle, &Query::Ask(args.question.join(" ")))
+    context.answer(&args.handle, &Query::Ask(words(args.question, &args.more)))
 }

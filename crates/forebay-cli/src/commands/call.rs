@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "wire", conflicts_with = "wire")]
     name: Option<String>,
     /// Its arguments, as a JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
+    #[arg(value_name = "JSON", default_value = "{}", allow_hyphen_values = true)]
     arguments: String,
     /// The form of the message on stdin: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
     #[arg(long, value_name = "WIRE")]

@@ -4,10 +4,10 @@ use super::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print::{self, grouped};
 use crate::units;
-use forebay::Timestamp;
 use forebay::retention::Rules;
 use forebay::settings::Keep;
 use forebay::store::disk::{Gone, Report, Sweep};
+use forebay::{DiskStore, Timestamp};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -48,16 +48,12 @@ pub(crate) struct Args {
 pub(crate) const EVERY: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let report = match args.everything {
-        true => everything(args, context)?,
-        false => context.store.sweep(&Sweep {
-            rules: rules(args, context),
-            only: context.named.clone(),
-            now: Timestamp::now(),
-            free: context.store.free().ok(),
-            dry_run: args.dry_run,
-        })?,
-    };
+    let mut report = clean(args, context, &context.store);
+    if let Some(both) = &context.with_fallback {
+        // What was kept there while the root could not be written has the same rules.
+        report = joined(report, clean(args, context, &both.fallback));
+    }
+    let report = report?;
     if context.json {
         print_json(&report, args.dry_run)?;
     } else {
@@ -68,6 +64,36 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let stays = args.everything && !report.stays.is_empty();
     Ok(ExitCode::from(if stays { NOT_THERE } else { DONE }))
+}
+
+/// Cleans one root.
+fn clean(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, CliError> {
+    if args.everything {
+        return everything(args, context, store);
+    }
+    Ok(store.sweep(&Sweep {
+        rules: rules(args, context),
+        only: context.named.clone(),
+        now: Timestamp::now(),
+        free: store.free().ok(),
+        dry_run: args.dry_run,
+    })?)
+}
+
+/// What went of a root and of its fallback. One of the two that is not there, or cannot be read, does not hide the other.
+fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) -> Result<Report, CliError> {
+    match (root, fallback) {
+        (Ok(mut report), Ok(more)) => {
+            report.gone.extend(more.gone);
+            report.stays.extend(more.stays);
+            report.sessions.extend(more.sessions);
+            report.leftovers += more.leftovers;
+            report.runs.extend(more.runs);
+            Ok(report)
+        }
+        (Ok(report), Err(_)) | (Err(_), Ok(report)) => Ok(report),
+        (Err(error), Err(_)) => Err(error),
+    }
 }
 
 /// Sweeps as the settings say, if it is time to, in a process of its own: nobody who runs a command waits for it.
@@ -97,19 +123,19 @@ fn rules(args: &Args, context: &Context) -> Rules {
     }
 }
 
-fn everything(args: &Args, context: &Context) -> Result<Report, CliError> {
+fn everything(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, CliError> {
     let Some(session) = &context.named else {
         return Err(CliError::usage("--everything removes a whole session: name it with --session"));
     };
-    if !context.store.root().join(session.as_str()).is_dir() {
+    if !store.root().join(session.as_str()).is_dir() {
         return Err(CliError::not_there(format!("there is no session {session}"))
             .hint("`forebay ls --all` lists the outputs of all sessions"));
     }
-    if context.store.is_open(session) {
+    if store.is_open(session) {
         return Err(CliError::not_there(format!("session {session} is open: a process still works in it"))
             .hint("it can be removed when that process has ended"));
     }
-    Ok(context.store.remove_session(session, Timestamp::now(), args.dry_run)?)
+    Ok(store.remove_session(session, Timestamp::now(), args.dry_run)?)
 }
 
 /// What goes, a row for each session and reason.

@@ -1,6 +1,6 @@
 //! `forebay extract`: instructions in plain words, answered over a whole output.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, words};
 use crate::args::ByModels;
 use crate::error::DONE;
 use crate::progress::Progress;
@@ -35,8 +35,11 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// What is wanted of it
-    #[arg(required = true, num_args = 1.., value_name = "INSTRUCTIONS")]
-    instructions: Vec<String>,
+    #[arg(allow_hyphen_values = true)]
+    instructions: String,
+    /// More of their words, where they are not quoted
+    #[arg(hide = true)]
+    more: Vec<String>,
     /// How it is read: auto, full-chunked, read-grep or truncate
     #[arg(long, default_value = "auto", value_name = "MODE")]
     mode: Mode,
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let outputs = context.outputs(&args.handle)?.read_by(models);
     let handle = outputs.find(&args.handle)?;
     let budget = context.settings.excerpt_budget();
-    let instructions = args.instructions.join(" ");
+    let instructions = words(args.instructions.clone(), &args.more);
     let wanted = Extraction {
         instructions: &instructions,
         mode: args.mode,

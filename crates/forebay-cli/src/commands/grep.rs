@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// The pattern, in the syntax of Rust's regex crate
-    #[arg(value_name = "PATTERN", required_unless_present = "pattern_flag")]
+    #[arg(value_name = "PATTERN", required_unless_present = "pattern_flag", allow_hyphen_values = true)]
     pattern: Option<String>,
     /// The pattern, where it begins with a dash
     #[arg(

@@ -19,6 +19,7 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// The filter, in the language of jq
+    #[arg(allow_hyphen_values = true)]
     filter: Option<String>,
     /// Pass over so many results, or paths
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -2,7 +2,7 @@
 
 mod wrap;
 
-use super::{Context, Outcome, clean};
+use super::{Context, Outcome, clean, run_bare};
 use crate::error::{CliError, DONE};
 use crate::models::{self, Reach};
 use crate::units;
@@ -97,6 +97,13 @@ struct Serve {
     server: Vec<OsString>,
 }
 
+impl Args {
+    /// Whether it keeps results of tools.
+    pub(crate) fn keeps(&self) -> bool {
+        self.setup.is_none()
+    }
+}
+
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     match args.setup {
         Some(Setup::Wrap(args)) => wrap::run(&args, Way::Wrap, context),
@@ -106,7 +113,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
 }
 
 fn serve(args: Serve, context: &Context) -> Outcome {
-    context.can_keep()?;
+    if let Err(error) = context.can_keep() {
+        return match &args.server[..] {
+            [program, rest @ ..] if args.listen.is_none() => {
+                Err(run_bare(std::process::Command::new(program).args(rest), &error))
+            }
+            _ => Err(error),
+        };
+    }
     clean::now_and_then(context);
     let servers = servers(&args)?;
     let door = door(&args)?;

@@ -48,6 +48,13 @@ pub(crate) struct Args {
 /// Maximum latency, in milliseconds: a year, so that the time of the call can always be told.
 pub(crate) const MOST_LATENCY: u64 = 365 * 24 * 60 * 60 * 1_000;
 
+impl Args {
+    /// Whether it keeps what it is given.
+    pub(crate) fn keeps(&self) -> bool {
+        !self.dry_run
+    }
+}
+
 pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     if args.files.is_empty() {
         args.files.push("-".into());

@@ -17,18 +17,29 @@ pub(crate) struct Args {
     /// The output
     handle: String,
     /// Lines, counted from 1, both ends included; may be given several times
-    #[arg(long, value_name = "A:B", conflicts_with = "bytes")]
+    #[arg(long, value_name = "A:B", conflicts_with = "bytes", allow_hyphen_values = true)]
     lines: Vec<String>,
     /// Bytes, counted from 0, the end not included; may be given several times
-    #[arg(long, value_name = "A:B")]
+    #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
     bytes: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let query = match (args.lines.is_empty(), args.bytes.is_empty()) {
-        (_, false) => Query::Bytes(query::byte_ranges(&args.bytes.join(" "))?),
-        (false, true) => Query::Lines(query::line_ranges(&args.lines.join(" "))?),
+        (_, false) => Query::Bytes(all(&args.bytes, query::byte_ranges)?),
+        (false, true) => Query::Lines(all(&args.lines, query::line_ranges)?),
         (true, true) => Query::Lines(vec![1..=u64::MAX]),
     };
     context.answer(&args.handle, &query)
+}
+
+/// The ranges of all flags, each read for itself.
+fn all<T>(texts: &[String], read: fn(&str) -> forebay::Result<Vec<T>>) -> forebay::Result<Vec<T>> {
+    Ok(texts
+        .iter()
+        .map(|text| read(text))
+        .collect::<forebay::Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect())
 }

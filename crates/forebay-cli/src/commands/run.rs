@@ -1,6 +1,6 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use super::{Context, Outcome, clean, hold};
+use super::{Context, Outcome, clean, hold, is_short_of_files, run_bare};
 use crate::args::{CallArgs, Shown};
 use crate::capture::{Pipes, Running};
 use crate::error::CliError;
@@ -49,9 +49,18 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
     let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
 
-    context.can_keep()?;
-    let running = Running::start(Command::new(program).args(rest))
-        .map_err(|error| CliError::cannot_run(program, &error))?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    if let Err(error) = context.can_keep() {
+        return Err(run_bare(&mut command, &error));
+    }
+    let running = match Running::start(&mut command) {
+        Ok(running) => running,
+        Err(error) if is_short_of_files(&error) => {
+            return Err(run_bare(Command::new(program).args(rest), &CliError::cannot_run(program, &error)));
+        }
+        Err(error) => return Err(CliError::cannot_run(program, &error)),
+    };
     clean::now_and_then(context);
     let mut writer = context.store().begin(&call);
     let mut progress = Progress::new();

@@ -1,6 +1,6 @@
 //! `forebay search`: words in all outputs of a session, the newest output first.
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, words};
 use crate::error::DONE;
 use crate::{machine_form, print};
 use std::process::ExitCode;
@@ -16,13 +16,20 @@ Examples:
   forebay search TypeError --session build-17")]
 pub(crate) struct Args {
     /// The words
-    #[arg(required = true, num_args = 1.., value_name = "WORDS")]
-    words: Vec<String>,
+    #[arg(allow_hyphen_values = true, value_name = "WORDS")]
+    first: String,
+    /// The other words
+    #[arg(hide = true)]
+    more: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let outputs = context.session_outputs();
-    let found = outputs.search(&args.words.join(" "), context.settings.excerpt_budget(), &context.surface)?;
+    let found = outputs.search(
+        &words(args.first.clone(), &args.more),
+        context.settings.excerpt_budget(),
+        &context.surface,
+    )?;
     match context.json {
         true => print::json(&machine_form::searched(&found))?,
         false => print::out(found.text.as_bytes())?,

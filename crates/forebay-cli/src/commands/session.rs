@@ -1,6 +1,6 @@
 //! `forebay session`: run an agent in a session of its own, which ends when the agent does.
 
-use super::{Context, Outcome, random};
+use super::{Context, Outcome, is_short_of_files, random, run_bare};
 use crate::capture::Running;
 use crate::error::CliError;
 use crate::print;
@@ -57,16 +57,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let (pid, now) = (std::process::id(), Timestamp::now());
     // What cannot be swept now is swept by the next; the agent need not wait for it.
     let _ = context.store.sweep_runs(now, false);
+    // Whatever cannot be had of the store, the agent runs.
+    let warn = |error: forebay::Error| CliError::from(error).warn();
     let run_folder = match mode {
-        Keep::Process => Some(RunFolder::new(context.store.root(), pid, now, random()?)?),
+        Keep::Process => RunFolder::new(context.store.root(), pid, now, random()?).map_err(warn).ok(),
         Keep::Session | Keep::Keep => None,
     };
+    // Without a folder of its own, the session is what ends with the agent.
+    let mode = if run_folder.is_none() && mode == Keep::Process { Keep::Session } else { mode };
     let store = context.store.at(run_folder.as_ref().map_or(context.store.root(), RunFolder::path));
     let session = match &context.named {
         Some(session) => session.clone(),
         None => fresh(&context.folder, &run_name(pid, now, random()?)),
     };
-    let held = store.hold_open(&session)?;
+    let held = store.hold_open(&session).map_err(warn).ok();
     let mut command = Command::new(program);
     command
         .args(rest)
@@ -75,9 +79,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         .env("FOREBAY_RETENTION_MODE", mode.to_string());
     let ended = match Running::beside(&mut command) {
         Ok(running) => running.wait().map_err(CliError::from),
+        Err(error) if is_short_of_files(&error) => {
+            Err(run_bare(&mut command, &CliError::cannot_run(program, &error)))
+        }
         Err(error) => Err(CliError::cannot_run(program, &error)),
     };
-    store.close(&session, held);
+    if let Some(held) = held {
+        store.close(&session, held);
+    }
     if mode == Keep::Session {
         end(&store, &session);
     }

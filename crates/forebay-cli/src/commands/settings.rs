@@ -10,13 +10,15 @@ use std::process::ExitCode;
 /// Show every setting with its value and where it came from.
 ///
 /// Settings come in layers, the weakest first: built-in, the user's file (`$XDG_CONFIG_HOME/forebay/settings.toml`),
-/// `forebay.toml` in the project, the environment, the front matter of an agent file, flags.
+/// `forebay.toml` in the project, the environment, the front matter of an agent file, flags. A project's file sets only
+/// how much is shown and how (the column `project` of --reference); it counts if it belongs to you or to root and lies
+/// in your home folder or the repository.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay settings
   FOREBAY_PRESET=handle forebay settings --json
-  forebay settings --defaults > forebay.toml")]
+  forebay settings --defaults > ~/.config/forebay/settings.toml")]
 pub(crate) struct Args {
     /// Print the built-in file, with the reason for each value
     #[arg(long)]
@@ -43,6 +45,11 @@ pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
             .collect();
         print::out(print::table(&["SETTING", "VALUE", "FROM"], &[false; 3], &rows).as_bytes())?;
     }
+    if !args.defaults && !args.reference {
+        for ignored in &layers.ignored {
+            print::err(&forebay::printable(&format!("forebay: {ignored}; the file is ignored\n")));
+        }
+    }
     Ok(ExitCode::from(DONE))
 }
 
@@ -52,7 +59,12 @@ fn reference() -> String {
         "# Settings\n\n\
          Made by `forebay settings --reference`; a test keeps it so. `*` stands for the name of a tool or a provider. The defaults, each\n\
          with its reason, are printed by `forebay settings --defaults`.\n\n\
-         | setting | environment | what it is |\n|---|---|---|\n",
+         A project's `forebay.toml` may hold the settings with a mark in the column `project`; the others are yours alone and belong in\n\
+         `$XDG_CONFIG_HOME/forebay/settings.toml`. The nearest `forebay.toml` counts that is in the current folder or above it, in your home\n\
+         folder or the repository, and that belongs to you or to root. What is wrong in a file, a variable or an agent file is reported and\n\
+         left out by the commands that wrap a program (`run`, `session`, `mcp`), keep outputs or read them, and the rest counts; `settings`,\n\
+         `models`, `serve`, `export` and `import` refuse it, and `clean` refuses it unless it is a project's.\n\n\
+         | setting | environment | project | what it is |\n|---|---|---|---|\n",
     );
     for key in keys() {
         let environment = match key.path.contains(&"*".to_owned()) {
@@ -60,7 +72,8 @@ fn reference() -> String {
             false => format!("`{}`", key.environment()),
         };
         let doc = key.doc.replace('\n', " ").replace('|', "\\|");
-        text.push_str(&format!("| `{}` | {environment} | {doc} |\n", key.name()));
+        let project = if settings::is_for_projects(key) { "✓" } else { "" };
+        text.push_str(&format!("| `{}` | {environment} | {project} | {doc} |\n", key.name()));
     }
     text
 }

@@ -374,3 +374,53 @@ fn commands_that_are_printed_find_a_root_that_was_named_by_a_flag() {
         true
     );
 }
+
+#[test]
+fn blanks_around_the_colon_of_a_range_are_understood_or_refused() {
+    let forebay = Forebay::new();
+    forebay.put("output-1", numbered(200).as_bytes(), &[]);
+    let read = |lines: &[&str]| {
+        let flags = lines.iter().flat_map(|lines| ["--lines", lines]);
+        forebay.run(["read", "output-1"].into_iter().chain(flags))
+    };
+    let first_two = read(&["1:2"]).ok().text();
+    for lines in [" 1 : 2 ", "1 - 2", "1\t:\t2", "1 – 2"] {
+        let text = read(&[lines]).ok().text();
+        assert!(text.starts_with(&first_two), "{lines:?}: {text}");
+    }
+    let several = read(&["3 : 5 9 : 11"]).ok().text();
+    assert_eq!(several.matches("of the output").count(), 6, "{several}");
+    let several = read(&["199:", "3"]).ok().text();
+    assert_eq!(several.matches("of the output").count(), 3, "each flag for itself: {several}");
+    for lines in ["1: 2", "1 :2", "5 -9"] {
+        assert!(read(&[lines]).fails(2).contains("has a blank in a range"), "{lines:?}");
+    }
+    assert!(read(&["-5"]).fails(2).contains("the last lines are the tail"));
+}
+
+#[test]
+fn a_free_text_may_begin_with_a_dash() {
+    let forebay = Forebay::new();
+    let lines = "- the failing test\n-x marks the spot\n{\"a\": -1}\n".repeat(3);
+    forebay.put("dashes-1", lines.as_bytes(), &["--intent", "- the failing test", "--args", "-1"]);
+    forebay.put("json-1", b"{\"a\": -1}", &["--intent", "-v"]);
+    let table: [(&[&str], &str); 6] = [
+        (&["ask", "dashes-1", "- the failing test"], "- the failing test"),
+        (&["grep", "dashes-1", "- the failing"], "- the failing test"),
+        (&["grep", "dashes-1", "-x marks", "--max", "1"], "-x marks the spot"),
+        (&["search", "-x", "marks"], "-x marks the spot"),
+        (&["extract", "dashes-1", "- the failing test"], "- the failing test"),
+        (&["json", "json-1", "-.a"], "1"),
+    ];
+    for (args, expected) in table {
+        let text = forebay.run(args).ok().text();
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+    // What is a flag of ours stays one.
+    for command in ["ask", "extract"] {
+        assert!(forebay.run([command, "dashes-1", "what", "fails?", "--json"]).ok().json().is_object());
+    }
+    assert!(forebay.run(["search", "marks", "spot", "--json"]).ok().json().is_object());
+    let ran = forebay.run(["run", "--intent", "- why", "--", "echo", "hi"]).ok();
+    assert_eq!(ran.text(), "hi\n");
+}

@@ -537,7 +537,10 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
     // What is cloned from elsewhere says neither where keys go nor which command is run.
     forebay.file("forebay.toml", "[providers.openai]\nwire = 'openai-chat'\nbase_url = 'http://elsewhere'\n");
     let error = forebay.run(["models"]).fails(2);
-    assert!(error.contains("forebay.toml: providers cannot be set by a project"), "{error}");
+    assert!(
+        error.contains("forebay.toml: providers.openai cannot be set by a project; it belongs in "),
+        "{error}"
+    );
     forebay.file("forebay.toml", "");
 
     let error = forebay.run(["models", "--models", "nobody/one"]).fails(2);

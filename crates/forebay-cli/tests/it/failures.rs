@@ -120,12 +120,18 @@ fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_en
     let forebay = Forebay::new();
     let file = forebay.file("a-file", "");
     let root = file.join("below").display().to_string();
-    let run = |script: &str| forebay.run(["run", "--root", &root, "--", "sh", "-c", script]);
+    let ran = |args: &[&str]| {
+        let mut command = forebay.command([&["run", "--root", &root], args].concat());
+        Ran::from(command.env("TMPDIR", &file).stdin(Stdio::null()).output().unwrap())
+    };
+    let run = |script: &str| ran(&["--", "sh", "-c", script]);
 
     let small = run("echo out; echo err >&2; exit 5");
     assert_eq!((small.status, small.text().as_str()), (5, "out\n"));
+    assert!(small.err.starts_with("forebay: outputs cannot be kept in "), "{}", small.err);
+    assert!(small.err.contains("nor can they be kept in a folder for temporary files"), "{}", small.err);
     assert!(
-        small.err.starts_with("err\nforebay: 8 bytes of the output could not be kept: cannot write "),
+        small.err.contains("err\nforebay: 8 bytes of the output could not be kept: cannot write "),
         "{}",
         small.err
     );
@@ -140,7 +146,7 @@ fn without_any_store_a_small_output_passes_and_a_large_one_is_shown_from_both_en
     );
     assert!(!text.contains("forebay read") && !text.contains("forebay grep"), "no handle is claimed: {text}");
 
-    let answer = forebay.run(["run", "--root", &root, "--json", "--", "sh", "-c", LONG]).json();
+    let answer = ran(&["--json", "--", "sh", "-c", LONG]).json();
     assert_eq!(
         (&answer["handle"], &answer["stored"], &answer["exit"]),
         (&serde_json::Value::Null, &false.into(), &7.into())
@@ -152,9 +158,11 @@ fn a_put_that_cannot_be_kept_is_an_error_after_all_was_shown() {
     let forebay = Forebay::new();
     let file = forebay.file("a-file", "");
     let root = file.join("below").display().to_string();
+    let input = forebay.file("small", "small\n").display().to_string();
     // Nor can be counted what is left in the context.
     for more in [&[][..], &["--context-window", "20000"]] {
-        let ran = forebay.run_with_input([&["put", "--root", &root], more].concat(), b"small\n");
+        let mut command = forebay.command([&["put", "--root", &root, &input], more].concat());
+        let ran = Ran::from(command.env("TMPDIR", &file).stdin(Stdio::null()).output().unwrap());
         assert_eq!((ran.status, ran.text().as_str()), (3, "small\n"));
         assert!(ran.err.contains("could not be kept"), "{}", ran.err);
     }
@@ -169,4 +177,70 @@ fn a_bad_input_is_a_clear_error_and_changes_nothing() {
     assert!(forebay.run(["put", "--call-id", "", "/dev/null"]).fails(2).contains("--call-id is empty"));
     assert!(forebay.run(["ls", "--session", "../up"]).fails(2).contains("is not the name of a session"));
     assert_eq!(forebay.ls().len(), 0);
+}
+
+#[test]
+fn where_the_root_cannot_be_written_outputs_are_kept_in_a_folder_for_the_user_alone_and_read_from_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let forebay = Forebay::new();
+    let root = forebay.file("a-file", "").join("below").display().to_string();
+    let with_root = |args: &[&str]| forebay.run([args, &["--root", &root]].concat());
+
+    let ran = forebay.run(["run", "--root", &root, "--call-id", "long-1", "--", "sh", "-c", LONG]);
+    let text = ran.text();
+    assert_eq!(ran.status, 7, "{}", ran.err);
+    assert!(text.contains("60,000 lines, 1,668,890 bytes, exit 7; kept whole as s/long-1"), "{text}");
+    assert!(forebay.try_suggestions(&text) > 0, "{text}");
+    let (_, folder) = ran.err.split_once("they are kept in ").unwrap();
+    let folder = std::path::Path::new(folder.trim());
+    assert!(ran.err.contains(&root) && folder.starts_with(forebay.folder().join("tmp")), "{}", ran.err);
+    for folder in [folder, folder.parent().unwrap()] {
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+    let put = forebay.run_with_input(["put", "--root", &root, "--call-id", "put-1"], b"small\n");
+    assert_eq!((put.status, put.text().as_str()), (0, "small\n"), "{}", put.err);
+
+    // Who asks by the root finds them.
+    assert_eq!(with_root(&["cat", "long-1"]).ok().out.len(), 1_668_890);
+    assert!(with_root(&["read", "s/long-1", "--lines", "500:501"]).ok().text().contains("line 500 of"));
+    assert!(with_root(&["grep", "long-1", "line 59998"]).ok().text().contains("line 59998 of"));
+    assert_eq!(with_root(&["ls", "--json"]).ok().text().lines().count(), 2);
+    let found = with_root(&["search", "line", "59998"]).ok().text();
+    assert!(found.contains("long-1"), "{found}");
+    assert!(with_root(&["events"]).ok().text().contains("long-1"));
+    assert_eq!(with_root(&["verify", "--json"]).ok().text().matches("\"ok\":true").count(), 2);
+    assert_eq!(forebay.ls().len(), 0, "another root does not have them");
+
+    let cleaned = with_root(&["clean", "--max-bytes", "1"]);
+    assert_eq!((cleaned.status, cleaned.err.starts_with("removed 2 outputs")), (0, true), "{}", cleaned.err);
+}
+
+#[test]
+fn a_fallback_folder_that_somebody_else_may_use_is_not_used() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let forebay = Forebay::new();
+    let root = forebay.file("a-file", "").join("below").display().to_string();
+    let folder = forebay
+        .folder()
+        .join("tmp")
+        .join(format!("forebay-fallback-{}", rustix::process::geteuid().as_raw()));
+    let elsewhere = forebay.folder().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::set_permissions(&elsewhere, PermissionsExt::from_mode(0o700)).unwrap();
+    let run = || forebay.run(["run", "--root", &root, "--", "sh", "-c", "echo hi; exit 3"]);
+    let refused = |what: &str| {
+        let ran = run();
+        assert_eq!((ran.status, ran.text().as_str()), (3, "hi\n"), "{what}");
+        assert!(ran.err.contains("is not a folder that only you can use"), "{what}: {}", ran.err);
+    };
+    symlink(&elsewhere, &folder).unwrap();
+    refused("a link");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    refused("open to others");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    let ran = run();
+    assert!(ran.err.contains("they are kept in "), "{}", ran.err);
 }

@@ -26,7 +26,9 @@ pub(crate) struct Ran {
 impl Forebay {
     pub(crate) fn new() -> Forebay {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
+        for name in ["work", "tmp"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
         Forebay { folder }
     }
 
@@ -53,6 +55,7 @@ impl Forebay {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path().join("tmp"))
             .env("FOREBAY_ROOT", self.root())
             .env("FOREBAY_SESSION", "s")
             .current_dir(self.folder.path().join("work"));

@@ -276,15 +276,22 @@ fn an_agent_has_its_streams_its_status_and_its_signals_for_itself() {
 }
 
 #[test]
-fn in_mode_process_an_output_without_an_end_is_refused_with_what_to_do() {
+fn in_mode_process_an_output_without_an_end_is_not_kept_and_a_command_runs_all_the_same() {
     let forebay = Forebay::new();
-    for args in [&["run", "--", "touch", "ran"][..], &["put"]] {
+    let ran = |args: &[&str]| {
         let mut command = forebay.command(args);
         command.env("FOREBAY_RETENTION_MODE", "process").stdin(Stdio::null());
-        let told = Ran::from(command.output().unwrap()).fails(2);
-        assert!(told.contains("forebay session -- AGENT"), "{told}");
+        Ran::from(command.output().unwrap())
+    };
+    assert!(ran(&["put"]).fails(2).contains("forebay session -- AGENT"));
+    for command in ["run", "mcp"] {
+        let bare = ran(&[command, "--", "sh", "-c", "echo it ran; exit 7"]);
+        assert_eq!((bare.status, bare.text().as_str()), (7, "it ran\n"), "{command}");
+        assert!(
+            bare.err.contains("retention.mode is process") && bare.err.contains("its output is not kept")
+        );
     }
-    assert!(!forebay.folder().join("work/ran").exists(), "it was not run");
+    assert_eq!(forebay.ls().len(), 0);
     let script = format!("'{BINARY}' run -- echo hi");
     let mut command = forebay.command(["session", "--", "sh", "-c", &script]);
     command.env("FOREBAY_RETENTION_MODE", "process").stdin(Stdio::null());

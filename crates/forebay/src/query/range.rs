@@ -41,9 +41,10 @@ fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
             }
         }
     };
-    let ranges: Vec<&str> = text.split([' ', ';', '\t', '\n']).map(|part| part.trim_matches(',')).collect();
-    let ranges = ranges.into_iter().filter(|part| !part.is_empty());
-    let ranges: Vec<(Option<u64>, Option<u64>)> = ranges
+    let parts = text.split([' ', ';', '\t', '\n']).map(|part| part.trim_matches(','));
+    let parts = joined(parts.filter(|part| !part.is_empty()))?;
+    let ranges: Vec<(Option<u64>, Option<u64>)> = parts
+        .iter()
         .map(|part| match part.split_once([':', '-', '–']) {
             Some(("", _)) if part.starts_with(['-', '–']) => Err(Error::BadQuery(format!(
                 "{part:?} is no range: a range is A:B, A: or :B, and the last lines are the tail"
@@ -56,6 +57,38 @@ fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
         true => Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned())),
         false => Ok(ranges),
     }
+}
+
+/// The parts of a text between blanks, with `1 : 2` as one. Where a blank is on one side only, nobody can tell whether one
+/// range is meant or two.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
+    const BETWEEN: [char; 3] = [':', '-', '–'];
+    let is_number = |part: &str| !part.contains(BETWEEN);
+    let mut ranges: Vec<String> = Vec::new();
+    let mut open = false;
+    for part in parts {
+        let is_between = part.chars().count() == 1 && part.starts_with(BETWEEN);
+        match ranges.last_mut() {
+            Some(last) if is_between && is_number(last) => {
+                last.push_str(part);
+                open = true;
+                continue;
+            }
+            Some(last) if open && is_number(part) => last.push_str(part),
+            Some(last)
+                if is_number(last) && part.starts_with(BETWEEN)
+                    || is_number(part) && last.ends_with(BETWEEN) =>
+            {
+                let [last, part] = [&**last, part].map(|text| crate::shortened(text, 40));
+                return Err(Error::BadQuery(format!(
+                    "\"{last} {part}\" has a blank in a range: write A:B, A: or :B"
+                )));
+            }
+            _ => ranges.push(part.to_owned()),
+        }
+        open = false;
+    }
+    Ok(ranges)
 }
 
 /// Lines, counted from 1. Ranges that meet are one.
