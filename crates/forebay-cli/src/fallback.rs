@@ -41,7 +41,8 @@ pub(crate) fn why_not_in(root: &Path, session: &Session) -> Option<String> {
 fn folder(root: &Path) -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     let name = forebay::fingerprint(root.as_os_str().as_encoded_bytes());
-    env::temp_dir().join(format!("forebay-fallback-{user}")).join(name)
+    let folder = env::temp_dir().join(format!("forebay-fallback-{user}")).join(name);
+    std::path::absolute(&folder).unwrap_or(folder)
 }
 
 /// Makes the fallback of a root.

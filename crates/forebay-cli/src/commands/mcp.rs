@@ -98,9 +98,10 @@ struct Serve {
 }
 
 impl Args {
-    /// Whether it keeps results of tools.
+    /// Whether it keeps results of tools; without a server it only reads.
     pub(crate) fn keeps(&self) -> bool {
-        self.setup.is_none()
+        let Serve { config, url, server, .. } = &self.serve;
+        self.setup.is_none() && (config.is_some() || url.is_some() || !server.is_empty())
     }
 }
 

@@ -411,6 +411,29 @@ fn tools_on_the_list_of_exceptions_are_never_touched() {
 }
 
 #[test]
+fn a_preset_handle_that_is_switched_off_lets_results_pass_and_keeps_none() {
+    let forebay = Forebay::new();
+    let agent = "---\ncontextWindow: 12000\ntoolOutput:\n  enabled: false\n---\n";
+    let agent = forebay.file("off.ai", agent).display().to_string();
+    let mut client = Client::new(&forebay, &["--agent", &agent]).greeted();
+    assert_eq!(client.text(1, "lines", json!({"count": 20_000})).lines().count(), 20_000);
+    assert_eq!(forebay.ls().len(), 0);
+}
+
+#[test]
+fn where_the_root_cannot_be_written_results_are_kept_in_the_fallback() {
+    let forebay = Forebay::new();
+    let root = forebay.file("a-file", "").join("below").display().to_string();
+    let mut client = Client::new(&forebay, &["--root", &root]).greeted();
+    let view = client.text(1, "lines", json!({"count": 20_000}));
+    assert!(view.contains("kept whole as s/"), "{view}");
+    let listed = forebay.run(["ls", "--json", "--root", &root]).ok();
+    let handle = listed.json()["handle"].as_str().unwrap().to_owned();
+    let read = client.text(2, "output_read", json!({"handle": handle, "lines": "777:778"}));
+    assert!(read.contains("[lines 777–778 of 20,000"), "{read}");
+}
+
+#[test]
 fn limits_are_those_of_the_tool_the_server_or_the_host() {
     let folds = |client: &str, toml: bool, count: u64| {
         let forebay = Forebay::new();

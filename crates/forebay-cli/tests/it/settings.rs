@@ -267,7 +267,9 @@ fn a_project_file_counts_only_in_the_home_folder_or_the_repository() {
         above.display()
     );
     for repository in [None, Some("work/.git")] {
-        repository.map(|folder| fs::create_dir(forebay.folder().join(folder)).unwrap());
+        if let Some(folder) = repository {
+            fs::create_dir(forebay.folder().join(folder)).unwrap();
+        }
         let shown = settings();
         assert_eq!(value(&shown, "digest.tokens"), ("3000".into(), "built-in".into()));
         assert_eq!((shown.status, shown.err.as_str()), (0, ignored.as_str()));
