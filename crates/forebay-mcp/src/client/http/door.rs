@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Who may come, and how.
 #[derive(Clone, Debug)]
@@ -93,7 +93,10 @@ pub fn name_of(host: &str) -> &str {
 
 /// Whether a host is this machine under a name that nobody else can give it.
 pub fn is_here(host: &str) -> bool {
-    ["localhost", "127.0.0.1", "::1"].iter().any(|name| name_of(host).eq_ignore_ascii_case(name))
+    let name = name_of(host);
+    // An address is not looked up, so nobody can have it lead elsewhere.
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Whether two texts are the same, in a time that tells nothing of where they differ.
@@ -125,6 +128,9 @@ mod tests {
             ("localhost:9@evil.example", "", Some(403)),
             ("localhost", "", None),
             ("[::1]:9", "", None),
+            ("127.0.0.2:9", "", None),
+            ("192.0.2.1:9", "", Some(403)),
+            ("127.0.0.2.evil.example", "", Some(403)),
             ("evil.example", "", Some(403)),
             ("localhost.evil.example:9", "", Some(403)),
             ("localhost", "https://evil.example", Some(403)),
