@@ -32,7 +32,7 @@ pub(crate) use own::call_of;
 
 use crate::event::Answered;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Error, Outputs, Query, Result, Settings, Surface};
+use crate::{Error, Output, Outputs, Query, Result, Settings, Surface};
 use arguments::{Arguments, Declared};
 use serde_json::{Map, Value};
 
@@ -73,7 +73,12 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
             let asked = given.get("id").and_then(|id| outputs.find(id.as_str()?).ok());
             let id = asked.as_ref().map_or("", |handle| handle.id());
             let query = format!("context.{}", tool.name);
-            outputs.told(Answered::text(id, &query, given.clone(), budget, &text));
+            let answered = Answered::text(id, &query, given.clone(), budget, &text);
+            let output = asked.and_then(|handle| outputs.open(&handle.to_string()).ok());
+            outputs.told(match output {
+                Some(output) => with_places(answered, &output, tool.name, &text),
+                None => answered,
+            });
             return Ok(text);
         }
         if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {
@@ -98,6 +103,29 @@ pub fn declared(name: &str) -> Option<&'static Declared> {
 pub fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
     let tool = declared(name).ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
     own::query_of(name, &Arguments::new(tool, given)?)
+}
+
+/// An answer of one of the `context.*` tools, with the bytes of the output that it shows or was drawn from.
+fn with_places(answered: Answered, output: &Output, tool: &str, text: &str) -> Answered {
+    let Ok(answer) = serde_json::from_str::<Value>(text) else { return answered };
+    let number = |name: &str| answer[name].as_u64();
+    let line = |first: u64| Some((output.line_start(first).ok()?, output.line_start(first + 1).ok()?));
+    let places = || -> Option<Vec<(u64, u64)>> {
+        if tool == "grep" {
+            let lines = answer["matches"].as_array()?.iter();
+            return lines.map(|found| line(found["line"].as_u64()?.checked_sub(1)?)).collect();
+        }
+        let length = (answer["content"].as_str()?.len() as u64).min(output.len());
+        let start = match number("offset") {
+            Some(offset) => offset,
+            // The end of the output; of a line that is too long, a part of it.
+            None => line(number("totalLines")?.checked_sub(number("lines")?)?)?.0.max(output.len() - length),
+        };
+        Some(vec![(start, (start + number("limit").unwrap_or(length)).min(output.len()))])
+    };
+    let places = places().unwrap_or_default().into_iter().filter(|(start, end)| start < end).collect();
+    let (shown, drawn_from) = if tool == "grep" { (Vec::new(), places) } else { (places, Vec::new()) };
+    Answered { length: output.len(), shown, drawn_from, ..answered }
 }
 
 /// An error as it is told, within the budget.
@@ -225,6 +253,45 @@ mod tests {
                 an ERROR there
             "#]],
         );
+    }
+
+    #[test]
+    fn of_an_answer_of_the_context_tools_is_remembered_which_bytes_it_shows() {
+        let store = MemoryStore::default();
+        let output = put(&store, "s", "call-1", b"one\ntwo error\nthree\nan error");
+        let long = put(&store, "s", "long12", "x".repeat(100_000).as_bytes());
+        type Places = Vec<(u64, u64)>;
+        let table: [(&str, Value, Places, Places); 6] = [
+            ("read", json!({"id": "call-1", "offset": 4, "limit": 4}), vec![(4, 8)], vec![]),
+            ("read", json!({"id": "call-1", "offset": 28}), vec![], vec![]),
+            ("tail", json!({"id": "call-1", "lines": 2}), vec![(14, 28)], vec![]),
+            ("tail", json!({"id": "call-1"}), vec![(0, 28)], vec![]),
+            ("grep", json!({"id": "call-1", "pattern": "error"}), vec![], vec![(4, 14), (20, 28)]),
+            ("grep", json!({"id": "call-1", "pattern": "nothing"}), vec![], vec![]),
+        ];
+        let told = || {
+            let mut told = Vec::new();
+            (&store as &dyn Store)
+                .for_each_event(&Session::safe("s"), |event| match event.what {
+                    crate::What::QueryAnswered(answered) => told.push(answered),
+                    _ => {}
+                })
+                .unwrap();
+            told.pop().unwrap()
+        };
+        for (tool, arguments, shown, drawn_from) in table {
+            let result = asked(&store, &format!("context.{tool}"), arguments.clone());
+            assert!(!result.is_error, "{}", result.text);
+            let told = told();
+            assert_eq!((told.shown, told.drawn_from), (shown, drawn_from), "{tool} {arguments}");
+            assert_eq!(told.length, output.len());
+        }
+        // Of a line that is too long, a part is shown.
+        let result = asked(&store, "context.tail", json!({"id": "long12", "lines": 1}));
+        let content =
+            serde_json::from_str::<Value>(&result.text).unwrap()["content"].as_str().unwrap().len() as u64;
+        assert!(content < 100_000);
+        assert_eq!(told().shown, [(long.len() - content, long.len())]);
     }
 
     #[test]

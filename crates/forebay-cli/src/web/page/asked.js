@@ -37,7 +37,7 @@ export class Asked {
       return h('li', {},
         h('div.head', {}, h('strong', {}, event.query), ' ', h('code', {}, inked(what.join(' '))), time),
         h('p.note', {}, `${count('token', event.tokens)} in the answer`),
-        this.ranges([...event.shown, ...(event.drawn_from ?? [])], event.length),
+        this.ranges([...event.shown, ...(event.drawn_from ?? [])], event.length, event.length ? 'it shows no lines' : 'which lines it shows was not recorded'),
         event.arguments?.pattern && h('a', { href: this.whole({ find: event.arguments.pattern, regex: event.arguments.fixed ? undefined : 1 }) }, 'all matches in the whole output'));
     }
     const reading = event.memory?.reading;
@@ -48,8 +48,8 @@ export class Asked {
       this.ranges(reading?.ranges ?? [], event.memory?.length ?? 0));
   }
 
-  ranges(ranges, length) {
-    if (!ranges.length) return h('p.note', {}, 'it shows no lines');
+  ranges(ranges, length, none = 'it shows no lines') {
+    if (!ranges.length) return h('p.note', {}, none);
     const list = ranges.slice(0, LISTED).map(([start, end]) => {
       const all = start === 0 && end === length;
       const link = h('a', { href: this.whole({ byte: `${start}:${end}` }) }, all ? `all of it, ${size(length)}` : `bytes ${grouped(start)} to ${grouped(end)}`);
