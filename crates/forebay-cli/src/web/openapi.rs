@@ -281,7 +281,20 @@ fn schemas() -> Value {
         ),
         "Events": object(
             json!({
-                "events": list(&object(json!({ "event": text, "at": time }), &["event", "at"])),
+                "events": list(&json!({ "anyOf": [
+                    object(json!({ "event": text, "at": time }), &["event", "at"]),
+                    // The form `accounting`.
+                    object(
+                        json!({
+                            "type": text, "timestamp": number, "status": { "enum": ["ok", "failed"] }, "latency": count,
+                            "mcpServer": text, "command": text, "charactersIn": count, "charactersOut": count,
+                            "details": { "type": "object" },
+                        }),
+                        &["type", "timestamp", "status", "latency", "command", "charactersIn", "charactersOut"],
+                    ),
+                    // The form `log`.
+                    text,
+                ] })),
                 "next": count,
             }),
             &["events", "next"],

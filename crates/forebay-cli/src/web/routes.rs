@@ -260,6 +260,11 @@ pub(crate) static ROUTES: &[Route] = &[
                 Takes::Number { least: 1, most: 10_000, usual: Some(1_000) },
                 "How many at most; a stream has no limit.",
             ),
+            optional(
+                "form",
+                Takes::Choice(&["events", "log", "accounting"]),
+                "Events as they are, the log line of each that has one, or the accounting entry of each reply; `events` if it is not said.",
+            ),
             SINCE,
         ],
         tool: None,

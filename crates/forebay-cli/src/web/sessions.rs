@@ -9,7 +9,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
 use forebay::stats::By;
-use forebay::{DiskStore, Session, Stats, Store, Tally, Timestamp};
+use forebay::{DiskStore, Event, Ledger, Session, Stats, Store, Tally, Timestamp, accounting};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -118,11 +118,39 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// So many events are sent at once.
 const AT_ONCE: usize = 500;
 
-/// Which events are wanted.
-struct Wanted {
+/// How events are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As they stand in the session.
+    Events,
+    /// The log line of each event that has one.
+    Log,
+    /// The accounting entry of each reply.
+    Accounting,
+}
+
+impl Form {
+    fn of(asked: &Asked) -> Form {
+        match asked.given.text("form") {
+            "log" => Form::Log,
+            "accounting" => Form::Accounting,
+            _ => Form::Events,
+        }
+    }
+}
+
+/// Reads the events of a session, a part at a time.
+struct Reader {
     session: Session,
     output: Option<String>,
     since: Option<Timestamp>,
+    form: Form,
+    /// Joins the events of a call, so it takes all of them, also those that are not wanted.
+    ledger: Ledger,
+    /// The byte up to which events were read.
+    at: u64,
+    /// The byte from which on events are wanted.
+    from: u64,
 }
 
 /// What every event has, also one of a newer version.
@@ -133,65 +161,95 @@ struct Head {
     at: Timestamp,
 }
 
-impl Wanted {
+impl Reader {
+    fn new(asked: &Asked, from: u64) -> Result<Reader, Problem> {
+        let session = asked.session()?;
+        let output = asked.given.has("output").then(|| asked.given.text("output").to_owned());
+        let (form, ledger) = (Form::of(asked), Ledger::new(session.clone()));
+        let at = if form == Form::Events { from } else { 0 };
+        Ok(Reader { session, output, since: since(asked)?, form, ledger, at, from })
+    }
+
     fn takes(&self, line: &[u8]) -> bool {
         let Ok(head) = serde_json::from_slice::<Head>(line) else { return false };
         self.since.is_none_or(|since| head.at >= since)
             && self.output.as_ref().is_none_or(|output| head.id.as_ref() == Some(output))
     }
 
-    /// Events from a byte on, at most so many, each with the byte behind it; and where to go on.
-    fn read(&self, store: &dyn Store, from: u64, most: usize) -> Result<(Vec<(u64, String)>, u64), Problem> {
-        let (mut events, mut at) = (Vec::new(), from);
-        let size = store.open_log(&self.session)?.size().unwrap_or(0);
-        if size < from {
-            at = 0;
+    /// What is told for a line, if anything is.
+    fn told(&mut self, line: &[u8]) -> Option<String> {
+        if self.form == Form::Events {
+            return self.takes(line).then(|| String::from_utf8_lossy(line).trim_end().to_owned());
         }
-        let next = store.for_each_event_line(&self.session, at, |line| {
-            at += line.len() as u64;
-            if self.takes(line) {
-                events.push((at, String::from_utf8_lossy(line).trim_end().to_owned()));
-            }
-            if events.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let event = Event::parse(line)?;
+        let entry = self.ledger.take(&event);
+        if self.at <= self.from || !self.takes(line) {
+            return None;
+        }
+        match self.form {
+            Form::Accounting => serde_json::to_string(&entry?.accounting).ok(),
+            _ => accounting::log_line(&event, &self.session, entry.as_ref()),
+        }
+    }
+
+    /// The next ones, at most so many, each with the byte behind it.
+    fn read(&mut self, store: &dyn Store, most: usize) -> Result<Vec<(u64, String)>, Problem> {
+        let session = self.session.clone();
+        // Events that are fewer than what was read of them are others.
+        if store.open_log(&session)?.size().unwrap_or(0) < self.at.max(self.from) {
+            (self.at, self.from, self.ledger) = (0, 0, Ledger::new(session.clone()));
+        }
+        let mut told = Vec::new();
+        self.at = store.for_each_event_line(&session, self.at, |line| {
+            self.at += line.len() as u64;
+            told.extend(self.told(line).map(|text| (self.at, text)));
+            if told.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        Ok((events, next))
+        Ok(told)
     }
 }
 
 /// What happened, and what happens.
 pub(crate) fn events(web: Arc<Web>, asked: Asked) -> Answering {
     Box::pin(async move {
-        let session = asked.session()?;
-        let output = asked.given.has("output").then(|| asked.given.text("output").to_owned());
-        let wanted = Wanted { session, output, since: since(&asked)? };
         let last = asked.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
         let from = last.or(asked.given.number("from")).unwrap_or(0);
+        let mut reader = Reader::new(&asked, from)?;
         if asked.wants_stream() {
-            return Ok(stream_of(web, asked.visitor.store, wanted, from));
+            return Ok(stream_of(web, asked.visitor.store, reader));
         }
         blocking(move || {
-            let (events, next) = wanted.read(asked.store(), from, number(&asked, "limit"))?;
-            // A line that is taken is an object already.
-            let events: Vec<String> = events.into_iter().map(|(_, line)| line).collect();
-            Ok(typed("application/json", format!("{{\"events\":[{}],\"next\":{next}}}", events.join(","))))
+            let told = reader.read(asked.store(), number(&asked, "limit"))?;
+            // An event or an entry is an object already; a log line becomes text.
+            let told: Vec<String> = told
+                .into_iter()
+                .map(|(_, line)| if reader.form == Form::Log { json!(line).to_string() } else { line })
+                .collect();
+            Ok(typed(
+                "application/json",
+                format!("{{\"events\":[{}],\"next\":{}}}", told.join(","), reader.at),
+            ))
         })
         .await
     })
 }
 
 /// Events as they come, until the client or the server goes.
-fn stream_of(web: Arc<Web>, store: Arc<DiskStore>, wanted: Wanted, from: u64) -> Response {
-    let wanted = Arc::new(wanted);
-    let events = stream::unfold((web, store, wanted, from), |(web, store, wanted, from)| async move {
+fn stream_of(web: Arc<Web>, store: Arc<DiskStore>, reader: Reader) -> Response {
+    let events = stream::unfold((web, store, reader), |(web, store, mut reader)| async move {
         let mut quiet = Duration::ZERO;
         loop {
             if *web.stopping.borrow() {
                 return None;
             }
-            let (for_read, to_read) = (store.clone(), wanted.clone());
-            let read = blocking(move || to_read.read(&*for_read, from, AT_ONCE)).await;
-            let (events, next) = read.ok()?;
-            if events.is_empty() && next == from && quiet < SIGN_OF_LIFE {
+            let (for_read, from) = (store.clone(), reader.at);
+            let read = blocking(move || {
+                let told = reader.read(&*for_read, AT_ONCE)?;
+                Ok((reader, told))
+            });
+            let told;
+            (reader, told) = read.await.ok()?;
+            if told.is_empty() && reader.at == from && quiet < SIGN_OF_LIFE {
                 let mut stopping = web.stopping.clone();
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE) => quiet += PAUSE,
@@ -200,11 +258,11 @@ fn stream_of(web: Arc<Web>, store: Arc<DiskStore>, wanted: Wanted, from: u64) ->
                 continue;
             }
             let mut text: String =
-                events.iter().map(|(at, line)| format!("id: {at}\ndata: {line}\n\n")).collect();
+                told.iter().map(|(at, line)| format!("id: {at}\ndata: {line}\n\n")).collect();
             if text.is_empty() {
                 text = ":\n\n".to_owned();
             }
-            return Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (web, store, wanted, next)));
+            return Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (web, store, reader)));
         }
     });
     let mut response = Response::new(Body::from_stream(events));

@@ -655,3 +655,47 @@ fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
     assert!(server.child.wait().unwrap().success());
     assert_eq!(forebay.run(["cat", "s/during"]).ok().out, b"before\nafter\n");
 }
+#[test]
+fn log_lines_and_accounting_entries_come_as_they_happen() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let listen = |form: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "GET /v1/sessions/s/events?form={form} HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+        lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+    };
+    let (mut log_lines, mut entries) = (listen("log"), listen("accounting"));
+    server.put(&format!("{OUTPUTS}/small1?tool=cat"), b"small\n").is(201);
+    server.put(&format!("{OUTPUTS}/large1?tool=make&server=builder"), &log(50_000)).is(201);
+    let line = log_lines.next().unwrap();
+    assert!(line.starts_with("[WRN] Tool 'make' output stored for tool_output (token_budget)."), "{line}");
+    let heard: Vec<String> = entries.by_ref().take(2).collect();
+    // The same as the command line prints.
+    let printed = |form: &str| forebay.run(["events", "--form", form]).ok().text();
+    assert_eq!(printed("log"), format!("{line}\n"));
+    assert_eq!(printed("accounting"), format!("{}\n", heard.join("\n")));
+    let get = |query: &str| server.get(&format!("/v1/sessions/s/events?{query}")).is(200).json();
+    let told = get("form=log");
+    assert_eq!(told["events"], json!([line]));
+    let all = get("form=accounting");
+    let expected: Vec<Value> = heard.iter().map(|entry| serde_json::from_str(entry).unwrap()).collect();
+    assert_eq!(all["events"], json!(expected));
+    assert_eq!(all["events"][1]["details"]["tool_output_handle"], "s/large1");
+    assert_eq!(get("form=accounting&output=small1")["events"], json!([expected[0]]));
+    assert_eq!(get("form=events"), get(""));
+    // Page by page, an entry is told although its call began on an earlier page.
+    let first = get("form=accounting&limit=1");
+    assert_eq!(first["events"], json!([expected[0]]));
+    for from in [first["next"].as_u64().unwrap(), get("limit=5")["next"].as_u64().unwrap()] {
+        assert_eq!(get(&format!("form=accounting&from={from}"))["events"], json!([expected[1]]), "{from}");
+    }
+    let next = &all["next"];
+    assert_eq!(get(&format!("form=accounting&from={next}"))["events"], json!([]));
+    server.get("/v1/sessions/s/events?form=other").is(400);
+}
+
