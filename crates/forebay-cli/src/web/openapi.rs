@@ -302,9 +302,13 @@ fn schemas() -> Value {
         "Stats": object(
             json!({
                 "outputs": count, "bytes": count, "baseline": count, "given": count, "retrieved": count,
-                "saved": number, "by_tool": { "type": "object" }, "by_day": { "type": "object" },
+                "saved": number, "reserve_failed": of("Fired"), "size_cap": of("Fired"), "token_budget": of("Fired"), "by_tool": { "type": "object" }, "by_day": { "type": "object" },
             }),
-            &["outputs", "bytes", "baseline", "given", "retrieved", "saved"],
+            &["outputs", "bytes", "baseline", "given", "retrieved", "saved", "reserve_failed", "size_cap", "token_budget"],
+        ),
+        "Fired": object(
+            json!({ "times": count, "characters_saved": number, "mean_characters_saved": maybe(&number) }),
+            &["times", "characters_saved", "mean_characters_saved"],
         ),
         "Searched": object(
             json!({ "total": count, "searched": count, "outputs": list(&any), "text": text }),

@@ -75,15 +75,24 @@ export class Stats {
     }
     const share = byTool.baseline ? ` (${Math.round((byTool.saved / byTool.baseline) * 100)} %)` : '';
     const tile = (label, value, note) => h('div.tile', {}, h('dt', {}, label), h('dd', {}, value, note && h('span.note', {}, note)));
+    const reasons = ['reserve_failed', 'size_cap', 'token_budget'].map(reason => [reason, byTool[reason]]);
+    const views = reasons.reduce((sum, [, fired]) => sum + fired.times, 0);
+    const characters = reasons.reduce((sum, [, fired]) => sum + fired.characters_saved, 0);
     const parts = [
       h('dl.tiles', {},
         tile('Tokens saved', `${grouped(byTool.saved)}`, share),
         tile('Outputs', grouped(byTool.outputs), ` ${size(byTool.bytes)}`),
         tile('Without forebay', grouped(byTool.baseline)),
+        tile('Replaced by views', grouped(views), ` of ${count('output', byTool.outputs)}`),
+        tile('Characters saved', grouped(characters), views ? ` ${grouped(Math.round(characters / views))} a view on average` : ''),
         tile('Given for calls', grouped(byTool.given)),
         tile('Read back', grouped(byTool.retrieved), ` in ${count('answer', byTool.queries)}`),
         tile('Extracted', grouped(byTool.extracted), ` in ${count('extraction', byTool.extractions)}`)),
     ];
+    if (views) {
+      parts.push(figure('Views by reason', bars('Outputs replaced by views, by reason', reasons.map(([reason, fired]) => [reason, fired.times])),
+        table('Views by reason', ['Reason', 'Times', 'Characters saved', 'On average'], reasons.map(([reason, fired]) => [reason, fired.times, fired.characters_saved, fired.mean_characters_saved ?? '']))));
+    }
     if (this.live) {
       const { points, reads, queries } = this.events;
       if (points.length) {
