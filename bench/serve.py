@@ -73,7 +73,7 @@ def peak(process):
 def rows(forebay):
     folder = tempfile.mkdtemp()
     environment = dict(os.environ, FOREBAY_ROOT=os.path.join(folder, 'root'), HOME=folder)
-    server = subprocess.Popen([forebay, 'serve', '--listen', '127.0.0.1:0', '--json'], stdout=subprocess.PIPE, env=environment, cwd=folder)
+    server = subprocess.Popen([forebay, 'serve', '--listen', '127.0.0.1:0', '--json', '--no-token'], stdout=subprocess.PIPE, env=environment, cwd=folder)
     ours = json.loads(server.stdout.readline())['listening']
     peer_process, peer = nginx(folder)
     try:

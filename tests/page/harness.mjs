@@ -16,14 +16,17 @@ export const folder = mkdtempSync(join(tmpdir(), 'forebay-page-'));
 
 const running = [];
 
-/** Starts `forebay serve`; gives its address. */
+/** Starts `forebay serve`; gives its address, and its token if it has one of its own. */
 export async function serve(root, ...flags) {
   const child = spawn(FOREBAY, ['serve', '--listen', '127.0.0.1:0', '--json', ...flags], {
     env: { ...process.env, FOREBAY_ROOT: join(folder, root) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   running.push(child);
-  for await (const line of createInterface({ input: child.stdout })) return { address: JSON.parse(line).listening, child, root: join(folder, root) };
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { listening, url } = JSON.parse(line);
+    return { address: listening, url, token: url && new URL(url).searchParams.get('token'), child, root: join(folder, root) };
+  }
   throw new Error('the server did not start');
 }
 
@@ -36,7 +39,7 @@ export async function forebay(...args) {
 }
 
 /** Puts an output. */
-export async function put({ address }, session, id, body, { token, ...params } = {}) {
+export async function put({ address, token: own }, session, id, body, { token = own, ...params } = {}) {
   if (params.args) params.args = JSON.stringify(params.args);
   const url = `${address}/v1/sessions/${session}/outputs/${id}?${new URLSearchParams(params)}`;
   const headers = token ? { authorization: `Bearer ${token}` } : {};
@@ -46,8 +49,8 @@ export async function put({ address }, session, id, body, { token, ...params } =
   return told;
 }
 
-export const ask = async ({ address }, path) => {
-  const response = await fetch(`${address}/v1/${path}`);
+export const ask = async ({ address, token }, path, options = {}) => {
+  const response = await fetch(`${address}/v1/${path}`, { headers: token ? { authorization: `Bearer ${token}` } : {}, ...options });
   assert.ok(response.ok, await response.clone().text());
   return response.json();
 };
@@ -58,7 +61,7 @@ let browser;
  * A page in a window of its own. What a page must never do is noted: errors, and whatever its policy forbids. `fine` takes
  * back an error that a test wants.
  */
-export async function look({ address }, hash = '#/', { width = 1200, height = 750, ...options } = {}) {
+export async function look({ address, url }, hash = '#/', { width = 1200, height = 750, ...options } = {}) {
   browser ??= await chromium.launch({ executablePath: BROWSER, args: FLAGS });
   const context = await browser.newContext({ viewport: { width, height }, permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true, ...options });
   const page = await context.newPage();
@@ -75,7 +78,8 @@ export async function look({ address }, hash = '#/', { width = 1200, height = 75
     window.violations = [];
     document.addEventListener('securitypolicyviolation', event => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
   });
-  await page.goto(`${address}/${hash}`);
+  // The address with the token leads on to the one without it.
+  await page.goto(url ? `${url}${hash}` : `${address}/${hash}`);
   return page;
 }
 

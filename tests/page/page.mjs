@@ -40,7 +40,7 @@ test('where there is nothing, the page tells what to do', async () => {
   const empty = await serve('empty');
   const page = await look(empty);
   const line = await page.locator('.empty code').first().innerText();
-  assert.equal(line, `curl -sT build.log '${empty.address}/v1/sessions/demo/outputs/call-1?tool=make'`);
+  assert.equal(line, `curl -sT build.log -H "Authorization: Bearer $(forebay serve token)" '${empty.address}/v1/sessions/demo/outputs/call-1?tool=make'`);
   await page.click('.empty .copy');
   assert.equal(await clipboard(page), line);
   await page.goto(`${empty.address}/#/stats`);
@@ -378,8 +378,8 @@ test('whatever an output, a tool or its arguments say, nothing of it runs', asyn
   }
   // The bytes themselves do nothing either.
   const page = await look(server, at('hostile', 'html'));
-  await page.getByRole('link', { name: 'Raw' }).waitFor();
-  const [raw] = await Promise.all([page.waitForEvent('popup'), page.getByRole('link', { name: 'Raw' }).click()]);
+  await page.getByRole('link', { name: 'Raw', exact: true }).waitFor();
+  const [raw] = await Promise.all([page.waitForEvent('popup'), page.getByRole('link', { name: 'Raw', exact: true }).click()]);
   await raw.waitForLoadState();
   assert.equal(await raw.evaluate(() => typeof window.hacked), 'undefined');
   assert.ok((await raw.locator('body').innerText()).includes('<script>'));
@@ -458,6 +458,10 @@ test('what was asked and extracted is told with the lines it came from', async (
   await extract.getByText('parses_dates <i>failed</i>').waitFor();
   await extract.getByRole('link', { name: /lines 1 to \d+/ }).waitFor();
   await picture(page, 'asked');
+  const tail = { name: 'context.tail', arguments: { id: 'tests-2', lines: 2 } };
+  await ask(server, 'sessions/app/calls', { method: 'POST', body: JSON.stringify(tail) });
+  await page.locator('.events > li', { hasText: 'context.tail' }).getByRole('link', { name: 'lines 20,005 to 20,006' }).waitFor();
+  assert.equal(await page.getByText('it shows no lines').count(), 0);
   await page.locator('.events > li', { hasText: 'lines=13000:13010' }).getByRole('link', { name: 'lines 13,000 to 13,010' }).click();
   await page.locator('.line.chosen[data-line="13010"]').waitFor();
   assert.equal(await page.locator('.line.chosen').count(), 11);
@@ -472,6 +476,12 @@ test('what was saved is plotted over time, by tool and by day, and the numbers a
   const page = await look(server, '#/sessions/app/stats');
   const saved = told.saved.toLocaleString('en-US');
   await page.locator('.tile', { hasText: 'Tokens saved' }).getByText(saved).waitFor();
+  const fired = ['reserve_failed', 'size_cap', 'token_budget'].map(reason => told[reason]);
+  const [views, characters] = ['times', 'characters_saved'].map(name => fired.reduce((sum, one) => sum + one[name], 0));
+  assert.ok(views > 0 && characters > 0);
+  assert.match(await page.locator('.tile', { hasText: 'Replaced by views' }).innerText(), new RegExp(`\\b${views}\\b`));
+  const tile = await page.locator('.tile', { hasText: 'Characters saved' }).innerText();
+  for (const number of [characters, Math.round(characters / views)]) assert.ok(tile.includes(number.toLocaleString('en-US')), tile);
   const over = page.locator('.figure', { hasText: 'Tokens saved over time' });
   assert.ok((await over.locator('path.curve').getAttribute('d')).length > 20);
   await over.locator('summary').click();
@@ -489,6 +499,25 @@ test('what was saved is plotted over time, by tool and by day, and the numbers a
   assert.match(await day.locator('tbody').innerText(), /\d{4}-\d\d-\d\d/);
   await picture(page, 'all-stats');
   await well(page);
+});
+
+test('the address with the token opens the page once, and a cookie that no script reads does from then on', async () => {
+  const page = await look(server, at('app', 'small'));
+  await page.locator('.said', { hasText: 'second' }).waitFor();
+  assert.ok(!page.url().includes('token'), page.url());
+  const [cookie] = await page.context().cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, 'Strict', '/']);
+  assert.ok(!server.token.includes(cookie.value) && !cookie.value.includes(server.token));
+  const [raw] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: 'Raw', exact: true }).click()]);
+  await raw.getByText('second').waitFor();
+  await well(page);
+  // Without it the page asks, and says where the token is.
+  const stranger = await look({ address: server.address }, at('app', 'small'));
+  await stranger.locator('dialog.token').getByText('forebay serve token').waitFor();
+  await stranger.fill('#token', server.token);
+  await stranger.keyboard.press('Enter');
+  await stranger.locator('.said', { hasText: 'second' }).waitFor();
+  await well(stranger, { fine: [/401 \(Unauthorized\)/] });
 });
 
 test('a server with tokens is asked with one, and raw bytes can be saved', async () => {

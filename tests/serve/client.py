@@ -26,16 +26,16 @@ def generated(address, venv, folder):
 
 def main():
     forebay, venv = sys.argv[1:]
-    with serving(forebay) as (address, _), tempfile.TemporaryDirectory() as folder:
+    with serving(forebay) as (address, token, _), tempfile.TemporaryDirectory() as folder:
         generated(address, venv, folder)
-        from forebay_client import Client
+        from forebay_client import AuthenticatedClient
         from forebay_client.api.default import (ask, get_events, get_output, get_room, get_session_stats, grep, list_outputs,
                                                 list_sessions, list_tools, put_output, read, report_room)
         from forebay_client.models import ListToolsWire, Problem, PutOutputPreset, RoomReport
         from forebay_client.types import File
         import io
 
-        client = Client(base_url=address)
+        client = AuthenticatedClient(base_url=address, token=token)
         log = "".join(f"line {number}: all is well\n" for number in range(1, 50_001)) + "ERROR: disk on fire\n"
         body = File(payload=io.BytesIO(log.encode()))
         reply = put_output.sync(client=client, session="s", output="call-1", body=body, tool="make", exit_=2)

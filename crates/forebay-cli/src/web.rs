@@ -8,6 +8,8 @@ mod asked;
 mod calls;
 pub(crate) mod door;
 mod health;
+pub(crate) mod listener;
+pub(crate) mod local_token;
 mod look;
 mod metrics;
 mod openapi;
@@ -41,6 +43,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use listener::{Listen, Listener};
 use metrics::Metrics;
 use patience::Patient;
 use problem::Problem;
@@ -48,11 +51,9 @@ use routes::{ROUTES, Route};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 /// So many connections are served at once; others wait.
@@ -115,7 +116,7 @@ impl Drop for Under {
 }
 
 /// Serves until a signal comes; `listening` is told where.
-pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+pub(crate) fn serve(config: Config, listening: impl FnOnce(&Listen)) -> io::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(THREADS).enable_all().build()?;
     let (stop, stopping) = watch::channel(false);
@@ -123,8 +124,8 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(SocketAddr)) -> io::R
     let (long, working) = (Arc::new(Semaphore::new(HELD)), Semaphore::new(WORKING));
     let web = Arc::new(Web { config, stopping, metrics, under_way, long, working });
     let served = runtime.block_on(async {
-        let listener = TcpListener::bind(web.config.door.listen).await?;
-        listening(listener.local_addr()?);
+        let listener = Listener::bind(&web.config.door.listen).await?;
+        listening(&listener.place()?);
         web.accept(listener, stop).await;
         Ok(())
     });
@@ -151,7 +152,7 @@ impl Web {
     }
 
     /// Takes connections until a signal comes, and lets those end that are at something.
-    async fn accept(self: &Arc<Self>, listener: TcpListener, stop: watch::Sender<bool>) {
+    async fn accept(self: &Arc<Self>, listener: Listener, stop: watch::Sender<bool>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let graceful = GracefulShutdown::new();
         let mut signalled = std::pin::pin!(forebay_mcp::signalled());
@@ -168,7 +169,6 @@ impl Web {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let _ = stream.set_nodelay(true);
             let web = self.clone();
             let for_service = self.clone();
             let service = service_fn(move |request: Request<hyper::body::Incoming>| {
@@ -239,6 +239,12 @@ impl Web {
         let method = if parts.method == Method::HEAD { Method::GET } else { parts.method };
         let path = parts.uri.path();
         if method == Method::GET
+            && path == "/"
+            && let Some(token) = parts.uri.query().and_then(token_in)
+        {
+            return ("page", Ok(self.config.door.signed_in(&token)));
+        }
+        if method == Method::GET
             && let Some(file) = page::file(path, &parts.headers)
         {
             return ("page", Ok(file));
@@ -265,11 +271,8 @@ impl Web {
             let visitor = match route.right {
                 None => self.config.door.nobody(),
                 Some(right) => {
-                    let visitor = self.config.door.visitor(&parts.headers)?;
-                    if !visitor.may(right) {
-                        let detail = format!("this token may not {}", right.name());
-                        return Err(Problem::forbidden(detail));
-                    }
+                    let visitor = self.config.door.visitor(&method, &parts.headers)?;
+                    visitor.may(right)?;
                     visitor
                 }
             };
@@ -311,6 +314,12 @@ impl Web {
             let _ = store.sweep(&Sweep { rules, only: None, now, free: store.free().ok(), dry_run: false });
         });
     }
+}
+
+/// The token that stands behind the question mark.
+fn token_in(query: &str) -> Option<String> {
+    let mut given = form_urlencoded::parse(query.as_bytes());
+    given.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned())
 }
 
 /// The parts of a path, as they are meant; `None` if they are not text.

@@ -1,12 +1,14 @@
 //! `forebay serve`: outputs by HTTP, with a page to look at them.
 
-use super::{Context, Outcome, random};
+use super::{Context, Outcome};
 use crate::args::ByModels;
 use crate::error::{CliError, DONE};
 use crate::models::Reach;
 use crate::print;
 use crate::units;
-use crate::web::door::{Door, Right, Token, Tokens, hash};
+use crate::web::door::{Access, Door, Right, Token, Tokens, hash};
+use crate::web::listener::Listen;
+use crate::web::local_token::{self, LocalToken};
 use crate::web::{self, Config};
 use forebay::Session;
 use serde_json::json;
@@ -21,14 +23,20 @@ use std::time::Duration;
 ///
 /// The page is at `/`, the API under `/v1`, and `/v1/openapi.json` describes it. Only this machine can come unless
 /// another address is given; for that, tokens are needed, each for a tenant and for what it may do.
+///
+/// On this machine a token keeps other users out. It is in the address that is printed: open that in a browser. Programs
+/// send it as `Authorization: Bearer`, and `forebay serve token` prints it.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  forebay serve                            then open http://127.0.0.1:7433
-  curl -sT build.log 'http://127.0.0.1:7433/v1/sessions/demo/outputs/call-1?tool=make'
+  forebay serve                            then open the address that it prints
+  curl -sT build.log -H \"Authorization: Bearer $(forebay serve token)\" \\
+       'http://127.0.0.1:7433/v1/sessions/demo/outputs/call-1?tool=make'
                                            keep an output; the answer is what the model gets
+  forebay serve --socket forebay.sock      a socket file that only you can connect to
+  forebay serve token --rotate             replace the token; the old one is refused from now on
   forebay serve token --tokens tokens.toml --tenant team-a --may read,write
   forebay serve --listen 0.0.0.0:7433 --tokens tokens.toml"
 )]
@@ -38,9 +46,15 @@ pub(crate) struct Args {
     /// The address and port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7433")]
     listen: SocketAddr,
+    /// Listen on a socket file that only you can connect to, and on no port; no token is needed
+    #[arg(long, value_name = "PATH", conflicts_with = "listen")]
+    socket: Option<PathBuf>,
     /// A file of tokens, as `forebay serve token` makes it; needed if other machines can reach the address
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// Ask for no token: every user of this machine can read, change and remove all outputs
+    #[arg(long, conflicts_with = "tokens")]
+    no_token: bool,
     /// A web page's origin that may come besides our own page, as `https://example.org`
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
@@ -62,24 +76,33 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make a token, and add its hash to a file of tokens
+    /// Print the token of this machine's server, or make one for a file of tokens
     Token(TokenArgs),
 }
 
-/// Make a token, and add its hash to a file of tokens.
+/// Print the token of this machine's server, or make one for a file of tokens.
 ///
-/// The token is printed once and kept nowhere; who has lost it makes another. A server reads the file when it starts.
+/// Without --tokens it is the token that `forebay serve` asks for on this machine. It lies in the file `.serve-token`
+/// under the root, which only you can read, and is made if there is none. A running server takes a new one at once.
+///
+/// With --tokens a new token is made, and its hash is added to the file. It is printed once and kept nowhere; if it is
+/// lost, make another. A server reads the file when it starts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  curl -H \"Authorization: Bearer $(forebay serve token)\" http://127.0.0.1:7433/v1/sessions
+  forebay serve token --rotate
   forebay serve token --tokens tokens.toml
   forebay serve token --tokens tokens.toml --tenant team-a --may read")]
 struct TokenArgs {
-    /// The file; it is made if it is not there
+    /// Add a new token to this file; it is made if it is not there
     #[arg(long, value_name = "FILE")]
-    tokens: PathBuf,
+    tokens: Option<PathBuf>,
+    /// Replace the token of this machine's server by a new one
+    #[arg(long, conflicts_with = "tokens")]
+    rotate: bool,
     /// Whose outputs it reaches; those of the root itself if it is not said
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "tokens")]
     tenant: Option<String>,
     /// What it may do
     #[arg(
@@ -87,6 +110,7 @@ struct TokenArgs {
         value_enum,
         value_delimiter = ',',
         value_name = "RIGHTS",
+        requires = "tokens",
         default_value = "read,write,extract,delete"
     )]
     may: Vec<Right>,
@@ -101,8 +125,17 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     if args.idle.is_zero() {
         return Err(CliError::usage("--idle 0 would let every client go at once"));
     }
-    let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
-    let door = Door::new(args.listen, tokens, context.store.root(), (args.origins, args.hosts))?;
+    let root = context.store.root();
+    let access = match &args.tokens {
+        Some(file) => Access::Tokens(Tokens::read(file)?),
+        // Nobody else can connect to the socket file.
+        None if args.no_token || args.socket.is_some() => Access::Open,
+        None => Access::LocalToken,
+    };
+    let local = matches!(access, Access::LocalToken).then(|| LocalToken::of(root));
+    let listen = args.socket.map_or(Listen::Address(args.listen), Listen::Socket);
+    let door = Door::new(listen.clone(), access, root, (args.origins, args.hosts))?;
+    let token = local.map(|local| local.get()).transpose()?;
     let config = Config {
         settings: context.settings.clone(),
         reach: Reach { ends_by_signal: false, ..context.reach.clone() },
@@ -113,14 +146,22 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     };
     let json = context.json;
     let cannot = |error: std::io::Error| {
-        CliError::not_there(format!("cannot serve at {}: {error}", args.listen))
-            .hint("choose another address with --listen, such as 127.0.0.1:0 for any free port")
+        CliError::not_there(format!("cannot serve at {listen}: {error}")).hint(match listen {
+            Listen::Address(_) => {
+                "choose another address with --listen, such as 127.0.0.1:0 for any free port"
+            }
+            Listen::Socket(_) => "choose another name with --socket; it has up to about 100 characters",
+        })
     };
-    web::serve(config, |address| {
+    web::serve(config, |place| {
+        let url = token.map(|token| format!("{place}/?token={token}"));
         let _ = match json {
-            true => print::json(&json!({ "listening": format!("http://{address}") })),
+            true => print::json(&match &url {
+                Some(url) => json!({ "listening": place.to_string(), "url": url }),
+                None => json!({ "listening": place.to_string() }),
+            }),
             false => {
-                print::err(&format!("forebay: serving at http://{address}\n"));
+                print::err(&format!("forebay: serving at {}\n", url.unwrap_or_else(|| place.to_string())));
                 Ok(())
             }
         };
@@ -130,6 +171,22 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
 }
 
 fn token(args: &TokenArgs, context: &Context) -> Outcome {
+    match &args.tokens {
+        Some(file) => token_of_file(file, args, context),
+        None => {
+            let local = LocalToken::of(context.store.root());
+            let token = if args.rotate { local.rotate()? } else { local.get()? };
+            match context.json {
+                true => print::json(&json!({ "token": token, "file": local.file() }))?,
+                false => print::out(format!("{token}\n").as_bytes())?,
+            }
+            Ok(ExitCode::from(DONE))
+        }
+    }
+}
+
+/// Makes a token, and adds its hash to a file.
+fn token_of_file(file: &Path, args: &TokenArgs, context: &Context) -> Outcome {
     let wrong = |_| {
         CliError::usage(
             "a tenant's name has up to 128 letters, digits, '_', '-' or '.', and begins with none of the last two",
@@ -137,18 +194,15 @@ fn token(args: &TokenArgs, context: &Context) -> Outcome {
     };
     let tenant: Option<Session> =
         args.tenant.as_deref().map(|name| name.parse().map_err(wrong)).transpose()?;
-    let token = format!(
-        "fb_{}",
-        [random()?, random()?].concat().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    );
+    let token = local_token::fresh()?;
     let added = Tokens { all: vec![Token { hash: hash(&token), tenant, may: args.may.clone() }] };
-    add(&args.tokens, &added)?;
+    add(file, &added)?;
     match context.json {
-        true => print::json(&json!({ "token": token, "tokens": args.tokens }))?,
+        true => print::json(&json!({ "token": token, "tokens": file }))?,
         false => {
             print::err(&format!(
                 "forebay: its hash is in {}; this is the only time that you see it:\n",
-                args.tokens.display()
+                file.display()
             ));
             print::out(format!("{token}\n").as_bytes())?;
         }

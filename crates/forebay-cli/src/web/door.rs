@@ -1,16 +1,20 @@
 //! Who may come, and what they may do.
 //!
-//! Without tokens only this machine can come, and may do everything. A token stands for a tenant and for rights. Each
-//! tenant has a store of its own, so there is no way from one to the outputs of another.
+//! A server that only this machine can reach has one token of its own, which keeps other users of the machine out; a
+//! browser that comes with it once gets a cookie. A server for other machines has a file of tokens, each for a tenant and
+//! for rights. Each tenant has a store of its own, so there is no way from one to the outputs of another.
 
+use super::listener::Listen;
+use super::local_token::LocalToken;
 use super::problem::Problem;
 use crate::error::CliError;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName};
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::Response;
 use forebay::{DiskStore, Session};
 use forebay_mcp::{is_here, name_of};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,89 +100,124 @@ pub(crate) struct Visitor {
     rights: Arc<[Right]>,
     /// Whether they are on this machine for certain, so that the path of a file is of use to them.
     pub(crate) is_here: bool,
+    /// Whether they are known by a browser's cookie.
+    by_cookie: bool,
 }
 
 impl Visitor {
-    pub(crate) fn may(&self, right: Right) -> bool {
-        self.rights.contains(&right)
+    fn new(store: Arc<DiskStore>, rights: &[Right], is_here: bool) -> Visitor {
+        Visitor { store, rights: rights.into(), is_here, by_cookie: false }
+    }
+
+    pub(crate) fn may(&self, right: Right) -> Result<(), Problem> {
+        match (self.rights.contains(&right), self.by_cookie) {
+            (true, _) => Ok(()),
+            (false, false) => Err(Problem::forbidden(format!("this token may not {}", right.name()))),
+            (false, true) => Err(Problem::forbidden(
+                "a browser's cookie only reads; send `Authorization: Bearer TOKEN` for everything else",
+            )),
+        }
     }
 }
 
 /// The folder under the root that has the stores of tenants. No session has such a name.
 const TENANTS: &str = ".tenants";
 
+/// What a browser may do that is known by its cookie. A browser sends cookies to all ports of a host, so another user's
+/// server on this machine may come to see one; and the page only reads.
+const BY_COOKIE: [Right; 2] = [Right::Read, Right::Metrics];
+
+/// What whoever comes must show.
+pub(crate) enum Access {
+    /// Nothing.
+    Open,
+    /// The token of the root.
+    LocalToken,
+    /// One of these tokens.
+    Tokens(Tokens),
+}
+
+/// The same, with who comes in.
+enum Guard {
+    Open(Visitor),
+    Local {
+        token: LocalToken,
+        visitor: Visitor,
+        cookie: String,
+    },
+    /// Hashes of tokens, and who comes with them. Hashes are compared in a time that tells nothing of them.
+    Tokens(Vec<(blake3::Hash, Visitor)>),
+}
+
 /// The door.
 pub(crate) struct Door {
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Listen,
     /// Pages that may come besides our own, as `https://example.org`.
     pub(crate) origins: Vec<String>,
     /// Names under which we are reached besides those of this machine.
     pub(crate) hosts: Vec<String>,
-    /// Who comes without a token, where none is needed.
-    anybody: Option<Visitor>,
-    /// Hashes of tokens, and who comes with them.
-    known: Vec<(String, Visitor)>,
+    guard: Guard,
     /// A store in which nothing is.
     nowhere: Arc<DiskStore>,
 }
 
 impl Door {
     pub(crate) fn new(
-        listen: SocketAddr,
-        tokens: Option<Tokens>,
+        listen: Listen,
+        access: Access,
         root: &Path,
         (origins, hosts): (Vec<String>, Vec<String>),
     ) -> Result<Door, CliError> {
         let nowhere = Arc::new(DiskStore::new(root.join(TENANTS).join(".nobody")));
-        let Some(tokens) = tokens else {
-            if !listen.ip().is_loopback() {
-                let why = format!("{} can be reached from other machines, so tokens are needed", listen.ip());
-                return Err(CliError::usage(why).hint(
-                    "make one with `forebay serve token --tokens FILE`, and give the file with --tokens; or listen on 127.0.0.1",
-                ));
+        if !listen.is_local() && !matches!(access, Access::Tokens(_)) {
+            let why = format!("{listen} can be reached from other machines, so tokens are needed");
+            return Err(CliError::usage(why).hint(
+                "make one with `forebay serve token --tokens FILE`, and give the file with --tokens; or listen on 127.0.0.1",
+            ));
+        }
+        let owner = || Visitor::new(Arc::new(DiskStore::new(root)), &Right::ALL, true);
+        let guard = match access {
+            Access::Open => Guard::Open(owner()),
+            Access::LocalToken => {
+                // Cookies are shared by all ports of a host, so each root has a cookie of its own.
+                let root_hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+                let cookie = format!("forebay-{}", &root_hash[..12]);
+                let token = LocalToken::of(root);
+                token.get()?;
+                Guard::Local { token, visitor: owner(), cookie }
             }
-            let anybody =
-                Visitor { store: Arc::new(DiskStore::new(root)), rights: Right::ALL.into(), is_here: true };
-            return Ok(Door { listen, origins, hosts, anybody: Some(anybody), known: Vec::new(), nowhere });
+            Access::Tokens(tokens) => Guard::Tokens(known(tokens, root)?),
         };
-        if tokens.all.is_empty() {
-            return Err(CliError::usage("the file of tokens has none, so nobody could come")
-                .hint("make one with `forebay serve token --tokens FILE`"));
-        }
-        let mut stores: Vec<(Option<Session>, Arc<DiskStore>)> = Vec::new();
-        let mut known = Vec::new();
-        for token in tokens.all {
-            let there =
-                stores.iter().find(|(tenant, _)| *tenant == token.tenant).map(|(_, store)| store.clone());
-            let store = there.unwrap_or_else(|| {
-                let folder = match &token.tenant {
-                    Some(tenant) => root.join(TENANTS).join(tenant.as_str()),
-                    None => root.to_owned(),
-                };
-                // Whoever comes with a token may be on another machine, where our paths lead nowhere.
-                let store = Arc::new(DiskStore::new(folder).without_paths());
-                stores.push((token.tenant.clone(), store.clone()));
-                store
-            });
-            known.push((token.hash, Visitor { store, rights: token.may.into(), is_here: false }));
-        }
-        Ok(Door { listen, origins, hosts, anybody: None, known, nowhere })
+        Ok(Door { listen, origins, hosts, guard, nowhere })
     }
 
     /// Whether everybody who can come may do everything.
     pub(crate) fn is_open(&self) -> bool {
-        self.anybody.is_some()
+        matches!(self.guard, Guard::Open(_))
+    }
+
+    /// What is needed to come in, as a word for programs.
+    pub(crate) fn auth(&self) -> &'static str {
+        match self.guard {
+            Guard::Open(_) => "none",
+            Guard::Local { .. } => "local-token",
+            Guard::Tokens(_) => "tokens",
+        }
     }
 
     /// Who comes for what everybody may see: there are no outputs for them.
     pub(crate) fn nobody(&self) -> Visitor {
-        Visitor { store: self.nowhere.clone(), rights: Arc::new([]), is_here: false }
+        Visitor::new(self.nowhere.clone(), &[], false)
     }
 
     /// All stores that somebody can reach.
     pub(crate) fn stores(&self) -> Vec<Arc<DiskStore>> {
         let mut stores: Vec<Arc<DiskStore>> = Vec::new();
-        for visitor in self.anybody.iter().chain(self.known.iter().map(|(_, visitor)| visitor)) {
+        let visitors: Vec<&Visitor> = match &self.guard {
+            Guard::Open(visitor) | Guard::Local { visitor, .. } => vec![visitor],
+            Guard::Tokens(known) => known.iter().map(|(_, visitor)| visitor).collect(),
+        };
+        for visitor in visitors {
             if !stores.iter().any(|store| Arc::ptr_eq(store, &visitor.store)) {
                 stores.push(visitor.store.clone());
             }
@@ -191,14 +230,15 @@ impl Door {
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let host = text(headers, &HOST).unwrap_or_default();
         let known = is_here(host) || self.hosts.iter().any(|name| name == name_of(host));
-        if self.listen.ip().is_loopback() && !known {
+        // No page in a browser reaches a socket file.
+        if matches!(&self.listen, Listen::Address(address) if address.ip().is_loopback()) && !known {
             let detail = "this host is not served here; `--allow-host NAME` has it served";
             return Err(Problem::forbidden(detail));
         }
         match text(headers, &ORIGIN) {
             None => Ok(()),
             Some(origin) if self.lets_in(origin) => Ok(()),
-            Some(origin) if origin.split_once("://").is_some_and(|(_, from)| from == host) => Ok(()),
+            Some(origin) if is_own(origin, host) => Ok(()),
             Some(_) => Err(Problem::forbidden(
                 "this origin may not come here; `--allow-origin ORIGIN` lets a page of others in",
             )),
@@ -211,26 +251,137 @@ impl Door {
     }
 
     /// Who comes with these headers.
-    pub(crate) fn visitor(&self, headers: &HeaderMap) -> Result<Visitor, Problem> {
-        if let Some(anybody) = &self.anybody {
-            // A page of others that loads something of ours as a picture or a script says no origin, but that it does.
-            let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
-            if matches!(site, Some("cross-site" | "same-site")) && text(headers, &ORIGIN).is_none() {
-                return Err(Problem::forbidden("a page of others may not load this"));
+    pub(crate) fn visitor(&self, method: &Method, headers: &HeaderMap) -> Result<Visitor, Problem> {
+        match &self.guard {
+            Guard::Open(visitor) => {
+                // A page of others that loads something of ours as a picture or a script says no origin, but that it does.
+                if text(headers, &ORIGIN).is_none() {
+                    from_no_other_page(headers)?;
+                }
+                Ok(visitor.clone())
             }
-            return Ok(anybody.clone());
+            Guard::Local { token, visitor, cookie } => {
+                let wrong = || Problem::no_token(LOCAL);
+                let now = token.read().map_err(|error| {
+                    Problem::unavailable(format!(
+                        "nobody can come, because the server's token cannot be read: {error}; `forebay serve token --rotate` makes a new one"
+                    ))
+                })?;
+                if let Some(given) = bearer(headers) {
+                    let is_it = blake3::hash(given.as_bytes()) == blake3::hash(now.as_bytes());
+                    return if is_it { Ok(visitor.clone()) } else { Err(wrong()) };
+                }
+                let value = cookie_value(&now);
+                if !cookies(headers, cookie)
+                    .any(|given| blake3::Hash::from_hex(given).is_ok_and(|given| given == value))
+                {
+                    return Err(wrong());
+                }
+                // A browser sends the cookie along with whatever a page asks for, whoever's page it is.
+                from_no_other_page(headers)?;
+                let host = text(headers, &HOST).unwrap_or_default();
+                let origin = text(headers, &ORIGIN);
+                let own = origin.map_or(*method == Method::GET, |origin| is_own(origin, host));
+                if !own {
+                    return Err(Problem::forbidden(
+                        "a cookie counts only for our own page: send the header Origin, or `Authorization: Bearer TOKEN`",
+                    ));
+                }
+                Ok(Visitor { rights: BY_COOKIE.into(), by_cookie: true, ..visitor.clone() })
+            }
+            Guard::Tokens(known) => {
+                let given = bearer(headers).ok_or_else(|| Problem::no_token(OF_FILE))?;
+                let given = blake3::hash(given.as_bytes());
+                let visitor =
+                    known.iter().find(|(hash, _)| *hash == given).map(|(_, visitor)| visitor.clone());
+                visitor.ok_or_else(|| Problem::no_token(OF_FILE))
+            }
         }
-        let given = text(headers, &AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-        });
-        let given = hash(given.ok_or_else(Problem::no_token)?);
-        // What is compared are hashes, so how long that takes tells nothing of a token.
-        let visitor = self.known.iter().find(|(hash, _)| *hash == given).map(|(_, visitor)| visitor.clone());
-        visitor.ok_or_else(Problem::no_token)
     }
+
+    /// Answers a browser that comes with the token in the address: it gets a cookie, and goes on to the address without
+    /// the token. With another token it gets none, and the page asks for one.
+    pub(crate) fn signed_in(&self, given: &str) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let headers = response.headers_mut();
+        headers.insert(LOCATION, HeaderValue::from_static("/"));
+        if let Guard::Local { token, cookie, .. } = &self.guard
+            && let Ok(now) = token.read()
+            && blake3::hash(given.as_bytes()) == blake3::hash(now.as_bytes())
+            && let Ok(cookie) =
+                format!("{cookie}={}; HttpOnly; SameSite=Strict; Path=/", cookie_value(&now)).parse()
+        {
+            headers.insert(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// What to do without a token.
+const LOCAL: &str = "open the address that `forebay serve` printed, or send `Authorization: Bearer TOKEN`; \
+    `forebay serve token` prints the token";
+const OF_FILE: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
+
+/// Who comes with the tokens of a file.
+fn known(tokens: Tokens, root: &Path) -> Result<Vec<(blake3::Hash, Visitor)>, CliError> {
+    if tokens.all.is_empty() {
+        return Err(CliError::usage("the file of tokens has none, so nobody could come")
+            .hint("make one with `forebay serve token --tokens FILE`"));
+    }
+    let mut stores: Vec<(Option<Session>, Arc<DiskStore>)> = Vec::new();
+    let mut known = Vec::new();
+    for token in tokens.all {
+        let there = stores.iter().find(|(tenant, _)| *tenant == token.tenant).map(|(_, store)| store.clone());
+        let store = there.unwrap_or_else(|| {
+            let folder = match &token.tenant {
+                Some(tenant) => root.join(TENANTS).join(tenant.as_str()),
+                None => root.to_owned(),
+            };
+            // Whoever comes with a token may be on another machine, where our paths lead nowhere.
+            let store = Arc::new(DiskStore::new(folder).without_paths());
+            stores.push((token.tenant.clone(), store.clone()));
+            store
+        });
+        let hash = blake3::Hash::from_hex(&token.hash)
+            .map_err(|error| CliError::usage(format!("a token's hash is not one: {error}")))?;
+        known.push((hash, Visitor::new(store, &token.may, false)));
+    }
+    Ok(known)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// The token that a client of the API sends.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, &AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// What a browser has as its cookie. It is made from the token and does not tell it.
+fn cookie_value(token: &str) -> blake3::Hash {
+    blake3::derive_key("forebay serve, a browser's cookie, version 1", token.as_bytes()).into()
+}
+
+/// The values of a cookie; a browser may send several of one name.
+fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let all = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(move |(own, _)| *own == name).map(|(_, value)| value)
+}
+
+/// Whether an origin is that of our own page.
+fn is_own(origin: &str, host: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, from)| from == host)
+}
+
+/// Whether a request comes from our own page, or from no page at all.
+fn from_no_other_page(headers: &HeaderMap) -> Result<(), Problem> {
+    let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
+    match site {
+        Some("cross-site" | "same-site") => Err(Problem::forbidden("a page of others may not load this")),
+        _ => Ok(()),
+    }
 }

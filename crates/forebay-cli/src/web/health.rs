@@ -8,8 +8,9 @@ use serde_json::json;
 use std::io::Write;
 
 /// Whether it lives.
-pub(crate) fn health(_: &Web, _: &Asked) -> Result<Response, Problem> {
-    Ok(json(&json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") })))
+pub(crate) fn health(web: &Web, _: &Asked) -> Result<Response, Problem> {
+    let auth = web.config.door.auth();
+    Ok(json(&json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "auth": auth })))
 }
 
 /// Whether it can keep outputs now.

@@ -411,7 +411,10 @@ fn schemas() -> Value {
         "Tools": object(json!({ "wire": text, "tools": any }), &["wire", "tools"]),
         "Calls": { "description": "What the model said, in the form of `wire`; or one call: a name and arguments." },
         "Results": object(json!({ "results": list(&any), "text": text, "is_error": yes }), &[]),
-        "Health": object(json!({ "status": text, "version": text }), &["status", "version"]),
+        "Health": object(
+            json!({ "status": text, "version": text, "auth": { "enum": ["none", "local-token", "tokens"] } }),
+            &["status", "version"],
+        ),
         "OpenApi": { "type": "object" },
     })
 }

@@ -1,23 +1,23 @@
 //! A connection that is not waited for without end: a client that takes nothing for too long is let go.
 
+use super::listener::Connection;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 /// A connection with a limit to how long a write may wait.
 pub(crate) struct Patient {
-    stream: TcpStream,
+    stream: Box<dyn Connection>,
     patience: Duration,
     /// When it ends, while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    pub(crate) fn new(stream: TcpStream, patience: Duration) -> Patient {
+    pub(crate) fn new(stream: Box<dyn Connection>, patience: Duration) -> Patient {
         Patient { stream, patience, waiting: None }
     }
 

@@ -2,7 +2,9 @@
 
 use crate::error::CliError;
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{
+    ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use forebay::Error;
@@ -61,8 +63,9 @@ impl Problem {
         problem.with_header(RETRY_AFTER, "1")
     }
 
-    pub(crate) fn no_token() -> Problem {
-        let detail = "a token is needed: send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
+    /// A token is needed; `what_to_do` says how to get in.
+    pub(crate) fn no_token(what_to_do: &str) -> Problem {
+        let detail = format!("a token is needed: {what_to_do}");
         let problem = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
         problem.with_header(WWW_AUTHENTICATE, "Bearer")
     }

@@ -12,6 +12,8 @@ use std::{
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: String,
+    /// The address with the token, if it has one.
+    pub(crate) url: Option<String>,
 }
 
 /// What a server answered.
@@ -23,23 +25,37 @@ pub(crate) struct Answer {
 }
 
 impl Server {
+    /// A server that asks for no token, unless the arguments have tokens.
     pub(crate) fn start(forebay: &Forebay, args: &[&str]) -> Server {
         Server::start_with(forebay, args, |_| ())
     }
 
+    /// A server that asks for the token of its root.
+    pub(crate) fn guarded(forebay: &Forebay, args: &[&str]) -> Server {
+        Server::spawn(forebay.command([&["serve", "--json", "--listen", "127.0.0.1:0"], args].concat()))
+    }
+
     /// The same with a command that is changed before it runs.
     pub(crate) fn start_with(forebay: &Forebay, args: &[&str], change: impl FnOnce(&mut Command)) -> Server {
-        let all = [&["serve", "--json"], args].concat();
-        let listens = args.contains(&"--listen");
-        let all = if listens { all } else { [&all[..], &["--listen", "127.0.0.1:0"]].concat() };
+        let mut all = [&["serve", "--json"], args].concat();
+        if !args.contains(&"--listen") {
+            all.extend(["--listen", "127.0.0.1:0"]);
+        }
+        if !args.contains(&"--tokens") {
+            all.push("--no-token");
+        }
         let mut command = forebay.command(all);
         change(&mut command);
+        Server::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Server {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
         let address = said["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-        Server { child, address }
+        Server { child, address, url: said["url"].as_str().map(str::to_owned) }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

@@ -5,8 +5,13 @@ use crate::http::{Answer, Server};
 use crate::model_server::{ModelServer, report};
 use serde_json::{Value, json};
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
+    os::unix::fs::{FileTypeExt, PermissionsExt},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    process::Stdio,
     thread,
     time::Duration,
 };
@@ -369,6 +374,176 @@ fn nobody_from_elsewhere_comes_without_tokens() {
     assert!(ran.err.contains("tokens are needed") && ran.err.contains("forebay serve token"), "{}", ran.err);
 }
 
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn other_users_of_this_machine_do_not_come_in_without_the_token() {
+    let forebay = Forebay::new();
+    forebay.put("secret", b"of the owner", &[]);
+    let server = Server::guarded(&forebay, &[]);
+    let output = format!("{OUTPUTS}/secret");
+    let requests = [
+        "GET /v1/sessions".to_owned(),
+        format!("GET {output}/bytes"),
+        format!("PUT {OUTPUTS}/other1"),
+        format!("DELETE {output}"),
+        "DELETE /v1/sessions/s".to_owned(),
+        "GET /v1/sessions/s/events".to_owned(),
+        "GET /metrics".to_owned(),
+    ];
+    for request in &requests {
+        for headers in [&[][..], &[("authorization", "Bearer fb_00")], &[("cookie", "forebay=1")]] {
+            let answer = server.ask(request, headers, b"").is(401);
+            assert_eq!(answer.header("www-authenticate"), "Bearer", "{request}");
+            assert!(answer.text().contains("`forebay serve token` prints the token"), "{request}");
+        }
+    }
+    for open in ["/", "/page.js", "/health", "/ready", "/v1/openapi.json"] {
+        server.get(open).is(200);
+    }
+    assert_eq!(server.get("/health").json()["auth"], "local-token");
+    let document = server.get("/v1/openapi.json").json();
+    assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+    // Our own commands find it, and nobody else can.
+    let token = forebay.run(["serve", "token"]).ok().text().trim().to_owned();
+    assert_eq!(server.url.as_deref(), Some(&*format!("http://{}/?token={token}", server.address)));
+    let said = forebay.run(["serve", "token", "--json"]).ok();
+    let said: Value = serde_json::from_slice(&said.out).unwrap();
+    assert_eq!(said["token"], token);
+    assert_eq!(mode(Path::new(said["file"].as_str().unwrap())), 0o600);
+    let with = |token: &str, request: &str| {
+        server.ask(request, &[("authorization", &format!("Bearer {token}"))], b"")
+    };
+    let told = with(&token, &format!("GET {output}")).is(200).json();
+    assert!(told["path"].as_str().unwrap().starts_with('/'), "whoever has the token is here: {told}");
+    // A new token counts at once, and the old one no longer does.
+    let newer = forebay.run(["serve", "token", "--rotate"]).ok().text().trim().to_owned();
+    with(&token, "GET /v1/sessions").is(401);
+    with(&newer, &format!("DELETE {output}")).is(204);
+    // What others could have read or written is no secret.
+    let file = forebay.root().join(".serve-token");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    with(&newer, "GET /v1/sessions").is(503);
+    let ran = forebay.run(["serve", "--listen", "127.0.0.1:0"]);
+    assert!(ran.status != 0 && ran.err.contains("other users can read it") && ran.err.contains("--rotate"));
+    for wrong in [["--rotate", "--tokens", "t"], ["--may", "read", "--json"], ["--tenant", "a", "--json"]] {
+        assert_eq!(forebay.run([&["serve", "token"][..], &wrong].concat()).status, 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_browser_that_comes_with_the_token_gets_a_cookie_that_reads_for_our_own_page_only() {
+    let forebay = Forebay::new();
+    forebay.put("secret", b"of the owner", &[]);
+    let server = Server::guarded(&forebay, &[]);
+    let url = server.url.clone().unwrap();
+    let token = url.split_once("token=").unwrap().1;
+    let wrong = server.get("/?token=fb_00").is(303);
+    assert_eq!((wrong.header("location"), wrong.header("set-cookie")), ("/", ""));
+    let right = server.get(&format!("/?token={token}")).is(303);
+    assert_eq!((right.header("location"), right.header("cache-control")), ("/", "no-store"));
+    let (cookie, rules) = right.header("set-cookie").split_once("; ").unwrap();
+    assert_eq!(rules, "HttpOnly; SameSite=Strict; Path=/");
+    assert!(!cookie.contains(token), "the cookie does not tell the token");
+    let (name, value) = cookie.split_once('=').unwrap();
+    let read = r#"{"name": "output_read", "arguments": {"handle": "secret"}}"#;
+    let own = format!("http://{}", server.address);
+    let (calls, output) = ("POST /v1/sessions/s/calls", format!("{OUTPUTS}/secret"));
+    let get = format!("GET {output}/bytes");
+    let several = format!("other=1; {name}=0; {cookie}");
+    let table: &[(&str, &[(&str, &str)], u16)] = &[
+        (&get, &[("cookie", cookie)], 200),
+        (&get, &[("cookie", &several)], 200),
+        (&get, &[("cookie", cookie), ("sec-fetch-site", "same-origin")], 200),
+        (&get, &[("cookie", cookie), ("sec-fetch-site", "none")], 200),
+        (&get, &[("cookie", &format!("{name}={}", value.replace(['0', '1', '2'], "3")))], 401),
+        (&get, &[("cookie", &format!("{name}={token}"))], 401),
+        (&get, &[("cookie", &format!("forebay={value}"))], 401),
+        (&get, &[("cookie", cookie), ("authorization", "Bearer fb_00")], 401),
+        // A page of others, on another host or on another port of this one.
+        (&get, &[("cookie", cookie), ("sec-fetch-site", "cross-site")], 403),
+        (&get, &[("cookie", cookie), ("sec-fetch-site", "same-site")], 403),
+        (&get, &[("cookie", cookie), ("origin", "http://127.0.0.1:1")], 403),
+        (calls, &[("cookie", cookie), ("origin", &own)], 200),
+        (calls, &[("cookie", cookie), ("origin", "https://evil.example")], 403),
+        (calls, &[("cookie", cookie), ("origin", "http://127.0.0.1:1")], 403),
+        (calls, &[("cookie", cookie), ("origin", "null")], 403),
+        (calls, &[("cookie", cookie)], 403),
+        (calls, &[("cookie", cookie), ("host", "evil.example"), ("origin", "http://evil.example")], 403),
+        // The page only reads.
+        (&format!("PUT {OUTPUTS}/other1"), &[("cookie", cookie), ("origin", &own)], 403),
+        (&format!("DELETE {output}"), &[("cookie", cookie), ("origin", &own)], 403),
+    ];
+    for (request, headers, status) in table {
+        let answer = server.ask(request, headers, read.as_bytes());
+        assert_eq!(answer.status, *status, "{request} {headers:?}: {}", answer.text());
+    }
+    assert_eq!(forebay.run(["cat", "s/secret"]).ok().out, b"of the owner");
+    let _ = forebay.run(["serve", "token", "--rotate"]).ok();
+    server.ask(&get, &[("cookie", cookie)], b"").is(401);
+}
+
+/// Asks by a socket file.
+fn ask_socket(path: &Path, request: &str, body: &str) -> Answer {
+    let mut stream = UnixStream::connect(path).unwrap();
+    let head = format!(
+        "{request} HTTP/1.1\r\nhost: any\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    Answer::read(stream)
+}
+
+#[test]
+fn a_socket_file_is_for_its_owner_and_goes_with_its_server() {
+    let forebay = Forebay::new();
+    let path = forebay.folder().join("work/fb.sock");
+    // What a server left that was killed.
+    drop(UnixListener::bind(&path).unwrap());
+    let start = || {
+        let mut child = forebay
+            .command(["serve", "--json", "--socket", "fb.sock"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (child, serde_json::from_str::<Value>(&line).unwrap())
+    };
+    let (mut child, said) = start();
+    assert_eq!(said, json!({"listening": "unix:fb.sock"}));
+    assert_eq!(mode(&path), 0o600);
+    let _ = ask_socket(&path, &format!("PUT {OUTPUTS}/call-1"), "all of it\n").is(201);
+    assert_eq!(ask_socket(&path, &format!("GET {OUTPUTS}/call-1/bytes"), "").is(200).text(), "all of it\n");
+    let ran = forebay.run(["serve", "--socket", "fb.sock"]);
+    assert!(ran.status != 0 && ran.err.contains("a server listens there"), "{}", ran.err);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!path.exists());
+    // What is not a socket stays what it is.
+    let file = forebay.file("fb.sock", "mine");
+    let ran = forebay.run(["serve", "--socket", "fb.sock"]);
+    assert!(ran.status != 0 && ran.err.contains("something else has this name"), "{}", ran.err);
+    assert!(!fs::metadata(&file).unwrap().file_type().is_socket());
+    assert_eq!(fs::read(file).unwrap(), b"mine");
+    assert_eq!(forebay.run(["serve", "--socket", "a", "--listen", "127.0.0.1:0"]).status, 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_at_another_address_of_this_machine_is_reached_by_that_address() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &["--listen", "127.0.0.2:0"]);
+    assert!(server.address.starts_with("127.0.0.2:"));
+    let own = format!("http://{}", server.address);
+    server.ask("GET /v1/sessions", &[("origin", &own)], b"").is(200);
+    server.ask("GET /v1/sessions", &[("host", "127.0.0.2.evil.example")], b"").is(403);
+    server.ask("GET /v1/sessions", &[("host", "192.0.2.1")], b"").is(403);
+}
+
 #[test]
 fn pages_of_others_and_names_that_only_lead_here_are_refused() {
     let forebay = Forebay::new();
@@ -478,6 +653,50 @@ fn events_come_as_they_happen_and_a_client_that_comes_back_misses_none() {
     assert_eq!(told["events"].as_array().unwrap().len(), 3, "{told}");
     let next = told["next"].as_u64().unwrap();
     assert_eq!(server.get(&format!("/v1/sessions/s/events?from={next}")).json()["events"], json!([]));
+}
+
+#[test]
+fn log_lines_and_accounting_entries_come_as_they_happen() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let listen = |form: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "GET /v1/sessions/s/events?form={form} HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+        lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+    };
+    let (mut log_lines, mut entries) = (listen("log"), listen("accounting"));
+    server.put(&format!("{OUTPUTS}/small1?tool=cat"), b"small\n").is(201);
+    server.put(&format!("{OUTPUTS}/large1?tool=make&server=builder"), &log(50_000)).is(201);
+    let line = log_lines.next().unwrap();
+    assert!(line.starts_with("[WRN] Tool 'make' output stored for tool_output (token_budget)."), "{line}");
+    let heard: Vec<String> = entries.by_ref().take(2).collect();
+    // The same as the command line prints.
+    let printed = |form: &str| forebay.run(["events", "--form", form]).ok().text();
+    assert_eq!(printed("log"), format!("{line}\n"));
+    assert_eq!(printed("accounting"), format!("{}\n", heard.join("\n")));
+    let get = |query: &str| server.get(&format!("/v1/sessions/s/events?{query}")).is(200).json();
+    let told = get("form=log");
+    assert_eq!(told["events"], json!([line]));
+    let all = get("form=accounting");
+    let expected: Vec<Value> = heard.iter().map(|entry| serde_json::from_str(entry).unwrap()).collect();
+    assert_eq!(all["events"], json!(expected));
+    assert_eq!(all["events"][1]["details"]["tool_output_handle"], "s/large1");
+    assert_eq!(get("form=accounting&output=small1")["events"], json!([expected[0]]));
+    assert_eq!(get("form=events"), get(""));
+    // Page by page, an entry is told although its call began on an earlier page.
+    let first = get("form=accounting&limit=1");
+    assert_eq!(first["events"], json!([expected[0]]));
+    for from in [first["next"].as_u64().unwrap(), get("limit=5")["next"].as_u64().unwrap()] {
+        assert_eq!(get(&format!("form=accounting&from={from}"))["events"], json!([expected[1]]), "{from}");
+    }
+    let next = &all["next"];
+    assert_eq!(get(&format!("form=accounting&from={next}"))["events"], json!([]));
+    server.get("/v1/sessions/s/events?form=other").is(400);
 }
 
 #[test]
@@ -655,47 +874,3 @@ fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
     assert!(server.child.wait().unwrap().success());
     assert_eq!(forebay.run(["cat", "s/during"]).ok().out, b"before\nafter\n");
 }
-#[test]
-fn log_lines_and_accounting_entries_come_as_they_happen() {
-    let forebay = Forebay::new();
-    let server = Server::start(&forebay, &[]);
-    let listen = |form: &str| {
-        let mut stream = server.connect();
-        let head = format!(
-            "GET /v1/sessions/s/events?form={form} HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\n\r\n",
-            server.address
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
-        lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
-    };
-    let (mut log_lines, mut entries) = (listen("log"), listen("accounting"));
-    server.put(&format!("{OUTPUTS}/small1?tool=cat"), b"small\n").is(201);
-    server.put(&format!("{OUTPUTS}/large1?tool=make&server=builder"), &log(50_000)).is(201);
-    let line = log_lines.next().unwrap();
-    assert!(line.starts_with("[WRN] Tool 'make' output stored for tool_output (token_budget)."), "{line}");
-    let heard: Vec<String> = entries.by_ref().take(2).collect();
-    // The same as the command line prints.
-    let printed = |form: &str| forebay.run(["events", "--form", form]).ok().text();
-    assert_eq!(printed("log"), format!("{line}\n"));
-    assert_eq!(printed("accounting"), format!("{}\n", heard.join("\n")));
-    let get = |query: &str| server.get(&format!("/v1/sessions/s/events?{query}")).is(200).json();
-    let told = get("form=log");
-    assert_eq!(told["events"], json!([line]));
-    let all = get("form=accounting");
-    let expected: Vec<Value> = heard.iter().map(|entry| serde_json::from_str(entry).unwrap()).collect();
-    assert_eq!(all["events"], json!(expected));
-    assert_eq!(all["events"][1]["details"]["tool_output_handle"], "s/large1");
-    assert_eq!(get("form=accounting&output=small1")["events"], json!([expected[0]]));
-    assert_eq!(get("form=events"), get(""));
-    // Page by page, an entry is told although its call began on an earlier page.
-    let first = get("form=accounting&limit=1");
-    assert_eq!(first["events"], json!([expected[0]]));
-    for from in [first["next"].as_u64().unwrap(), get("limit=5")["next"].as_u64().unwrap()] {
-        assert_eq!(get(&format!("form=accounting&from={from}"))["events"], json!([expected[1]]), "{from}");
-    }
-    let next = &all["next"];
-    assert_eq!(get(&format!("form=accounting&from={next}"))["events"], json!([]));
-    server.get("/v1/sessions/s/events?form=other").is(400);
-}
-

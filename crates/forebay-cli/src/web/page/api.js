@@ -9,6 +9,15 @@ try {
   // A browser that keeps nothing still remembers while the page is open.
 }
 
+/** What the server asks of programs: `none`, `local-token` or `tokens`. A browser may have a cookie. */
+const auth = await fetch('/health', { cache: 'no-store' }).then(response => response.json()).then(told => told.auth).catch(() => 'tokens');
+
+/** The part of a curl line that has the token. */
+export const curlToken = { none: '', 'local-token': ' -H "Authorization: Bearer $(forebay serve token)"' }[auth] ?? " -H 'Authorization: Bearer TOKEN'";
+
+/** Where a person finds the token. */
+export const tokenCommand = auth === 'local-token' ? 'forebay serve token' : 'forebay serve token --tokens FILE';
+
 /** Why the server did not answer as wanted. */
 export class Problem extends Error {
   constructor(status, detail) {

@@ -1,5 +1,6 @@
 // What the page asks and explains in between.
 
+import { tokenCommand } from './api.js';
 import { h, button } from './dom.js';
 
 const KEYS = [
@@ -46,7 +47,7 @@ export function askToken(again) {
     h('h2', { id: 'token-title' }, 'A token is needed'),
     h('p', {}, again ? 'The server does not know this token. Was it copied whole?' : 'This server asks for a token. It is kept until the tab is closed, and sent to this server only.'),
     h('label', { for: 'token' }, 'Token'), field,
-    h('p.note', {}, 'Who runs the server makes one with ', h('code', {}, 'forebay serve token --tokens FILE'), '.'),
+    h('p.note', {}, 'The command ', h('code', {}, tokenCommand), ' of whoever runs the server prints one.'),
     h('button.primary', { type: 'submit' }, 'Go on'));
     const dialog = h('dialog.token', { 'aria-labelledby': 'token-title' }, form);
     // There is nothing behind it to go back to.

@@ -1,7 +1,7 @@
 // The list of sessions, and the list of a session's outputs.
 
 import { h, button, copyButton, tell } from './dom.js';
-import { ask, forgetToken, hasToken } from './api.js';
+import { ask, curlToken, forgetToken, hasToken } from './api.js';
 import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
 import { ago, called, count, grouped, moment, size } from './words.js';
@@ -13,8 +13,7 @@ export const hashOf = (parts, params = {}) => {
 
 /** What to do where there is nothing. */
 function putOne(session, what) {
-  const token = hasToken() ? " -H 'Authorization: Bearer TOKEN'" : '';
-  const line = `curl -sT build.log${token} '${location.origin}/v1/sessions/${session}/outputs/call-1?tool=make'`;
+  const line = `curl -sT build.log${curlToken} '${location.origin}/v1/sessions/${session}/outputs/call-1?tool=make'`;
   return h('div.empty', {}, h('p', {}, what), h('p', {}, 'Put one, and it appears here:'), h('div.command', {}, h('code', {}, line), copyButton(line, 'the command')),
     h('p.note', {}, 'Or run a command with ', h('code', {}, 'forebay run -- make'), ' and the same FOREBAY_ROOT.'));
 }

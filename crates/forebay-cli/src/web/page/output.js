@@ -1,7 +1,7 @@
 // One output: what is known of it, and the ways to look at it.
 
 import { h, button, copy, copyButton, refill, sign, say } from './dom.js';
-import { Source, hasToken } from './api.js';
+import { Source, curlToken, hasToken } from './api.js';
 import { inked } from './ink.js';
 import { idOf, isGrowing } from './live.js';
 import { bytesOf, exitOf, gotOf, hashOf, oneLine, savedOf, trouble } from './lists.js';
@@ -266,7 +266,7 @@ export class OutputPage {
   /** Saves the bytes where a link alone would not do. */
   async save() {
     if (this.record.size.bytes > SAVED) {
-      const line = `curl -o ${this.id} -H 'Authorization: Bearer TOKEN' '${location.origin}${this.source.address}'`;
+      const line = `curl -o ${this.id}${curlToken} '${location.origin}${this.source.address}'`;
       return copy(line, 'a curl line, since this output is too large to be saved from a page');
     }
     const url = URL.createObjectURL(await this.source.blob('application/octet-stream'));
