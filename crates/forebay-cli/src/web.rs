@@ -16,6 +16,7 @@ mod openapi;
 mod outputs;
 mod page;
 mod patience;
+mod places;
 mod problem;
 mod put;
 mod queries;
@@ -46,15 +47,17 @@ use hyper_util::server::graceful::GracefulShutdown;
 use listener::{Listen, Listener};
 use metrics::Metrics;
 use patience::Patient;
+use places::{Place, Places};
 use problem::Problem;
 use routes::{ROUTES, Route};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 /// So many connections are served at once; others wait.
 const CONNECTIONS: usize = 1_024;
@@ -90,11 +93,14 @@ pub(crate) struct Web {
     metrics: Metrics,
     /// Calls whose outputs are just being put.
     under_way: Mutex<HashSet<String>>,
-    /// Places for requests that hold a thread for as long as their client likes.
-    long: Arc<Semaphore>,
+    places: Places,
     /// Places for answers that are being worked out.
     working: Semaphore,
 }
+
+/// The address that a request comes from.
+#[derive(Clone, Copy)]
+struct Peer(Option<IpAddr>);
 
 /// A call whose output is being put, for as long as it is.
 pub(crate) struct Under {
@@ -120,9 +126,9 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(&Listen)) -> io::Resu
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(THREADS).enable_all().build()?;
     let (stop, stopping) = watch::channel(false);
-    let (metrics, under_way) = Default::default();
-    let (long, working) = (Arc::new(Semaphore::new(HELD)), Semaphore::new(WORKING));
-    let web = Arc::new(Web { config, stopping, metrics, under_way, long, working });
+    let (metrics, under_way, places) = Default::default();
+    let working = Semaphore::new(WORKING);
+    let web = Arc::new(Web { config, stopping, metrics, under_way, places, working });
     let served = runtime.block_on(async {
         let listener = Listener::bind(&web.config.door.listen).await?;
         listening(&listener.place()?);
@@ -145,10 +151,8 @@ impl Web {
     }
 
     /// A place for a request that may hold a thread for long.
-    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let full =
-            |_| Problem::unavailable("too many outputs are just being put, exported or read by models");
-        self.long.clone().try_acquire_owned().map_err(full)
+    pub(crate) fn place(&self, asked: &Asked) -> Result<Place, Problem> {
+        self.places.take(asked, self.config.door.has_several_tenants())
     }
 
     /// Takes connections until a signal comes, and lets those end that are at something.
@@ -164,15 +168,16 @@ impl Web {
                 } => taken,
                 () = &mut signalled => break,
             };
-            let (Ok((stream, _)), Ok(place)) = taken else {
+            let (Ok((stream, address)), Ok(place)) = taken else {
                 // Too many files are open, or the like: that passes.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
             let web = self.clone();
             let for_service = self.clone();
-            let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+            let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
                 let web = for_service.clone();
+                request.extensions_mut().insert(Peer(address));
                 async move { Ok::<_, Infallible>(web.answer(request.map(Body::new)).await) }
             });
             let mut http = http1::Builder::new();
@@ -268,7 +273,7 @@ impl Web {
             return ("unknown", Err(Problem::no_such_method(&allowed.join(", "))));
         };
         let answer = async {
-            let visitor = match route.right {
+            let mut visitor = match route.right {
                 None => self.config.door.nobody(),
                 Some(right) => {
                     let visitor = self.config.door.visitor(&method, &parts.headers)?;
@@ -276,6 +281,7 @@ impl Web {
                     visitor
                 }
             };
+            visitor.address = parts.extensions.get::<Peer>().and_then(|peer| peer.0);
             let asked = Asked::new(route, named, parts.uri.query(), visitor, (parts.headers, body))?;
             (route.answer)(self.clone(), asked).await
         };

@@ -60,7 +60,7 @@ pub(crate) fn export(web: Arc<Web>, asked: Asked) -> Answering {
         .await?;
         let file = format!("attachment; filename=\"{session}.tar.zst\"");
         let (to, parts) = mpsc::channel(2);
-        let place = web.place()?;
+        let place = web.place(&asked)?;
         tokio::task::spawn_blocking(move || {
             let _place = place;
             let mut out = Sent { to, part: Vec::new() };
@@ -97,7 +97,7 @@ pub(crate) fn import(web: Arc<Web>, mut asked: Asked) -> Answering {
         let dry_run = asked.given.is_on("dry_run");
         let (to, mut parts) = mpsc::channel(4);
         let body = std::mem::take(&mut asked.body);
-        let place = web.place()?;
+        let place = web.place(&asked)?;
         let taken = tokio::task::spawn_blocking(move || -> Result<Response, Problem> {
             let _place = place;
             let mut body = Received { parts: &mut parts, part: Bytes::new(), ended: false };

@@ -15,6 +15,7 @@ use axum::response::Response;
 use forebay::{DiskStore, Session};
 use forebay_mcp::{is_here, name_of};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -100,13 +101,15 @@ pub(crate) struct Visitor {
     rights: Arc<[Right]>,
     /// Whether they are on this machine for certain, so that the path of a file is of use to them.
     pub(crate) is_here: bool,
+    /// The address that they come from; those who come by a socket file have none.
+    pub(crate) address: Option<IpAddr>,
     /// Whether they are known by a browser's cookie.
     by_cookie: bool,
 }
 
 impl Visitor {
     fn new(store: Arc<DiskStore>, rights: &[Right], is_here: bool) -> Visitor {
-        Visitor { store, rights: rights.into(), is_here, by_cookie: false }
+        Visitor { store, rights: rights.into(), is_here, address: None, by_cookie: false }
     }
 
     pub(crate) fn may(&self, right: Right) -> Result<(), Problem> {
@@ -208,6 +211,11 @@ impl Door {
     /// Who comes for what everybody may see: there are no outputs for them.
     pub(crate) fn nobody(&self) -> Visitor {
         Visitor::new(self.nowhere.clone(), &[], false)
+    }
+
+    /// Whether there are outputs of several tenants.
+    pub(crate) fn has_several_tenants(&self) -> bool {
+        self.stores().len() > 1
     }
 
     /// All stores that somebody can reach.

@@ -106,7 +106,7 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
             web.config.max_upload
         )));
     }
-    let place = web.place()?;
+    let place = web.place(&asked)?;
     web.sweep_now_and_then(&asked.visitor.store);
     let body = std::mem::take(&mut asked.body);
     let (says, mut hears) = mpsc::channel(WAITING);
@@ -176,7 +176,7 @@ async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<R
     let body = std::mem::take(&mut asked.body);
     let (says, mut hears) = mpsc::channel(WAITING);
     let store = asked.visitor.store.clone();
-    let place = web.place()?;
+    let place = web.place(&asked)?;
     let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
         let _place = place;
         let output = store_of(&store).open(&record.handle)?;

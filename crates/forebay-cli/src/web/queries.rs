@@ -58,7 +58,7 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
     if wanted.instructions.trim().is_empty() {
         return Err(Problem::bad_request("instructions are empty: say what is wanted from the output"));
     }
-    let _place = web.place()?;
+    let _place = web.place(asked)?;
     let clients = web.config.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };

@@ -544,6 +544,65 @@ fn a_server_at_another_address_of_this_machine_is_reached_by_that_address() {
     server.ask("GET /v1/sessions", &[("host", "192.0.2.1")], b"").is(403);
 }
 
+/// Begins to put outputs that never end, and waits until each has its place or was refused.
+fn begin_slow(server: &Server, sessions: &[&str], each: usize, token: &str) -> Vec<TcpStream> {
+    let begun: Vec<TcpStream> = sessions
+        .iter()
+        .flat_map(|session| (0..each).map(move |number| (session, number)))
+        .map(|(session, number)| {
+            let mut stream = server.connect();
+            let head = format!(
+                "PUT /v1/sessions/{session}/outputs/slow-{number} HTTP/1.1\r\nhost: {}\r\n\
+                 authorization: {token}\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n",
+                server.address
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let counted = |metrics: &str, name: &str| -> usize {
+        let line = metrics.lines().find(|line| line.starts_with(name));
+        line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
+    };
+    let refused = "forebay_requests_total{route=\"put_output\",status=\"503\"}";
+    loop {
+        let metrics = server.ask("GET /metrics", &[("authorization", token)], b"").is(200).text();
+        if counted(&metrics, "forebay_uploads ") + counted(&metrics, refused) == begun.len() {
+            return begun;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn clients_that_send_slowly_do_not_take_the_places_of_others() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &[]);
+    let slow = begin_slow(&server, &["slow"], 256, "");
+    let refused = server.put("/v1/sessions/slow/outputs/more12", b"x").is(503);
+    assert!(refused.text().contains("session slow may have 64 outputs at once"), "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), "1");
+    server.put(&format!("{OUTPUTS}/call-1"), b"of another session").is(201);
+    drop(slow);
+    // What they held is given back.
+    while server.put("/v1/sessions/slow/outputs/more12", b"x").status == 503 {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_tenant_that_sends_slowly_does_not_take_the_places_of_another() {
+    let forebay = Forebay::new();
+    let (one, two) = (token(&forebay, "one", "read,write,metrics"), token(&forebay, "two", "read,write"));
+    let server = Server::start(&forebay, &["--tokens", "tokens.toml"]);
+    let _slow = begin_slow(&server, &["a", "b", "c", "d"], 64, &one);
+    let put = |token: &str| {
+        server.ask("PUT /v1/sessions/e/outputs/call-1", &[("authorization", token)], b"all of it")
+    };
+    assert!(put(&one).is(503).text().contains("this tenant may have 128 outputs at once"));
+    put(&two).is(201);
+}
+
 #[test]
 fn pages_of_others_and_names_that_only_lead_here_are_refused() {
     let forebay = Forebay::new();
