@@ -7,6 +7,7 @@ mod archives;
 mod asked;
 mod calls;
 pub(crate) mod door;
+mod encoding;
 mod health;
 pub(crate) mod listener;
 pub(crate) mod local_token;

@@ -2,8 +2,9 @@
 
 use super::Web;
 use super::door::{Right, Visitor};
+use super::encoding::Encoding;
 use super::problem::Problem;
-use super::routes::Route;
+use super::routes::{self, Route};
 use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -69,6 +70,9 @@ impl Asked {
             }
         }
         let given = Arguments::new(&route.declared(), &given)?;
+        if matches!(route.body, routes::Body::Json(_) | routes::Body::Archive) {
+            Encoding::none(&headers)?;
+        }
         Ok(Asked { route, named, given, for_tool, headers, visitor, body })
     }
 

@@ -1,6 +1,7 @@
 //! The OpenAPI document, made from the table of routes. What answers look like stands here, and is held against a running
 //! server by the tests.
 
+use super::encoding::Encoding;
 use super::routes::{Body, Gives, ROUTES, Route};
 use forebay::tools::arguments::Declared;
 use serde_json::{Map, Value, json};
@@ -40,7 +41,11 @@ fn operation(route: &Route, tokens: bool) -> Value {
     match route.body {
         Body::Nothing => {}
         // An output may be empty, and bytes are bytes whatever they are called.
-        Body::Bytes => operation["requestBody"] = body(false, &["application/octet-stream"], json!({})),
+        Body::Bytes => {
+            operation["requestBody"] = body(false, &["application/octet-stream"], json!({}));
+            operation["requestBody"]["description"] =
+                format!("With `Content-Encoding` (one of {}) it is kept decoded.", Encoding::TAKEN).into();
+        }
         Body::Archive => {
             operation["requestBody"] =
                 body(true, &["application/zstd", "application/octet-stream"], json!({}));
@@ -166,6 +171,9 @@ fn responses(route: &Route, tokens: bool) -> Value {
         ("read" | "get_bytes" | "lines" | "grep" | "outline" | "find" | "json" | "ask", ..) => &["416"],
         _ => &[],
     };
+    if route.body != Body::Nothing {
+        add("415", json!({ "$ref": "#/components/responses/Problem" }));
+    }
     for status in more {
         add(status, json!({ "$ref": "#/components/responses/Problem" }));
     }

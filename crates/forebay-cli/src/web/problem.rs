@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use axum::body::Body;
 use axum::http::header::{
-    ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -68,6 +68,12 @@ impl Problem {
         let detail = format!("a token is needed: {what_to_do}");
         let problem = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
         problem.with_header(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    /// A body in an encoding that is not one of those `taken`.
+    pub(crate) fn unsupported_encoding(detail: impl Into<String>, taken: &str) -> Problem {
+        let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-encoding", detail);
+        problem.with_header(ACCEPT_ENCODING, taken)
     }
 
     pub(crate) fn no_such_method(allowed: &str) -> Problem {

@@ -1,6 +1,7 @@
 //! Takes in outputs, as they come and of any size, and answers with what the model gets.
 
 use super::asked::{Answering, Asked, blocking, json, text};
+use super::encoding::Encoding;
 use super::problem::Problem;
 use super::{Under, Web};
 use crate::machine_form;
@@ -97,6 +98,7 @@ fn settings_of(web: &Web, asked: &Asked) -> Result<Settings, Problem> {
 async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Response, Problem> {
     let call = call_of(&asked, asked.session()?, id)?;
     let settings = settings_of(&web, &asked)?;
+    let encoding = Encoding::of(&asked.headers)?;
     let exit = asked.given.number("exit").and_then(|code| i32::try_from(code).ok()).map(Exit::Code);
     let declared =
         asked.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -115,22 +117,23 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
     let kept = tokio::task::spawn_blocking(move || {
         let _place = place;
         let _counted = for_writer.metrics.upload();
-        let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
+        let body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
         let mut writer = store_of(&store).begin(&call);
-        let cut_short = loop {
-            match writer.read_from(Stream::Stdout, &mut body) {
-                Ok(0) => break None,
-                Ok(_) => {}
-                Err(error) => break Some(error.to_string()),
-            }
+        let read_all = || -> io::Result<()> {
+            let mut body = encoding.decoded(body, for_writer.config.max_upload)?;
+            while writer.read_from(Stream::Stdout, &mut body)? > 0 {}
+            Ok(())
         };
+        let problem = read_all().err().map(|error| unread(&for_writer, encoding, &error));
         for_writer.metrics.received(writer.bytes());
-        writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) }).on(&surface)
+        let cut_short = problem.as_ref().map(Problem::detail);
+        (writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) }).on(&surface), problem)
     });
     let sent = send(body, says, &web).await;
     let gone = |_| Problem::ours("keeping this output failed; the server's log says why");
-    let output = kept.await.map_err(gone)?;
-    if let Err(problem) = sent {
+    let (output, unread) = kept.await.map_err(gone)?;
+    // What the client did wrong comes before what that led to.
+    if let Some(problem) = sent.err().or(unread) {
         return Err(problem.with("handle", output.record().handle.to_string()));
     }
     if let Some(lost) = &output.record().lost {
@@ -150,6 +153,21 @@ async fn taken_in(web: Arc<Web>, mut asked: Asked, id: String) -> Result<Respons
         Ok(response)
     })
     .await
+}
+
+/// Why the bytes of an output could not be read to their end.
+fn unread(web: &Web, encoding: Encoding, error: &io::Error) -> Problem {
+    match (error.kind(), encoding) {
+        (io::ErrorKind::FileTooLarge, _) => too_large(web),
+        (_, Encoding::Identity) => Problem::bad_request(error.to_string()),
+        _ => Problem::bad_request(format!("the body cannot be decoded: {error}")),
+    }
+}
+
+/// More came than is taken.
+fn too_large(web: &Web) -> Problem {
+    let most = web.config.max_upload;
+    Problem::too_large(format!("outputs of up to {most} bytes are taken here; so many of this one are kept"))
 }
 
 /// The answer, as JSON or as the text that the model gets.
@@ -173,16 +191,20 @@ fn answered(asked: &Asked, output: &Output, reply: &Reply, repeated: bool) -> Re
 
 /// What was put before: the same bytes get the same answer, and others are refused.
 async fn sent_again(web: Arc<Web>, mut asked: Asked, record: Record) -> Result<Response, Problem> {
+    let encoding = Encoding::of(&asked.headers)?;
+    let place = web.place(&asked)?;
     let body = std::mem::take(&mut asked.body);
     let (says, mut hears) = mpsc::channel(WAITING);
     let store = asked.visitor.store.clone();
-    let place = web.place(&asked)?;
+    let for_reader = web.clone();
     let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
         let _place = place;
         let output = store_of(&store).open(&record.handle)?;
-        let mut body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
-        let same =
-            is_the_same(&output, &mut body).map_err(|error| Problem::bad_request(error.to_string()))?;
+        let body = Received { parts: &mut hears, part: Bytes::new(), ended: false };
+        let same = encoding
+            .decoded(body, for_reader.config.max_upload)
+            .and_then(|mut body| is_the_same(&output, &mut body))
+            .map_err(|error| unread(&for_reader, encoding, &error))?;
         Ok(same.then_some(output))
     });
     let sent = send(body, says, &web).await;
@@ -269,10 +291,7 @@ pub(crate) async fn send(
                 }
                 sent += data.len() as u64;
                 if sent > web.config.max_upload {
-                    break Problem::too_large(format!(
-                        "outputs of up to {} bytes are taken here; so many of this one are kept",
-                        web.config.max_upload
-                    ));
+                    break too_large(web);
                 }
                 // Whoever takes it may have seen enough.
                 if to.send(Ok(data)).await.is_err() {

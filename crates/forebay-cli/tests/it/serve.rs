@@ -603,6 +603,75 @@ fn a_tenant_that_sends_slowly_does_not_take_the_places_of_another() {
     put(&two).is(201);
 }
 
+/// Bytes in an encoding of HTTP.
+fn encoded(encoding: &str, bytes: &[u8]) -> Vec<u8> {
+    let level = flate2::Compression::fast();
+    match encoding {
+        "gzip" | "x-gzip" => {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+        "deflate" => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+        "zstd" => zstd::encode_all(bytes, 1).unwrap(),
+        _ => bytes.to_vec(),
+    }
+}
+
+#[test]
+fn an_encoded_body_is_kept_decoded_or_refused() {
+    let forebay = Forebay::new();
+    let server = Server::start(&forebay, &["--max-upload", "20MB"]);
+    let put = |id: &str, encoding: &str, body: &[u8]| {
+        server.ask(&format!("PUT {OUTPUTS}/{id}"), &[("content-encoding", encoding)], body)
+    };
+    for encoding in ["gzip", "x-gzip", "deflate", "zstd", "identity"] {
+        let id = format!("of-{encoding}");
+        put(&id, encoding, &encoded(encoding, &log(5_000))).is(201);
+        assert_eq!(server.get(&format!("{OUTPUTS}/{id}/bytes")).is(200).body, log(5_000), "{encoding}");
+        // The same bytes are the same output, however they come.
+        assert_eq!(server.put(&format!("{OUTPUTS}/{id}"), &log(5_000)).is(200).json()["repeated"], true);
+        assert_eq!(put(&id, encoding, &encoded(encoding, &log(5_000))).is(200).json()["repeated"], true);
+        put(&id, encoding, &encoded(encoding, &log(4_999))).is(409);
+    }
+    let members = [encoded("gzip", b"one\n"), encoded("gzip", b"two\n")].concat();
+    assert_eq!(put("members", "gzip", &members).is(201).json()["text"], "one\ntwo\n");
+    for unknown in ["br", "compress", "gzip, gzip"] {
+        let refused = put("unknown", unknown, b"x").is(415);
+        assert_eq!(refused.header("accept-encoding"), "identity, gzip, deflate, zstd");
+        assert!(refused.text().contains("send one of identity, gzip"), "{}", refused.text());
+    }
+    server.get(&format!("{OUTPUTS}/unknown")).is(404);
+    let refused = server.ask(
+        "POST /v1/sessions/s/calls",
+        &[("content-encoding", "gzip")],
+        &encoded("gzip", br#"{"name": "output_list"}"#),
+    );
+    assert_eq!(refused.is(415).header("accept-encoding"), "identity");
+    // What is broken or cut is kept as far as it could be read, and says so.
+    let whole = encoded("gzip", &log(5_000));
+    for (id, body) in [("broken", &b"no gzip at all"[..]), ("cut123", &whole[..whole.len() / 2])] {
+        let problem = put(id, "gzip", body).is(400).json();
+        assert!(problem["detail"].as_str().unwrap().contains("cannot be decoded"), "{problem}");
+        assert_eq!(problem["handle"], format!("s/{id}"));
+        let kept = server.get(&format!("{OUTPUTS}/{id}")).is(200).json();
+        assert!(kept["state"]["cut-short"].as_str().unwrap().contains("cannot be decoded"), "{kept}");
+    }
+    // A little that becomes much is bounded like everything else.
+    for encoding in ["gzip", "zstd"] {
+        let bomb = encoded(encoding, &vec![0; 40_000_000]);
+        assert!(bomb.len() < 1_000_000);
+        let problem = put(&format!("bomb-{encoding}"), encoding, &bomb).is(413).json();
+        assert_eq!(problem["handle"], format!("s/bomb-{encoding}"));
+        let kept = server.get(&format!("{OUTPUTS}/bomb-{encoding}")).is(200).json();
+        assert!(kept["length"].as_u64().unwrap() <= 20_000_000, "{kept}");
+    }
+}
+
 #[test]
 fn pages_of_others_and_names_that_only_lead_here_are_refused() {
     let forebay = Forebay::new();
