@@ -9,9 +9,9 @@ use forebay::Session;
 use forebay::archive::{Exported, export};
 use serde_json::json;
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, IsTerminal, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs::{self, File, OpenOptions},
+    io::{self, IsTerminal, Seek, Write},
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -79,23 +79,15 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
         _ => {}
     }
     let cannot = |error: io::Error| CliError::not_there(format!("cannot write {}: {error}", out.display()));
-    let beside = Beside::new(out).map_err(cannot)?;
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside.0).map_err(cannot)?;
+    let mut new = New::beside(out).map_err(cannot)?;
     // A signal must not leave half a file.
-    let exported = write(session, &mut Stop::on_signals(&file)?, context)?;
+    let exported = write(session, &mut Stop::on_signals(&new.file)?, context)?;
     // Whoever deletes the outputs now must not lose them to a power cut.
-    file.sync_all().map_err(cannot)?;
-    let placed = match args.force {
-        true => fs::rename(&beside.0, out),
-        // A link is made only where there is nothing; not every disk has links.
-        false => match fs::hard_link(&beside.0, out) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(there()),
-            Err(_) if fs::symlink_metadata(out).is_ok() => return Err(there()),
-            Err(_) => fs::rename(&beside.0, out),
-            Ok(()) => Ok(()),
-        },
-    };
-    placed.map_err(cannot)?;
+    new.file.sync_all().map_err(cannot)?;
+    match new.place(out, args.force) {
+        Err(error) if !args.force && error.kind() == io::ErrorKind::AlreadyExists => return Err(there()),
+        placed => placed.map_err(cannot)?,
+    }
     match context.json {
         true => {
             let mut value = json!(exported);
@@ -107,20 +99,84 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// The name under which a file is written, before it has its own. What is left there is removed.
-struct Beside(PathBuf);
+/// A file that is being written and has no name yet, so that nothing is left of it if this process is killed. Where the
+/// system or the disk knows no such files it has a temporary name, which is removed when this is dropped.
+struct New {
+    file: File,
+    temporary: PathBuf,
+    is_named: bool,
+}
 
-impl Beside {
-    fn new(out: &Path) -> io::Result<Beside> {
+impl New {
+    fn beside(out: &Path) -> io::Result<New> {
         let name = out.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let name = format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id());
-        Ok(Beside(out.with_file_name(name)))
+        let temporary = out.with_file_name(name);
+        if let Some(file) = unnamed(&temporary) {
+            return Ok(New { file, temporary, is_named: false });
+        }
+        Ok(New { file: new_file(&temporary)?, temporary, is_named: true })
+    }
+
+    /// Gives the file its name. Another file of that name is replaced only by `force`.
+    fn place(&mut self, out: &Path, force: bool) -> io::Result<()> {
+        if !self.is_named {
+            let to = if force { &self.temporary } else { out };
+            let from = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            let (here, follow) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
+            match rustix::fs::linkat(here, from, here, to, follow) {
+                Ok(()) if !force => return Ok(()),
+                Ok(()) => {}
+                Err(error) if !force && error == rustix::io::Errno::EXIST => return Err(error.into()),
+                // Not every disk has links.
+                Err(_) => {
+                    let mut named = new_file(&self.temporary)?;
+                    self.is_named = true;
+                    self.file.rewind()?;
+                    io::copy(&mut self.file, &mut named)?;
+                    named.sync_all()?;
+                }
+            }
+            self.is_named = true;
+        }
+        match force {
+            true => fs::rename(&self.temporary, out),
+            // A link is made only where there is nothing; not every disk has links.
+            false => match fs::hard_link(&self.temporary, out) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+                Err(_) if fs::symlink_metadata(out).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => fs::rename(&self.temporary, out),
+                Ok(()) => Ok(()),
+            },
+        }
     }
 }
 
-impl Drop for Beside {
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A file without a name that can get one, on the disk of `beside`.
+#[cfg(target_os = "linux")]
+fn unnamed(beside: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let folder = beside.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The name is given to it by way of this folder.
+    fs::metadata("/proc/self/fd").ok()?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path) -> Option<File> {
+    None
+}
+
+impl Drop for New {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        if self.is_named {
+            let _ = fs::remove_file(&self.temporary);
+        }
     }
 }
 

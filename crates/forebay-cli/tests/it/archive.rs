@@ -94,9 +94,43 @@ fn an_archive_goes_through_a_pipe() {
     assert!(text.starts_with("session s: 4 outputs, "), "{text}");
     assert_eq!(told(&there), told(&here));
     let names: Vec<_> = fs::read_dir(there.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["s"], "nothing is left of the pipe");
+    assert_eq!(
+        names.iter().filter(|name| *name != ".forebay-root").count(),
+        1,
+        "nothing is left of the pipe"
+    );
     let error = there.run_with_input(["import", "-", "--max-bytes", "1000"], &piped.out).fails(1);
     assert!(error.contains("more than the 1000 bytes"), "{error}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_export_that_is_killed_leaves_no_file() {
+    let forebay = Forebay::new();
+    let mut state = 1u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    let bytes: Vec<u8> = (0..3_000_000).flat_map(|_| random()).collect();
+    forebay.put("long", &bytes, &[]);
+    let folder = forebay.folder().join("work");
+    let mut export = forebay.start(forebay.command(["export", "--out", "s.tar.zst"]).stdin(Stdio::null()));
+    let fds = PathBuf::from(format!("/proc/{}/fd", export.id()));
+    // It has begun to write when it has a file of this folder open.
+    let writes = || {
+        let open = fs::read_dir(&fds).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|file| file.starts_with(&folder))
+    };
+    while export.try_wait().unwrap().is_none() && !writes() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    export.kill().unwrap();
+    let status = export.wait().unwrap();
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!((status.success(), left.len()), (false, 0), "{left:?}");
 }
 
 #[test]
@@ -212,6 +246,7 @@ fn an_import_that_is_stopped_leaves_nothing() {
         assert_eq!(there.ls().len(), 3);
     } else {
         assert_eq!(status.code(), Some(3));
-        assert_eq!(listing(&there.root()).len(), 0, "{:?}", listing(&there.root()).keys());
+        let left = listing(&there.root());
+        assert!(left.keys().all(|path| path.ends_with(".forebay-root")), "{:?}", left.keys());
     }
 }
