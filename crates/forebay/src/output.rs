@@ -455,10 +455,11 @@ impl Output {
         Ok(*self.counted.get_or_init(|| counted))
     }
 
-    /// The whole line index, as it is kept.
+    /// The line index as it is kept, up to one entry more than there should be.
     pub(crate) fn index(&self) -> Result<Vec<u8>> {
         let cannot = || Error::store(format!("read the line index of {}", self.record.handle));
         let size = self.index.size().map_err(cannot())?;
+        let size = size.min((self.length / STRIDE + 1) * 8);
         let mut index = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         read_full(&*self.index, 0, &mut index).map_err(cannot())?;
         Ok(index)

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 /// Prove outputs against their records, and views against their outputs.
 ///
 /// Every byte is read again: size, lines and hash must be those of the record, every line that a view shows must be
-/// the output's, every gap must be marked and every count true. The exit code is 1 if anything is not.
+/// the output's, every gap must be marked and every count true. The exit code is 1 if anything is not, or could not be
+/// read. Nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,23 +42,35 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             handles
         }
     };
-    let mut faulty = 0;
+    let (mut faulty, mut unread) = (0, 0);
     for handle in &handles {
-        let faults: Vec<String> = match forebay::verify_output(context.store(), handle) {
-            Ok(faults) => faults.iter().map(ToString::to_string).collect(),
-            Err(error) => vec![error.to_string()],
+        let (faults, checked) = match forebay::verify_output(context.store(), handle) {
+            Ok(faults) => (faults.iter().map(ToString::to_string).collect(), true),
+            Err(error) => (vec![error.to_string()], !is_of_the_system(&error)),
         };
-        faulty += usize::from(!faults.is_empty());
+        let word = match (faults.is_empty(), checked) {
+            (true, _) => "ok     ",
+            (false, true) => "FAULTY ",
+            (false, false) => "UNREAD ",
+        };
+        faulty += usize::from(!faults.is_empty() && checked);
+        unread += usize::from(!checked);
         match context.json {
-            true => print::json(
-                &json!({ "handle": handle.to_string(), "ok": faults.is_empty(), "faults": faults }),
-            )?,
-            false if faults.is_empty() => print::out(format!("ok      {}\n", handle.short()).as_bytes())?,
-            false => print::out(format!("FAULTY  {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?,
+            true => print::json(&json!({
+                "handle": handle.to_string(), "ok": faults.is_empty(), "checked": checked, "faults": faults,
+            }))?,
+            false if faults.is_empty() => print::out(format!("{word} {}\n", handle.short()).as_bytes())?,
+            false => print::out(format!("{word} {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?,
         }
     }
     if !context.json {
-        print::err(&format!("{} proved, {faulty} faulty\n", handles.len() - faulty));
+        let unread_too = if unread == 0 { String::new() } else { format!(", {unread} could not be read") };
+        print::err(&format!("{} proved, {faulty} faulty{unread_too}\n", handles.len() - faulty - unread));
     }
-    Ok(ExitCode::from(if faulty == 0 { DONE } else { NOT_THERE }))
+    Ok(ExitCode::from(if faulty + unread == 0 { DONE } else { NOT_THERE }))
+}
+
+/// Whether an output could not be checked because the system failed, which says nothing of the output.
+fn is_of_the_system(error: &forebay::Error) -> bool {
+    matches!(error, forebay::Error::Store { source, .. } if source.raw_os_error().is_some())
 }

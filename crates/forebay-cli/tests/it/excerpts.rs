@@ -239,7 +239,7 @@ fn verify_finds_what_was_changed() {
     assert_eq!(ran.status, 1);
     let faults = ran.json()["faults"].to_string();
     assert!(
-        faults.contains("kept with it is hash") && faults.contains("the view's text differs"),
+        faults.contains("its record says hash") && faults.contains("the view's text differs"),
         "{faults}"
     );
 
