@@ -127,7 +127,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         true => context.keep_where_it_can(),
         false => context.look_into_fallback(),
     }
-    match cli.command {
+    let outcome = match cli.command {
         Command::Run(args) => run::run(args, &context),
         Command::Put(args) => put::run(args, &context),
         Command::Cat(args) => cat::run(&args, &context),
@@ -157,7 +157,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Export(args) => export::run(&args, &context),
         Command::Import(args) => import::run(&args, &context),
         Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
+    };
+    if let Some(problem) = context.store.problem() {
+        print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
     }
+    outcome
 }
 
 /// What a command does about settings that are wrong: nothing that wraps, keeps or reads outputs is stopped by them.

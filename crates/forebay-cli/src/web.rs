@@ -38,7 +38,7 @@ use door::Door;
 use forebay::retention::Rules;
 use forebay::settings::Keep;
 use forebay::store::disk::Sweep;
-use forebay::{DiskStore, Settings, Timestamp};
+use forebay::{DiskStore, Settings, Store, Timestamp};
 use futures_util::FutureExt;
 use hyper::body::Body as _;
 use hyper::server::conn::http1;
@@ -313,12 +313,19 @@ impl Web {
             return;
         }
         let (store, rules) = (store.clone(), Rules::from(&self.config.settings.retention));
+        let stores = self.config.door.stores();
         tokio::task::spawn_blocking(move || {
             let now = Timestamp::now();
             if !matches!(store.take_turn(now, clean::EVERY), Ok(true)) {
                 return;
             }
-            let _ = store.sweep(&Sweep { rules, only: None, now, free: store.free().ok(), dry_run: false });
+            let by_age = store.counts_ages(now, false).unwrap_or(false);
+            let sweep = Sweep { rules, only: None, now, by_age, free: None, dry_run: false };
+            let _ = store.sweep(&Sweep { rules: Rules { min_free: None, ..rules }, ..sweep.clone() });
+            if let Some((fullest, free)) = fullest(&stores, rules.min_free) {
+                let rules = Rules { min_free: rules.min_free, ..Rules::default() };
+                let _ = fullest.sweep(&Sweep { rules, by_age: false, free: Some(free), ..sweep });
+            }
         });
     }
 }
@@ -329,10 +336,52 @@ fn token_in(query: &str) -> Option<String> {
     given.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned())
 }
 
+/// The store that has to give way if the disk has too little left, and how much that is. The disk is shared by all
+/// tenants, so the one that keeps the most gives way, whoever has just put something.
+fn fullest(stores: &[Arc<DiskStore>], least: Option<u64>) -> Option<(&Arc<DiskStore>, u64)> {
+    let least = least?;
+    let short =
+        stores.iter().filter_map(|store| Some((store, store.free().ok().filter(|free| *free < least)?)));
+    short.max_by_key(|(store, _)| kept(store))
+}
+
+/// How many bytes a store keeps.
+fn kept(store: &DiskStore) -> u64 {
+    let sessions = store.sessions().unwrap_or_default();
+    let weights = sessions.iter().flat_map(|session| store.weights(session).unwrap_or_default());
+    weights.fold(0, |sum, weight| sum.saturating_add(weight.bytes))
+}
+
 /// The parts of a path, as they are meant; `None` if they are not text.
 fn decoded(path: &str) -> Option<Vec<String>> {
     path.strip_prefix('/')?
         .split('/')
         .map(|part| Some(percent_encoding::percent_decode_str(part).decode_utf8().ok()?.into_owned()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay::{Call, End, Session, Stream};
+
+    #[test]
+    fn the_tenant_that_keeps_the_most_gives_way_when_the_disk_runs_full() {
+        let root = tempfile::tempdir().unwrap();
+        let stores: Vec<Arc<DiskStore>> = [("a", 100_000), ("b", 300_000), ("c", 10)]
+            .map(|(tenant, bytes)| {
+                let store = DiskStore::new(root.path().join(tenant));
+                let call = Call::new(Session::safe("s"), "one", "tool", Timestamp::UNIX_EPOCH);
+                let mut writer = (&store as &dyn Store).begin(&call);
+                writer.write(Stream::Stdout, &vec![b'x'; bytes]);
+                writer.finish(End::default());
+                Arc::new(store)
+            })
+            .into();
+        let (found, _) = fullest(&stores, Some(u64::MAX)).unwrap();
+        assert_eq!(found.root(), root.path().join("b"));
+        for enough in [None, Some(0)] {
+            assert!(fullest(&stores, enough).is_none(), "{enough:?}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ const LARGEST_MANIFEST: u64 = 1024 * 1024;
 /// No record is larger. It holds the arguments of its call, and those may be a whole file.
 const LARGEST_RECORD: u64 = 16 * 1024 * 1024;
 /// No view is larger: four million tokens, which no model is shown at once.
-const LARGEST_VIEW: u64 = 16 * 1024 * 1024;
+pub(crate) const LARGEST_VIEW: u64 = 16 * 1024 * 1024;
 /// No event is longer.
 const LONGEST_EVENT: u64 = 1024 * 1024;
 /// No archive has more outputs. What is remembered of each while it is read then takes no more memory than a list of them.

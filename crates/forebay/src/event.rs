@@ -373,10 +373,12 @@ impl Event {
         serde_json::from_slice(line).ok()
     }
 
-    /// Adds it to the events of a session. What happened is worth more than the note of it: a store that cannot be
-    /// written to can still be read, so a note that fails is let go.
+    /// Adds it to the events of a session. What happened is worth more than the note of it: a note that fails is
+    /// reported and let go.
     pub(crate) fn log(self, store: &dyn Store, session: &Session) {
-        let _ = serde_json::to_vec(&self).map(|line| store.log(session, &line));
+        if let Ok(Err(error)) = serde_json::to_vec(&self).map(|line| store.log(session, &line)) {
+            tracing::warn!(session = session.as_str(), "an event was not noted: {error}");
+        }
     }
 }
 
@@ -406,7 +408,9 @@ impl dyn Store + '_ {
         let mut at = if log.size().map_err(cannot())? < from { 0 } else { from };
         let mut lines = BufReader::with_capacity(1 << 16, From(log, at));
         let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).map_err(cannot())? > 0 && line.ends_with(b"\n") {
+        while lines.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(cannot())? > 0
+            && line.ends_with(b"\n")
+        {
             at += line.len() as u64;
             if take(&line).is_break() {
                 break;
@@ -416,6 +420,9 @@ impl dyn Store + '_ {
         Ok(at)
     }
 }
+
+/// Longest line of events that is read, in bytes. A longer one is none of ours, and what follows it is not read.
+pub(crate) const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Reads on from an offset.
 struct From(Box<dyn crate::ReadAt>, u64);

@@ -216,11 +216,16 @@ impl Given {
     pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<Given>> {
         let part = store.open_part(handle, Part::View)?;
         let cannot = || Error::store(format!("read the view of {handle}"));
-        let mut text = vec![0; usize::try_from(part.size().map_err(cannot())?).unwrap_or(usize::MAX)];
+        let size = part.size().map_err(cannot())?;
+        if size > archive::LARGEST_VIEW {
+            return Err(cannot()(std::io::Error::other("it is larger than any view")));
+        }
+        let mut text = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         if text.is_empty() {
             return Ok(None);
         }
-        part.read_at(0, &mut text).map_err(cannot())?;
+        let read = output::read_full(&*part, 0, &mut text).map_err(cannot())?;
+        text.truncate(read);
         serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
     }
 

@@ -170,6 +170,13 @@ impl<'a> Outputs<'a> {
             };
             let _ =
                 serde_json::to_vec(&given).map(|json| self.store.attach(&record.handle, Part::View, &json));
+            if settings.preset == Preset::Handle
+                && let Err(error) = self.store.link(&record.handle)
+            {
+                // Its message says that the handle is a path under the root.
+                let (from, to) = ("handle that is a path".to_owned(), "handle".to_owned());
+                self.fell_back(FellBack { id: id.clone(), from, to, why: error.to_string() });
+            }
         }
         self.log(What::ViewGiven(replied));
         if let Some(notice) = Notice::of(record, folded.reason, output_tokens) {

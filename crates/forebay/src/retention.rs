@@ -1,6 +1,7 @@
 //! Which outputs go: a decision from their weights alone, without looking into any of them.
 //!
-//! What is in use stays, whatever the rules say, and counts towards what there is.
+//! What is in use stays, whatever the rules say, and counts towards what there is. Where the disk would have too little
+//! free space even if everything else went, nothing goes for that.
 
 use crate::settings::Retention;
 use crate::{Handle, Timestamp};
@@ -90,6 +91,14 @@ fn span(seconds: u64) -> String {
     crate::view::count(name, seconds / unit)
 }
 
+/// The rule about free space, if it would still be broken when everything has gone that can go. Then somebody else has
+/// filled the disk. `free` is as for [`decide`].
+pub fn out_of_reach(weights: &[Weight], rules: &Rules, free: Option<u64>) -> Option<Cause> {
+    let movable = weights.iter().filter(|weight| !weight.in_use);
+    let most_free = movable.fold(free?, |sum, weight| sum.saturating_add(weight.bytes));
+    rules.min_free.filter(|&least| most_free < least).map(Cause::Free)
+}
+
 /// Which outputs go, and why: the oldest first, each once. `free` is how many bytes the disk has left, where it is
 /// known.
 pub fn decide(weights: &[Weight], rules: &Rules, now: Timestamp, free: Option<u64>) -> Vec<(Handle, Cause)> {
@@ -97,11 +106,13 @@ pub fn decide(weights: &[Weight], rules: &Rules, now: Timestamp, free: Option<u6
     oldest_first.sort_by_key(|weight| (weight.time, &weight.handle));
     let mut total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(weight.bytes));
     let mut free = free.unwrap_or(u64::MAX);
+    let reachable = out_of_reach(weights, rules, Some(free)).is_none();
+    let rules = Rules { min_free: rules.min_free.filter(|_| reachable), ..*rules };
     let mut going = Vec::new();
     for weight in oldest_first {
         // A clock that was set back makes outputs of the future: they are young.
         let age = Duration::try_from(now.duration_since(weight.time)).unwrap_or_default();
-        let cause = match *rules {
+        let cause = match rules {
             _ if weight.in_use => None,
             Rules { max_age: Some(most), .. } if age > most => Some(Cause::Age(most)),
             // What takes nothing gives nothing back.
@@ -164,7 +175,10 @@ mod tests {
             (least(100), Some(100), ""),
             (least(101), Some(100), "a free"),
             (least(111), Some(100), "a free, b free"),
-            (least(1_000), Some(100), "a free, b free, c free"),
+            (least(160), Some(100), "a free, b free, c free"),
+            // Out of reach: to remove all of them would not help.
+            (least(161), Some(100), ""),
+            (Rules { min_free: Some(161), ..bytes(30) }, Some(100), "a bytes, b bytes"),
             (least(1_000), None, ""),
             // What goes for one rule counts for the others.
             (all, Some(100), "a age, n age, b free"),
@@ -178,8 +192,15 @@ mod tests {
     fn what_is_in_use_stays_and_the_next_goes_in_its_place() {
         let mut weights = [weight("a", 10, 100), weight("b", 20, 200), weight("c", 30, 300)];
         weights[0].in_use = true;
-        let rules = Rules { max_bytes: Some(45), ..Rules::default() };
-        assert_eq!(said(&decide(&weights, &rules, at(400), None)), "b bytes");
+        let rules = |most| Rules { max_bytes: Some(most), ..Rules::default() };
+        assert_eq!(said(&decide(&weights, &rules(45), at(400), None)), "b bytes");
+        assert_eq!(said(&decide(&weights, &rules(10), at(400), None)), "b bytes, c bytes");
+        let free = |least| Rules { min_free: Some(least), ..Rules::default() };
+        for (least, expected) in [(50, "b free, c free"), (51, "")] {
+            assert_eq!(said(&decide(&weights, &free(least), at(400), Some(0))), expected, "{least}");
+            let out = out_of_reach(&weights, &free(least), Some(0));
+            assert_eq!(out, expected.is_empty().then_some(Cause::Free(least)));
+        }
     }
 
     #[test]
@@ -250,9 +271,13 @@ mod tests {
             let helps = |weight: &&Weight| !weight.in_use && weight.bytes > 0;
             let total: u64 = left.iter().map(|weight| weight.bytes).sum();
             let freed: u64 = weights.iter().filter(|weight| goes(weight)).map(|weight| weight.bytes).sum();
+            let movable: u64 = weights.iter().filter(|weight| !weight.in_use).map(|weight| weight.bytes).sum();
+            let reachable = rules.min_free.zip(free).filter(|(least, free)| free + movable >= *least);
             let fits = rules.max_bytes.is_none_or(|most| total <= most)
-                && rules.min_free.zip(free).is_none_or(|(least, free)| free + freed >= least);
+                && reachable.is_none_or(|(least, free)| free + freed >= least);
             prop_assert!(fits || !left.iter().any(helps));
+            // Nothing goes for free space that is out of reach.
+            prop_assert!(reachable.is_some() || going.iter().all(|(_, cause)| cause.name() != "free"));
             // Of two that would help, the older one goes.
             for gone in weights.iter().filter(|weight| goes(weight)) {
                 let older = |stays: &&Weight| (gone.time, &gone.handle) < (stays.time, &stays.handle);

@@ -76,6 +76,13 @@ pub trait Store: Send + Sync {
     /// from now on.
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()>;
 
+    /// Makes `<root>/<session>/<id>` a path to the bytes, where outputs are files: a tool that joins the root and the
+    /// handle reads them there. It goes with the output. A store without files does nothing.
+    fn link(&self, handle: &Handle) -> Result<()> {
+        let _ = handle;
+        Ok(())
+    }
+
     /// The file that holds an output's bytes, where there is one.
     fn path(&self, handle: &Handle) -> Option<PathBuf>;
 
@@ -105,8 +112,9 @@ pub trait Sink: Send {
     /// How many bytes of the output have been appended for certain.
     fn appended(&self) -> u64;
 
-    /// Ends the output: from now on it is what `record` says.
-    fn finish(self: Box<Self>, record: &Record) -> Result<()>;
+    /// Ends the output: from now on it is what `record` says. Returns its bytes, open for reading: whoever ended an
+    /// output can still read it if it is removed at once.
+    fn finish(self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>>;
 
     /// Gives up the file that takes the bytes, where there is one, so that another process can go on with it.
     fn into_file(self: Box<Self>) -> Option<std::fs::File> {
@@ -234,7 +242,8 @@ impl dyn Store + '_ {
             }
             let mut read = 0;
             let mut entries = vec![0; 64 * 1024];
-            loop {
+            // Every stretch has a byte, so a longer map is damaged.
+            while read / 8 <= output.len() {
                 let filled = part.read_at(read, &mut entries).map_err(cannot())?;
                 writer::stretches(&entries[..filled]).try_for_each(|(start, stream)| show(start, stream))?;
                 if filled < 8 {

@@ -19,6 +19,8 @@ use std::{
 ///
 /// The rules are those of the settings `retention.*`; a flag is stronger, and 0 switches its rule off. What grows, what
 /// somebody reads and what belongs to a session that is open stays. `run` and `put` do this by themselves once an hour.
+/// If the root was not swept for more than a day, the clock may have jumped: then nothing goes by age unless you name
+/// the age with --older-than, or clean again an hour later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,8 +63,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             print::out(table(&report.gone).as_bytes())?;
         }
         print::err(&summary(&report, args.dry_run));
+        print::err(&notes(&report, context));
     }
-    let stays = args.everything && !report.stays.is_empty();
+    let stays = args.everything && (report.foreign || !report.stays.is_empty());
     Ok(ExitCode::from(if stays { NOT_THERE } else { DONE }))
 }
 
@@ -71,10 +74,14 @@ fn clean(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, Cl
     if args.everything {
         return everything(args, context, store);
     }
+    let now = Timestamp::now();
+    // Only a sweep of the whole root counts as one.
+    let look = args.dry_run || context.named.is_some();
     Ok(store.sweep(&Sweep {
         rules: rules(args, context),
         only: context.named.clone(),
-        now: Timestamp::now(),
+        now,
+        by_age: args.older_than.is_some() || store.counts_ages(now, look)?,
         free: store.free().ok(),
         dry_run: args.dry_run,
     })?)
@@ -89,6 +96,9 @@ fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) ->
             report.sessions.extend(more.sessions);
             report.leftovers += more.leftovers;
             report.runs.extend(more.runs);
+            report.foreign |= more.foreign;
+            report.held_back += more.held_back;
+            report.out_of_reach = report.out_of_reach.or(more.out_of_reach);
             Ok(report)
         }
         (Ok(report), Err(_)) | (Err(_), Ok(report)) => Ok(report),
@@ -195,6 +205,30 @@ fn summary(report: &Report, dry_run: bool) -> String {
     text + "\n"
 }
 
+/// What was left alone, and what to do about it.
+fn notes(report: &Report, context: &Context) -> String {
+    let mut text = String::new();
+    if report.foreign {
+        let root = context.store.root().display();
+        text.push_str(&format!(
+            "forebay: {root} has no .forebay-root and no outputs of Forebay, so nothing of it is touched; \
+             name the right root with --root\n"
+        ));
+    }
+    if report.held_back > 0 {
+        let outputs =
+            count(report.held_back as usize, "output is too old and stays", "outputs are too old and stay");
+        text.push_str(&format!(
+            "forebay: {outputs}: this root was not swept for more than a day, and the clock may have jumped; \
+             clean again in an hour, or name the age with --older-than\n"
+        ));
+    }
+    if let Some(cause) = report.out_of_reach {
+        text.push_str(&format!("forebay: {cause}, and to remove every output would not change that\n"));
+    }
+    text
+}
+
 fn print_json(report: &Report, dry_run: bool) -> Result<(), CliError> {
     for gone in &report.gone {
         print::json(&json!({
@@ -215,6 +249,9 @@ fn print_json(report: &Report, dry_run: bool) -> Result<(), CliError> {
         "sessions": report.sessions,
         "leftovers": report.leftovers,
         "runs": report.runs,
+        "held_back": report.held_back,
+        "out_of_reach": report.out_of_reach.map(|cause| cause.name()),
+        "foreign": report.foreign,
         "removed": !dry_run,
     }}))
 }

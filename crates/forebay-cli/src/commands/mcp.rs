@@ -128,7 +128,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     // Without a server there is only what is kept already, so it is the session that others write to.
     let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
     let gateway = Gateway {
-        store: Arc::new(context.store.clone()),
+        store: Arc::new(context.store.at(context.store.root())),
         settings: context.settings.clone(),
         limits_are_set: context.limits_are_set,
         session,

@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         Some(session) => session.clone(),
         None => fresh(&context.folder, &run_name(pid, now, random()?)),
     };
+    // An agent is worth more than the lock: without it a sweep may remove what is old or too much.
     let held = store.hold_open(&session).map_err(warn).ok();
     let mut command = Command::new(program);
     command

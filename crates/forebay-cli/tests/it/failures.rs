@@ -94,6 +94,81 @@ fn when_the_disk_runs_full_far_into_an_output_what_is_kept_is_read_and_every_lin
 }
 
 #[test]
+fn what_was_cut_short_by_a_full_disk_is_not_faulty_while_the_disk_is_full() {
+    let forebay = Forebay::new();
+    let _ = with_small_files(&forebay, &["run", "--call-id", "cut", "--", "sh", "-c", LONG]);
+    // As the disk leaves it: the last steps of the writer failed, and so does mending it.
+    let folder = forebay.root().join("s/terminal");
+    let meta = std::fs::read_to_string(folder.join("cut.meta.json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&meta).unwrap();
+    record["state"] = "growing".into();
+    record["lost"].take();
+    std::fs::write(folder.join("cut.meta.json"), record.to_string()).unwrap();
+    std::fs::write(folder.join("cut.lines"), [0; 3]).unwrap();
+    let template = forebay.command(["x"]);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "ulimit -f 0; \"$0\" verify | cat", env!("CARGO_BIN_EXE_forebay")])
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .current_dir(forebay.folder());
+    let ran = Ran::from(shell.output().unwrap());
+    assert_eq!((ran.text().as_str(), ran.err.as_str()), ("ok      s/cut\n", "1 proved, 0 faulty\n"));
+    std::fs::write(folder.join("cut.lines"), [1; 8]).unwrap();
+    let _ = forebay.run(["ls"]).ok();
+    std::fs::write(folder.join("cut.lines"), [1; 8]).unwrap();
+    let ran = forebay.run(["verify"]);
+    assert_eq!(ran.text(), "FAULTY  s/cut: the line index kept with it is not that of its bytes\n");
+}
+
+#[test]
+fn a_lock_that_somebody_keeps_holds_nobody_up_and_is_reported() {
+    let forebay = Forebay::new();
+    forebay.put("first", b"first", &[]);
+    let events = std::fs::File::open(forebay.root().join("s/events.jsonl")).unwrap();
+    events.lock().unwrap();
+    for args in [&["put", "--call-id", "second"][..], &["run", "--call-id", "third", "--", "echo", "hi"]] {
+        let ran = forebay.run(args);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert!(ran.err.contains("events.jsonl: another process keeps it locked"), "{}", ran.err);
+    }
+    let session = forebay.root().join("s/open.lock");
+    let lock = std::fs::File::create(&session).unwrap();
+    lock.lock().unwrap();
+    let ran = forebay.run(["session", "--session", "s", "--", "echo", "hi"]);
+    assert_eq!((ran.status, ran.text().as_str()), (0, "hi\n"), "{}", ran.err);
+    assert!(ran.err.contains("not protected from being swept"), "{}", ran.err);
+    drop((events, lock));
+    assert_eq!(forebay.ls().len(), 3, "all are kept");
+}
+
+#[test]
+fn a_root_with_links_to_files_elsewhere_changes_none_of_them() {
+    let forebay = Forebay::new();
+    let foreign = forebay.file("bashrc", "mine\n");
+    let root = forebay.root();
+    std::fs::create_dir_all(root.join("s")).unwrap();
+    for name in [".swept", "s/events.jsonl", "s/state.json", "s/state.json.lock", "s/open.lock"] {
+        std::os::unix::fs::symlink(&foreign, root.join(name)).unwrap();
+    }
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7_200);
+    std::fs::File::options().write(true).open(&foreign).unwrap().set_modified(old).unwrap();
+    for args in [
+        &["run", "--context-window", "20000", "--", "echo", "$(touch x)"][..],
+        &["room", "--used", "5"],
+        &["clean", "--older-than", "1s"],
+        &["session", "--session", "s", "--", "true"],
+    ] {
+        let _ = forebay.run(args);
+        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "mine\n", "{args:?}");
+    }
+    let ran = forebay.run(["run", "--", "echo", "hi"]);
+    assert_eq!((ran.status, ran.text().as_str()), (0, "hi\n"));
+    assert!(ran.err.contains("events.jsonl: it is a symbolic link"), "{}", ran.err);
+    assert!(forebay.ls().len() >= 2, "outputs are kept");
+}
+
+#[test]
 fn a_name_that_could_not_be_claimed_leaves_nothing_behind() {
     let forebay = Forebay::new();
     let template = forebay.command(["x"]);

@@ -28,6 +28,14 @@ fn the_handle_preset_gives_only_its_message_and_zero_stores_everything() {
          The handle is a relative path under the tool_output root.\n\
          Provide precise and detailed instructions in `extract` about what you are looking for.\n"
     );
+    // A tool that joins the root and the handle reads the bytes, until the output goes.
+    let path = forebay.root().join("s/big-01");
+    assert_eq!(std::fs::read(&path).unwrap(), vec![b'x'; 12_289]);
+    assert_eq!(forebay.ls().len(), 1);
+    let other = forebay.put("big-03", &vec![b'y'; 12_289], &[]);
+    assert!(!forebay.root().join("s/big-03").exists(), "{other}");
+    assert_eq!(forebay.run(["clean", "--session", "s", "--everything"]).status, 0);
+    assert!(!path.exists() && !forebay.root().join("s").exists());
     assert_eq!(forebay.put("big-02", &vec![b'x'; 12_288], &["--preset", "handle"])["stored"], false);
     assert_eq!(forebay.put("one", b"x", &["--tool-response-max-bytes", "0"])["stored"], true);
     assert_eq!(forebay.put("nothing", b"", &["--tool-response-max-bytes", "0"])["stored"], false);

@@ -100,9 +100,68 @@ fn the_oldest_go_until_the_rest_fits() {
     let ran = forebay.run(["clean", "--max-bytes", "250KB"]);
     assert!(ran.text().contains("all outputs have more than 250,000 bytes"), "{}", ran.text());
     assert_eq!(kept(&forebay), ["s/c", "s/b"]);
+    // No disk is that large: to remove all would not help, so nothing goes.
     let ran = forebay.run(["clean", "--min-free", "900000TB"]);
-    assert!(ran.text().contains("are free"), "{}", ran.text());
-    assert_eq!(kept(&forebay), [""; 0]);
+    assert!(ran.err.starts_with("nothing to remove\nforebay: less than "), "{}", ran.err);
+    assert_eq!(kept(&forebay), ["s/c", "s/b"]);
+}
+
+#[test]
+fn after_a_gap_of_more_than_a_day_nothing_goes_by_age_until_an_hour_later() {
+    let forebay = Forebay::new();
+    put_old(&forebay, "s", "old", b"old", 40);
+    let swept = forebay.root().join(".swept");
+    set_back(&swept, 2 * DAY);
+    let dry = forebay.run(["clean", "--dry-run"]);
+    assert!(
+        dry.err.starts_with("nothing to remove\nforebay: 1 output is too old and stays: "),
+        "{}",
+        dry.err
+    );
+    // Neither does the sweep that comes by itself.
+    let _ = forebay.run(["run", "--", "true"]).ok();
+    eventually("a sweep is noted", || fs::read_to_string(&swept).unwrap().contains("first after a gap at "));
+    let ran = forebay.run(["clean"]);
+    assert!(ran.err.contains("name the age with --older-than"), "{}", ran.err);
+    assert!(kept(&forebay).contains(&"s/old".to_owned()));
+    // The gap is an hour ago.
+    let text = fs::read_to_string(&swept).unwrap();
+    let (before, at) = text.trim_end().rsplit_once(' ').unwrap();
+    let at: ::forebay::Timestamp = at.parse().unwrap();
+    let earlier = ::forebay::Timestamp::from_second(at.as_second() - HOUR as i64).unwrap();
+    fs::write(&swept, format!("{before} {earlier}\n")).unwrap();
+    assert!(forebay.run(["clean"]).err.starts_with("removed 1 output ("));
+    // Who names the age is sure of the clock.
+    put_old(&forebay, "s", "older", b"old", 40);
+    fs::write(&swept, "").unwrap();
+    set_back(&swept, 2 * DAY);
+    assert!(forebay.run(["clean", "--older-than", "30d"]).err.starts_with("removed 1 output ("));
+}
+
+#[test]
+fn a_root_that_is_the_wrong_folder_loses_nothing() {
+    let forebay = Forebay::new();
+    let foreign = forebay.folder().join("other/tool");
+    fs::create_dir_all(&foreign).unwrap();
+    let names = ["a.txt", "b.json", "c.bin", "d.log", "e.tmp", "f.meta.json", "f.txt"];
+    for name in names {
+        fs::write(foreign.join(name), b"{}").unwrap();
+    }
+    let clean = ["clean", "--root", "..", "--older-than", "1s", "--max-bytes", "1"];
+    std::thread::sleep(Duration::from_millis(1_100));
+    let ran = forebay.run(clean);
+    assert!(ran.err.starts_with("nothing to remove\nforebay: "), "{}", ran.err);
+    assert!(ran.err.contains("/.. has no .forebay-root and no outputs of Forebay"), "{}", ran.err);
+    let everything = ["clean", "--root", "..", "--session", "other", "--everything"];
+    assert_eq!(forebay.run(everything).status, 1);
+    assert_eq!(fs::read_dir(forebay.folder()).unwrap().count(), 2, "nothing was written there");
+    // Also when outputs were kept there by mistake.
+    let kept =
+        forebay.run_with_input(["put", "--root", "..", "--session", "other", "--call-id", "mine"], b"x");
+    assert_eq!(kept.status, 0, "{}", kept.err);
+    assert!(forebay.run(clean).err.contains("removed 1 output ("));
+    let _ = forebay.run(everything);
+    assert!(names.iter().all(|name| foreign.join(name).exists()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{
     Beginning, EVENTS, FORMAT, LARGEST_RECORD, LARGEST_VIEW, MANIFEST, MOST_OUTPUTS, Manifest, VERSION, fill,
     part_name, record_name,
 };
-use crate::event::{Event, What};
+use crate::event::{Event, LONGEST, What};
 use crate::output::BLOCK;
 use crate::{Error, Handle, Part, Record, Result, Session, State, Store, Timestamp};
 use serde::Serialize;
@@ -299,7 +299,7 @@ impl<'a> Log<'a> {
         let mut lines =
             BufReader::with_capacity(BLOCK, Beginning::new(self.store.open_log(self.session)?, self.size));
         let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).map_err(cannot())? > 0 {
+        while lines.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(cannot())? > 0 {
             // What has no newline is a line that is being written, or that nobody finished.
             if line.pop() == Some(b'\n') && proof::is_event(&line) {
                 take(&line)?;

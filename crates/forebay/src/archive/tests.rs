@@ -763,7 +763,7 @@ impl Sink for FailingSink {
     fn appended(&self) -> u64 {
         self.0.appended()
     }
-    fn finish(self: Box<Self>, record: &Record) -> Result<()> {
+    fn finish(self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>> {
         self.0.finish(record)
     }
 }

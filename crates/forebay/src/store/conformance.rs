@@ -30,6 +30,7 @@ pub fn check(fresh: Fresh<'_>) {
     equal_outputs_are_both_there(&*fresh());
     a_state_is_changed_by_one_at_a_time(&*fresh());
     outputs_are_weighed_without_reading_them(&*fresh());
+    a_link_changes_nothing_else(&*fresh());
 }
 
 fn session(name: &str) -> Session {
@@ -344,6 +345,32 @@ fn a_state_is_changed_by_one_at_a_time(store: &dyn Store) {
     });
     assert!(looked.is_ok());
     assert_eq!(state, b"100");
+}
+
+fn a_link_changes_nothing_else(store: &dyn Store) {
+    let bytes = b"some bytes\n".repeat(10_000);
+    // An id may be the name of something that a store keeps in a session.
+    let ids = ["plain", "tool", "terminal", "Tool", "events", "state", "open", "run"];
+    let handles = ids.map(|id| {
+        put(store, &call("s", id, 0), &[&bytes[..], id.as_bytes()].concat()).record().handle.clone()
+    });
+    let weights = || store.weights(&session("s")).unwrap_or_else(|error| panic!("{error}"));
+    let before = weights();
+    for handle in handles.iter().chain(&handles) {
+        let linked = store.link(handle);
+        assert!(linked.is_ok(), "{handle}: {linked:?}");
+        assert_eq!(read(store, handle), [&bytes[..], handle.id().as_bytes()].concat());
+    }
+    assert_eq!(weights(), before, "bytes are counted once");
+    assert_eq!(store.ids(&session("s"), "").map(|ids| ids.len()).ok(), Some(ids.len()));
+    assert_eq!(store.sessions().ok(), Some(vec![session("s")]));
+    // Others still begin, also under a name that a link has.
+    let again = put(store, &call("s", "plain", 1), b"again");
+    assert_eq!(read(store, &again.record().handle), b"again");
+    for handle in &handles {
+        assert!(store.delete(handle).is_ok(), "{handle}");
+        assert!(matches!(store.link(handle), Err(Error::NotFound { .. }) | Ok(())), "{handle} is gone");
+    }
 }
 
 fn outputs_are_weighed_without_reading_them(store: &dyn Store) {

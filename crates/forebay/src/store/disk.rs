@@ -7,6 +7,8 @@
 //!                          <id>.lines              the line index, of an output over 64 KiB
 //!                          <id>.streams            which stream a stretch came by, if there were two
 //!                          <id>.view.json          the view that the model was given
+//! <root>/<session>/<id>                            a hard link to the bytes, where a view said so (preset `handle`)
+//! <root>/.forebay-root                             marks the root as ours
 //! ```
 //!
 //! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
@@ -15,9 +17,12 @@
 //! A reader has a shared lock on the bytes of an output that has ended, and whoever holds a session open one on its
 //! `open.lock`. A sweep removes only what it can lock for itself.
 
+mod files;
 mod open;
+mod root;
 mod run_folder;
 mod sweep;
+mod turn;
 
 pub use open::Held;
 pub use run_folder::{RunFolder, run_name};
@@ -29,16 +34,14 @@ use crate::output::{BLOCK, ReadAt};
 use crate::retention::Weight;
 use crate::size::Measure;
 use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
+use files::{Patience, Refused, beside, claim, names_in, replace};
 use run_folder::is_run_folder;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
@@ -59,13 +62,16 @@ const ATTEMPTS: usize = 64;
 const SYNCED: u64 = 16 * 1024 * 1024;
 
 /// Keeps outputs as files below a folder.
-#[derive(Clone)]
 pub struct DiskStore {
     root: PathBuf,
     /// Whether readers are told where files lie.
     tells_paths: bool,
     /// Called with every event that this store logs.
     observer: Option<Observer>,
+    /// Waits for locks that other processes hold.
+    patience: Patience,
+    /// Guards the first note that could not be written because somebody else has the file, or made it something else.
+    problem: Mutex<Option<String>>,
 }
 
 /// A listener for the events that a store logs: the session, and the event's line without its newline.
@@ -74,12 +80,18 @@ pub type Observer = Arc<dyn Fn(&Session, &[u8]) + Send + Sync>;
 impl DiskStore {
     /// A store below `root`, which is made when the first output comes.
     pub fn new(root: impl Into<PathBuf>) -> DiskStore {
-        DiskStore { root: root.into(), tells_paths: true, observer: None }
+        DiskStore {
+            root: root.into(),
+            tells_paths: true,
+            observer: None,
+            patience: Patience::default(),
+            problem: Mutex::default(),
+        }
     }
 
     /// A store below another root, with the same listener.
     pub fn at(&self, root: impl Into<PathBuf>) -> DiskStore {
-        DiskStore { root: root.into(), tells_paths: true, observer: self.observer.clone() }
+        DiskStore::new(root).observed(self.observer.clone())
     }
 
     /// The same store for readers who are elsewhere: no view and no record tells them a path.
@@ -97,22 +109,47 @@ impl DiskStore {
         &self.root
     }
 
-    fn folder(&self, session: &Session, folder: &str) -> PathBuf {
-        self.root.join(session.as_str()).join(folder)
+    /// What could not be noted because a file of the store is locked by another process, or is no regular file. The
+    /// outputs are kept all the same; whoever started the work should be told.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn events(&self, session: &Session) -> PathBuf {
-        self.root.join(session.as_str()).join(EVENTS)
+    /// Remembers why a note could not be written, if that is for [`DiskStore::problem`].
+    fn noticed<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error @ Error::Store { source, .. }) = &result
+            && Refused::is(source)
+        {
+            let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+            problem.get_or_insert_with(|| error.to_string());
+        }
+        result
+    }
+
+    /// The folder of a session. One that is a link leads out of the root, and is refused.
+    fn session_folder(&self, session: &Session) -> Result<PathBuf> {
+        let path = self.root.join(session.as_str());
+        files::check_folder(&path).map_err(Error::store(format!("use {}", path.display())))?;
+        Ok(path)
+    }
+
+    /// One of the folders of a session that hold outputs; a link is refused.
+    fn folder(&self, session: &Session, folder: &str) -> Result<PathBuf> {
+        let path = self.session_folder(session)?.join(folder);
+        files::check_folder(&path).map_err(Error::store(format!("use {}", path.display())))?;
+        Ok(path)
     }
 
     /// The files of an output that exists.
     fn files(&self, handle: &Handle) -> Result<Files> {
         for folder in FOLDERS {
-            let files = Files::new(self.folder(handle.session(), folder), handle);
-            // A folder that may not be looked into is not a folder without the output.
+            let files = Files::new(self.folder(handle.session(), folder)?, handle);
             let meta = files.meta();
-            if meta.try_exists().map_err(Error::store(format!("read {}", meta.display())))? {
-                return Ok(files);
+            match fs::symlink_metadata(&meta) {
+                Ok(_) => return Ok(files),
+                Err(error) if is_missing(&error) => {}
+                // A folder that may not be looked into is not a folder without the output.
+                Err(error) => return Err(Error::store(format!("read {}", meta.display()))(error)),
             }
         }
         Err(Error::NotFound { wanted: handle.to_string() })
@@ -124,13 +161,11 @@ impl DiskStore {
         let record = files.read_record()?;
         let path = files.part(Part::Bytes);
         let cannot = || Error::store(format!("go on writing {}", path.display()));
-        let mut so_far = File::open(&path).map_err(cannot())?;
+        let mut so_far = files::read(&path).map_err(cannot())?;
         let (measure, index) = measured(&mut so_far).map_err(cannot())?;
         let appended = so_far.size().map_err(cannot())?;
         replace(&files.part(Part::Lines), &index).map_err(cannot())?;
-        let open = |part| {
-            OpenOptions::new().append(true).create(true).mode(0o600).open(files.part(part)).map_err(cannot())
-        };
+        let open = |part| files::append(&files.part(part)).map_err(cannot());
         let sink = DiskSink {
             handle: handle.clone(),
             lines: Some(open(Part::Lines)?),
@@ -170,18 +205,20 @@ impl DiskStore {
 
     fn try_create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
         let session = handle.session();
-        let folder = self.folder(session, FOLDERS[usize::from(call.terminal)]);
         let cannot = |path: &Path| Error::store(format!("write {}", path.display()));
-        make_folder(&folder).map_err(cannot(&folder))?;
+        let folder = self.folder(session, FOLDERS[usize::from(call.terminal)])?;
+        files::make_folder(&folder).map_err(cannot(&folder))?;
+        self.mark();
         let files = Files::new(folder, handle);
-        let other = Files::new(self.folder(session, FOLDERS[usize::from(!call.terminal)]), handle);
-        if files.meta().exists() || other.meta().exists() {
+        let other = Files::new(self.folder(session, FOLDERS[usize::from(!call.terminal)])?, handle);
+        let is_taken = |files: &Files| files::stat(&files.meta()).is_some();
+        if is_taken(&files) || is_taken(&other) {
             return Ok(None);
         }
         // A part that nobody has locked is what a dead writer left, so the file has its name only when it is locked; and
         // whoever makes the record's file owns the name, so that nobody sees an output that has no part.
         let (path, beside) = (files.part(Part::Bytes), beside(&files.part(Part::Bytes)));
-        let opened = new_file(&beside).and_then(|file| {
+        let opened = files::create(&beside).and_then(|file| {
             file.try_lock()?;
             fs::hard_link(&beside, &path)?;
             Ok(file)
@@ -193,7 +230,7 @@ impl DiskStore {
             Err(error) => return Err(cannot(&path)(error)),
         };
         let claimed = match claim(&files.meta(), &to_json(&Record::begin(handle.clone(), call.clone()))) {
-            Ok(()) if other.meta().exists() => {
+            Ok(()) if is_taken(&other) => {
                 let _ = fs::remove_file(files.meta());
                 Err(io::ErrorKind::AlreadyExists.into())
             }
@@ -266,7 +303,7 @@ impl Store for DiskStore {
             }),
             _ => {
                 let path = files.part(part);
-                opened(&path).map_err(Error::store(format!("read {}", path.display())))?
+                files::read_if_any(&path).map_err(Error::store(format!("read {}", path.display())))?
             }
         };
         Ok(match opened {
@@ -302,7 +339,7 @@ impl Store for DiskStore {
     fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
         let mut ids = Vec::new();
         for folder in FOLDERS {
-            for name in names_in(&self.folder(session, folder))? {
+            for name in names_in(&self.folder(session, folder)?)? {
                 ids.extend(name.strip_suffix(META).filter(|id| id.starts_with(prefix)).map(str::to_owned));
             }
         }
@@ -315,7 +352,11 @@ impl Store for DiskStore {
         let mut sessions: Vec<Session> = names_in(&self.root)?
             .iter()
             .filter_map(|name| name.parse().ok())
-            .filter(|session| FOLDERS.iter().any(|folder| self.folder(session, folder).is_dir()))
+            .filter(|session| {
+                let is_folder =
+                    |folder: &&str| self.folder(session, folder).is_ok_and(|path| files::is_folder(&path));
+                FOLDERS.iter().any(is_folder)
+            })
             .filter(|session| !is_run_folder(&self.root.join(session.as_str())))
             .collect();
         sessions.sort();
@@ -338,11 +379,38 @@ impl Store for DiskStore {
         if !are_same(&newer, &older).map_err(cannot())? {
             return Ok(());
         }
+        let linked = link_path(&newer).filter(|link| is_link_of(link, &newer));
         let beside = beside(&newer);
         let shared = fs::hard_link(&older, &beside).and_then(|()| fs::rename(&beside, &newer));
         // Two names of one file are not renamed into one: the third name stays, if they were shared before.
         let _ = fs::remove_file(&beside);
-        shared.map_err(cannot())
+        shared.map_err(cannot())?;
+        // The link must not keep a second copy.
+        match linked {
+            Some(link) => {
+                fs::remove_file(&link).and_then(|()| fs::hard_link(&newer, &link)).map_err(cannot())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn link(&self, handle: &Handle) -> Result<()> {
+        let files = self.files(handle)?;
+        let cannot = || Error::store(format!("make {handle} a path under {}", self.root.display()));
+        // A writer that ends just now renames the file, so the second attempt finds it.
+        for last in [false, true] {
+            let Some(data) = files.data() else { break };
+            let Some(link) = link_path(&data) else { return Ok(()) };
+            match fs::hard_link(&data, &link) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_link_of(&link, &data) => {
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !last => {}
+                Err(error) => return Err(cannot()(error)),
+            }
+        }
+        Err(Error::NotFound { wanted: handle.to_string() })
     }
 
     fn path(&self, handle: &Handle) -> Option<PathBuf> {
@@ -354,17 +422,33 @@ impl Store for DiskStore {
         if let Some(observer) = &self.observer {
             observer(session, line);
         }
-        let path = self.events(session);
+        self.noticed(self.try_log(session, line))
+    }
+
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
+        let path = self.session_folder(session)?.join(EVENTS);
+        match files::read_if_any(&path).map_err(Error::store(format!("read {}", path.display())))? {
+            Some(file) => Ok(Box::new(file)),
+            None => Ok(Box::new(Vec::new())),
+        }
+    }
+
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        self.noticed(self.try_change_state(session, change))
+    }
+}
+
+impl DiskStore {
+    fn try_log(&self, session: &Session, line: &[u8]) -> Result<()> {
+        let path = self.session_folder(session)?.join(EVENTS);
         let cannot = || Error::store(format!("write {}", path.display()));
-        let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
-        let mut file = match open() {
+        let mut file = match files::append(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let folder = self.root.join(session.as_str());
-                make_folder(&folder).and_then(|()| open()).map_err(cannot())?
+                self.make_session(session).and_then(|()| files::append(&path)).map_err(cannot())?
             }
             opened => opened.map_err(cannot())?,
         };
-        file.lock().map_err(cannot())?;
+        self.patience.lock(&file).map_err(cannot())?;
         // A process that is killed while it writes leaves a part of a line, which nobody had been told of.
         let size = file.metadata().map_err(cannot())?.len();
         let torn = torn_end(&file, size).map_err(cannot())?;
@@ -374,26 +458,15 @@ impl Store for DiskStore {
         file.write_all(&[line, b"\n"].concat()).map_err(cannot())
     }
 
-    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
-        let path = self.events(session);
-        match File::open(&path) {
-            Ok(file) => Ok(Box::new(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(Vec::new())),
-            Err(error) => Err(Error::store(format!("read {}", path.display()))(error)),
-        }
-    }
-
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        let folder = self.root.join(session.as_str());
+    fn try_change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        let folder = self.session_folder(session)?;
         let path = folder.join(STATE);
         let cannot = || Error::store(format!("write {}", path.display()));
-        make_folder(&folder).map_err(cannot())?;
+        self.make_session(session).map_err(cannot())?;
         // The lock is on a file of its own, because the state's file is a new one after each change.
-        let lock = folder.join(STATE_LOCK);
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock);
-        let lock = lock.map_err(cannot())?;
-        lock.lock().map_err(cannot())?;
-        let state = match fs::read(&path) {
+        let lock = files::lock_file(&folder.join(STATE_LOCK)).map_err(cannot())?;
+        self.patience.lock(&lock).map_err(cannot())?;
+        let state = match files::whole(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(cannot())?,
         };
@@ -402,6 +475,25 @@ impl Store for DiskStore {
             None => Ok(()),
         }
     }
+}
+
+/// Where the hard link of an output lies, by which a tool that joins the root and the handle reads it. An id that is the
+/// name of one of our folders has none.
+fn link_path(data: &Path) -> Option<PathBuf> {
+    let id = data.file_name()?.to_str()?.split('.').next()?;
+    let is_folder = FOLDERS.iter().any(|folder| folder.eq_ignore_ascii_case(id));
+    (!is_folder).then_some(data.parent()?.parent()?.join(id))
+}
+
+/// Whether a path is the hard link of an output's bytes.
+fn is_link_of(link: &Path, data: &Path) -> bool {
+    let both = files::stat(link).filter(|link| link.is_file()).zip(files::stat(data));
+    both.is_some_and(|(link, data)| files::are_one(&link, &data))
+}
+
+/// Whether there is nothing at a path.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Whether a step failed as it does when a sweep removes the empty folder of a session meanwhile: a file has no folder
@@ -420,6 +512,9 @@ fn torn_end(file: &File, size: u64) -> io::Result<u64> {
     let mut block = [0; 4096];
     let mut end = size;
     while end > 0 {
+        if size - end > files::LARGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no line ends near its end; remove it"));
+        }
         // Nearly always the last byte is a newline, and nothing else is read.
         let length = if end == size { 1 } else { end.min(block.len() as u64) };
         let read = &mut block[..length as usize];
@@ -430,11 +525,6 @@ fn torn_end(file: &File, size: u64) -> io::Result<u64> {
         end -= length;
     }
     Ok(size)
-}
-
-/// Makes a folder and those above it, for its owner alone.
-fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The files of one output.
@@ -473,16 +563,25 @@ impl Files {
 
     /// The file that holds the bytes now.
     fn data(&self) -> Option<PathBuf> {
-        self.data_names().find(|path| path.exists())
+        self.data_names().find(|path| files::is_file(path))
     }
 
-    /// Removes all of them. The record goes first: an output that is not listed is not asked for.
+    /// All of them that are there, but for the record.
+    fn without_record(&self) -> Vec<PathBuf> {
+        let link = self.data().and_then(|data| link_path(&data).filter(|link| is_link_of(link, &data)));
+        let named = DATA.iter().chain(&PARTS).map(|ending| self.named(ending));
+        link.into_iter().chain(named.filter(|path| files::stat(path).is_some())).collect()
+    }
+
+    /// Removes all of them. The record goes first: an output that is not listed is not asked for. It keeps a temporary
+    /// name until the others are gone, so that what a killed process leaves is known to be ours.
     fn remove(&self, handle: &Handle) -> Result<()> {
-        fs::remove_file(self.meta()).map_err(|error| match error.kind() {
+        let record = beside(&self.meta());
+        fs::rename(self.meta(), &record).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NotFound { wanted: handle.to_string() },
             _ => Error::store(format!("remove {handle}"))(error),
         })?;
-        for path in DATA.iter().chain(&PARTS).map(|ending| self.named(ending)) {
+        for path in self.without_record().into_iter().chain([record]) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::store(format!("remove {}", path.display()))(error));
@@ -496,7 +595,7 @@ impl Files {
     /// The file that holds the bytes now, opened.
     fn open_data(&self) -> Result<Option<(PathBuf, File)>> {
         for path in self.data_names() {
-            let file = opened(&path).map_err(Error::store(format!("read {}", path.display())))?;
+            let file = files::read_if_any(&path).map_err(Error::store(format!("read {}", path.display())))?;
             if let Some(file) = file {
                 return Ok(Some((path, file)));
             }
@@ -517,7 +616,7 @@ impl Files {
     fn read_record(&self) -> Result<Record> {
         let path = self.meta();
         let cannot = || Error::store(format!("read the record {}", path.display()));
-        let text = fs::read(&path).map_err(|error| match error.kind() {
+        let text = files::whole(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NotFound { wanted: self.id.clone() },
             _ => cannot()(error),
         })?;
@@ -573,7 +672,7 @@ impl Sink for DiskSink {
         };
         let mut file = match beside.take() {
             Some(file) => file,
-            None => new_file(&self.files.part(part))?,
+            None => files::create(&self.files.part(part))?,
         };
         let written = file.write_all(bytes);
         *beside = Some(file);
@@ -588,14 +687,17 @@ impl Sink for DiskSink {
         Some(self.file)
     }
 
-    fn finish(self: Box<Self>, record: &Record) -> Result<()> {
+    fn finish(self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>> {
         let path = self.files.finished(record);
         let cannot = || Error::store(format!("write {}", path.display()));
         if self.appended <= SYNCED {
             self.file.sync_data().map_err(cannot())?;
         }
         fs::rename(self.files.part(Part::Bytes), &path).map_err(cannot())?;
-        self.files.write_record(record).map_err(cannot())
+        self.files.write_record(record).map_err(cannot())?;
+        // From now on we are a reader: the lock says that the output is in use, and no longer that it grows.
+        let _ = self.file.try_lock_shared();
+        Ok(Box::new(self.file))
     }
 }
 
@@ -624,22 +726,9 @@ fn measured(file: &mut File) -> io::Result<(Measure, Vec<u8>)> {
     }
 }
 
-/// Opens a file for reading; `None` if there is none.
-fn opened(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
-}
-
 /// Whether two files have the same bytes.
 fn are_same(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    let (mut one, mut other) = (files::read(one)?, files::read(other)?);
     if one.size()? != other.size()? {
         return Ok(false);
     }
@@ -656,40 +745,6 @@ fn are_same(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// A name beside a file that no other process or thread uses.
-fn beside(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_extension(format!("{}-{number}.tmp", std::process::id()))
-}
-
-/// Makes a file that must not exist yet, in one step.
-fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = beside(path);
-    let claimed = new_file(&beside)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::hard_link(&beside, path));
-    let _ = fs::remove_file(&beside);
-    claimed
-}
-
-/// Writes a small file in one step: beside it first, so that no reader sees half of it.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = beside(path);
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
 fn to_json(record: &Record) -> Vec<u8> {
     let mut text =
         serde_json::to_vec_pretty(record).unwrap_or_else(|_| unreachable!("a record has only text keys"));
@@ -697,27 +752,15 @@ fn to_json(record: &Record) -> Vec<u8> {
     text
 }
 
-fn names_in(folder: &Path) -> Result<Vec<String>> {
-    let cannot = || Error::store(format!("list {}", folder.display()));
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(cannot()(error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry.map_err(cannot())?.file_name().into_string());
-    }
-    Ok(names)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retention::Rules;
     use crate::store::{End, Stream};
-    use std::os::unix::fs::PermissionsExt;
+    use crate::{Outputs, Preset, Settings, Timestamp};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     fn call(id: &str) -> Call {
         Call::new(Session::safe("s"), id, "tool", jiff::Timestamp::UNIX_EPOCH)
@@ -790,7 +833,7 @@ mod tests {
     fn an_output_is_there_at_every_moment_also_while_its_writer_ends_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
-        let ended = std::sync::atomic::AtomicBool::new(false);
+        let ended = AtomicBool::new(false);
         for round in 0..200 {
             let mut writer = (&store as &dyn Store).begin(&call(&format!("a{round}")));
             writer.write(Stream::Stdout, b"text");
@@ -807,6 +850,249 @@ mod tests {
                 writer.finish(End::default());
                 ended.store(true, Ordering::Relaxed);
             });
+        }
+    }
+
+    /// A folder elsewhere with a file that must not change, and a store that has an output.
+    fn with_foreign_file() -> (tempfile::TempDir, PathBuf, DiskStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = folder.path().join("home/secret");
+        fs::create_dir(foreign.parent().unwrap()).unwrap();
+        fs::write(&foreign, b"mine\n").unwrap();
+        let store = DiskStore::new(folder.path().join("root"));
+        put(&store, &call("first"), b"first");
+        (folder, foreign, store)
+    }
+
+    #[test]
+    fn files_of_the_store_that_are_links_are_not_followed_and_the_output_is_kept() {
+        for name in
+            [".swept", "s/events.jsonl", "s/state.json", "s/state.json.lock", "s/open.lock", ".forebay-root"]
+        {
+            let (_folder, foreign, store) = with_foreign_file();
+            let path = store.root().join(name);
+            let _ = fs::remove_file(&path);
+            symlink(&foreign, &path).unwrap();
+            let record = put(&store, &call("second"), b"second");
+            assert_eq!(record.state, State::Complete, "{name}");
+            let _ = store.change_state(&Session::safe("s"), &mut |_| Some(b"changed".to_vec()));
+            let _ = store.hold_open(&Session::safe("s"));
+            let late = Timestamp::MAX;
+            let _ = store.take_turn(late, Duration::from_secs(1));
+            let _ = store.counts_ages(late, false);
+            let rules = Rules { max_age: Some(Duration::from_secs(1)), ..Rules::default() };
+            let _ = store.sweep(&Sweep {
+                rules,
+                only: None,
+                now: late,
+                by_age: true,
+                free: None,
+                dry_run: false,
+            });
+            assert_eq!(fs::read(&foreign).unwrap(), b"mine\n", "{name}");
+            let told = ["s/events.jsonl", "s/state.json", "s/state.json.lock"].contains(&name);
+            assert_eq!(store.problem().is_some_and(|said| said.contains("symbolic link")), told, "{name}");
+        }
+    }
+
+    #[test]
+    fn folders_of_the_store_that_are_links_are_refused() {
+        for name in ["s", "s/tool", "s/terminal"] {
+            let (_folder, foreign, store) = with_foreign_file();
+            let (path, home) = (store.root().join(name), foreign.parent().unwrap());
+            if path.exists() {
+                fs::rename(&path, store.root().join("away")).unwrap();
+            }
+            symlink(home, &path).unwrap();
+            let terminal = name.ends_with("terminal");
+            let record = put(&store, &Call { terminal, ..call("second") }, b"second");
+            assert!(record.lost.is_some_and(|lost| lost.why.contains("symbolic link")), "{name}");
+            assert!(
+                store.ids(&Session::safe("s"), "").is_err() && store.list(&Session::safe("s")).is_err(),
+                "{name}"
+            );
+            assert!(store.remove_session(&Session::safe("s"), Timestamp::MAX, false).is_err(), "{name}");
+            assert_eq!(names_in(home).unwrap(), ["secret"], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_fifo_in_the_store_makes_nobody_wait() {
+        let (_folder, _, store) = with_foreign_file();
+        let fifo = |name: &str| {
+            let path = store.root().join(name);
+            let _ = fs::remove_file(&path);
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        };
+        for name in
+            ["s/events.jsonl", "s/state.json", "s/open.lock", "s/tool/x.part", "s/tool/y.meta.json", ".swept"]
+        {
+            fifo(name);
+        }
+        assert_eq!(put(&store, &call("second"), b"second").state, State::Complete);
+        assert!(store.problem().is_some_and(|said| said.contains("not a regular file")));
+        assert!(store.hold_open(&Session::safe("s")).is_err());
+        assert_eq!(
+            store.list(&Session::safe("s")).unwrap().len(),
+            3,
+            "the one that cannot be read is listed too"
+        );
+        assert!(store.weights(&Session::safe("s")).is_ok());
+    }
+
+    #[test]
+    fn files_that_another_process_keeps_locked_are_given_up_and_the_output_is_kept() {
+        let (_folder, _, store) = with_foreign_file();
+        let locked: Vec<File> = [EVENTS, STATE_LOCK, "open.lock"]
+            .map(|name| files::lock_file(&store.root().join("s").join(name)).unwrap())
+            .into();
+        locked.iter().for_each(|file| file.try_lock().unwrap());
+        assert_eq!(put(&store, &call("second"), b"second").state, State::Complete);
+        assert!(store.problem().is_some_and(|said| said.contains("events.jsonl") && said.contains("locked")));
+        assert!(store.change_state(&Session::safe("s"), &mut |_| None).is_err());
+        assert!(store.hold_open(&Session::safe("s")).is_err());
+        drop(locked);
+        assert!(store.hold_open(&Session::safe("s")).is_ok());
+    }
+
+    /// A store that is swept empty whenever something is noted after an output has ended.
+    struct Swept(DiskStore);
+
+    impl Swept {
+        fn sweep(&self) {
+            let rules = Rules { max_age: Some(Duration::from_secs(1)), ..Rules::default() };
+            let sweep =
+                Sweep { rules, only: None, now: Timestamp::MAX, by_age: true, free: None, dry_run: false };
+            self.0.sweep(&sweep).unwrap();
+        }
+    }
+
+    impl Store for Swept {
+        fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+            self.0.create(handle, call)
+        }
+        fn record(&self, handle: &Handle) -> Result<Record> {
+            self.0.record(handle)
+        }
+        fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
+            self.0.open_part(handle, part)
+        }
+        fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
+            self.0.attach(handle, part, bytes)
+        }
+        fn list(&self, session: &Session) -> Result<Vec<Record>> {
+            self.0.list(session)
+        }
+        fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
+            self.0.ids(session, prefix)
+        }
+        fn sessions(&self) -> Result<Vec<Session>> {
+            self.0.sessions()
+        }
+        fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
+            self.0.weights(session)
+        }
+        fn delete(&self, handle: &Handle) -> Result<()> {
+            self.0.delete(handle)
+        }
+        fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
+            self.0.share(newer, older)
+        }
+        fn path(&self, handle: &Handle) -> Option<PathBuf> {
+            self.0.path(handle)
+        }
+        fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
+            self.sweep();
+            self.0.log(session, line)
+        }
+        fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
+            self.0.open_log(session)
+        }
+        fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+            self.0.change_state(session, change)
+        }
+    }
+
+    #[test]
+    fn an_output_that_a_sweep_meets_before_its_reply_is_whole() {
+        for lines in [10, 100_000] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Swept(DiskStore::new(folder.path()));
+            let bytes = b"a line\n".repeat(lines);
+            let mut writer = (&store as &dyn Store).begin(&call("a"));
+            writer.write(Stream::Stdout, &bytes);
+            let output = writer.finish(End::default());
+            assert_eq!((&output.record().state, output.lines().unwrap()), (&State::Complete, lines as u64));
+            // Somebody may also remove it by hand.
+            let _ = fs::remove_dir_all(folder.path().join("s/tool"));
+            let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+            assert!(outputs.reply(&output, &Settings::default()).is_ok());
+            assert!(output.read(0..output.len()).unwrap() == bytes);
+        }
+    }
+
+    #[test]
+    fn a_tool_that_joins_root_and_handle_reads_the_bytes_until_the_output_goes() {
+        let settings = Settings { preset: Preset::Handle, ..Settings::default() };
+        let clean = |store: &DiskStore| {
+            let rules = Rules { max_bytes: Some(1), ..Rules::default() };
+            let (only, now, free) = (None, Timestamp::UNIX_EPOCH, None);
+            store.sweep(&Sweep { rules, only, now, by_age: false, free, dry_run: false }).unwrap();
+        };
+        type Ways<'a> = [&'a dyn Fn(&DiskStore, &Handle); 3];
+        let ways: Ways<'_> =
+            [&|store, handle| store.delete(handle).unwrap(), &|store, _| clean(store), &|store, handle| {
+                drop(store.remove_session(handle.session(), Timestamp::MAX, false).unwrap())
+            }];
+        for way in ways {
+            let folder = tempfile::tempdir().unwrap();
+            let store = DiskStore::new(folder.path());
+            let bytes = b"some words\n".repeat(20_000);
+            let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+            let mut links = Vec::new();
+            // The second is kept once with the first; the last one's name is a folder.
+            for id in ["a", "b", "tool"] {
+                let mut writer = (&store as &dyn Store).begin(&call(id));
+                writer.write(Stream::Stdout, &bytes);
+                let output = writer.finish(End::default());
+                let reply = outputs.reply(&output, &settings).unwrap();
+                let text = String::from_utf8(reply.folded.unwrap().text).unwrap();
+                let handle = output.record().handle.clone();
+                assert!(text.contains(&format!("handle = \"{handle}\"")), "{text}");
+                links.push((folder.path().join(handle.to_string()), handle));
+            }
+            for (path, _) in &links[..2] {
+                assert!(fs::read(path).unwrap() == bytes, "{}", path.display());
+            }
+            assert!(links[2].0.is_dir());
+            for (_, handle) in &links {
+                if store.record(handle).is_ok() {
+                    way(&store, handle);
+                }
+            }
+            assert!(links[..2].iter().all(|(path, _)| !path.exists()));
+        }
+    }
+
+    #[test]
+    fn an_output_whose_index_could_not_be_written_to_its_end_is_not_faulty() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        let record = put(&store, &call("a"), &b"a line\n".repeat(100_000));
+        let path = folder.path().join("s/tool/a.lines");
+        let index = fs::read(&path).unwrap();
+        for length in [0, 3, 8, 21, index.len()] {
+            fs::write(&path, &index[..length]).unwrap();
+            assert_eq!(crate::verify_output(&store, &record.handle).unwrap(), [], "{length}");
+            let output = (&store as &dyn Store).open(&record.handle).unwrap();
+            assert_eq!(output.newlines_before(output.len()).unwrap(), 100_000, "{length}");
+        }
+        for wrong in [[&index[..8], &[1; 8]].concat(), [&index[..], &[0; 8]].concat()] {
+            fs::write(&path, wrong).unwrap();
+            let faults = crate::verify_output(&store, &record.handle).unwrap();
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert_eq!(faults[0].to_string(), "the line index kept with it is not that of its bytes");
         }
     }
 }

@@ -205,8 +205,9 @@ impl Sink for MemorySink {
         self.appended
     }
 
-    fn finish(self: Box<Self>, record: &Record) -> Result<()> {
-        self.store.with(&self.handle, |entry| entry.record = record.clone())
+    fn finish(self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>> {
+        self.store.with(&self.handle, |entry| entry.record = record.clone())?;
+        self.store.open_part(&self.handle, Part::Bytes)
     }
 }
 

@@ -250,14 +250,23 @@ impl<'a> Writer<'a> {
         // The one of which the model has seen most, and of those the first.
         let same = same.rev().max_by_key(|earlier| tokens_given(self.store, &earlier.handle));
         self.record.same_as = same.map(|earlier| earlier.handle.clone());
-        if let Err(error) = sink.finish(&self.record) {
-            // The bytes are there; only the word that they are whole is not.
-            let kept = self.bytes;
-            return self.finish_failed(kept, error.to_string());
-        }
+        let mut bytes = match sink.finish(&self.record) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                // The bytes are there; only the word that they are whole is not.
+                let kept = self.bytes;
+                return self.finish_failed(kept, error.to_string());
+            }
+        };
         if let Some(older) = earlier.first() {
             // Two copies are no harm.
             let _ = self.store.share(&self.record.handle, &older.handle);
+            // What is open now may no longer be the file that has the name.
+            if let Ok(shared) = self.store.open_part(&self.record.handle, Part::Bytes)
+                && shared.size().is_ok_and(|size| size == self.bytes)
+            {
+                bytes = shared;
+            }
         }
         self.log_end();
         if self.bytes <= self.head.len() as u64 {
@@ -268,9 +277,14 @@ impl<'a> Writer<'a> {
                 .unwrap_or_else(|_| unreachable!("bytes in memory have a length"))
                 .with_stretches(stretches);
         }
+        // A sweep may remove the output at this moment. What is open can be read to its end all the same; without its
+        // index, lines are counted.
+        let handle = &self.record.handle;
+        let index = self.store.open_part(handle, Part::Lines).unwrap_or_else(|_| Box::new(Vec::new()));
         let kept = self.bytes;
-        let why = match self.store.open(&self.record.handle) {
-            Ok(output) => return output,
+        let why = match Output::new(self.record.clone(), bytes, index, self.store.path(handle)) {
+            Ok(output) if output.len() == kept => return output.with_stretches(self.streams.remembered()),
+            Ok(output) => format!("{kept} bytes were written, and there are {}", output.len()),
             Err(error) => error.to_string(),
         };
         self.finish_failed(kept, why)

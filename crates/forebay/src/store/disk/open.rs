@@ -3,14 +3,10 @@
 //! Whoever works in a session has a shared lock on its `open.lock`, and whoever sweeps it an exclusive one. The kernel
 //! frees the lock of a process that is gone, however it went, so no lock outlives its holder.
 
-use super::{ATTEMPTS, DiskStore, is_swept, make_folder};
+use super::files::{self, is_at, lock_file, make_folder};
+use super::{ATTEMPTS, DiskStore, is_swept};
 use crate::{Error, Result, Session};
-use std::{
-    fs::{self, File, OpenOptions},
-    io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
-    path::Path,
-};
+use std::{fs::File, io};
 
 pub(super) const OPEN: &str = "open.lock";
 
@@ -23,16 +19,17 @@ pub struct Held {
 }
 
 impl DiskStore {
-    /// Holds a session open: as long as the answer lives, nothing of the session is swept.
+    /// Holds a session open: as long as the answer lives, nothing of the session is swept. Where another process keeps
+    /// the lock for itself, that is an error after about two seconds.
     pub fn hold_open(&self, session: &Session) -> Result<Held> {
-        let folder = self.root().join(session.as_str());
+        let folder = self.session_folder(session)?;
         let path = folder.join(OPEN);
         let cannot = || Error::store(format!("hold {} open", folder.display()));
         let mut attempt = 1;
         loop {
             match make_folder(&folder).and_then(|()| lock_file(&path)) {
                 Ok(file) => {
-                    file.lock_shared().map_err(cannot())?;
+                    self.patience.lock_shared(&file).map_err(cannot())?;
                     if is_at(&file, &path) {
                         return Ok(Held { _lock: Some(file) });
                     }
@@ -48,7 +45,7 @@ impl DiskStore {
     /// only if `make` says so: to look must leave no trace.
     pub(super) fn unless_open(&self, session: &Session, make: bool) -> Option<Held> {
         let path = self.root().join(session.as_str()).join(OPEN);
-        let opened = if make { lock_file(&path) } else { File::open(&path) };
+        let opened = if make { lock_file(&path) } else { files::read(&path) };
         match opened {
             Ok(file) => {
                 (file.try_lock().is_ok() && is_at(&file, &path)).then_some(Held { _lock: Some(file) })
@@ -57,18 +54,5 @@ impl DiskStore {
             // What we may not look at is not ours to sweep.
             Err(_) => None,
         }
-    }
-}
-
-/// Opens a lock file, and makes it if it is not there.
-pub(super) fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-/// Whether an open file still has its name: a lock on one that was removed guards nothing.
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
-        _ => false,
     }
 }

@@ -8,9 +8,9 @@
 //! A run folder whose lock is free is what a dead process left. That is proved by the lock and not by a process id,
 //! because ids are given anew. The folder gets its lock file only when that is locked, so no young one looks dead.
 
-use super::open::is_at;
-use super::{DiskStore, beside, make_folder, names_in, new_file, sweep};
-use crate::{Error, Result, Store, Timestamp, fresh_id};
+use super::files::{self, beside, is_at, make_folder, names_in};
+use super::{DiskStore, root::MARKER, sweep, turn::SWEPT};
+use crate::{Error, Result, Timestamp, fresh_id};
 use std::{
     fs::{self, DirBuilder, File},
     io,
@@ -38,18 +38,22 @@ impl RunFolder {
         let path = root.join(format!("{PREFIX}{}", run_name(pid, started, random)));
         let cannot = || Error::store(format!("make the run folder {}", path.display()));
         make_folder(root).map_err(cannot())?;
+        DiskStore::new(root).mark();
         DirBuilder::new().mode(0o700).create(&path).map_err(cannot())?;
         let name = path.join(LOCK);
         let beside = beside(&name);
-        let locked = new_file(&beside).and_then(|lock| {
+        let locked = files::create(&beside).and_then(|lock| {
             lock.try_lock()?;
             fs::rename(&beside, &name)?;
             Ok(lock)
         });
         match locked {
-            Ok(lock) => Ok(RunFolder { path, lock }),
+            Ok(lock) => {
+                DiskStore::new(&path).mark();
+                Ok(RunFolder { path, lock })
+            }
             Err(error) => {
-                let _ = fs::remove_dir_all(&path);
+                let _ = fs::remove_file(&beside).and_then(|()| fs::remove_dir(&path));
                 Err(cannot()(error))
             }
         }
@@ -62,7 +66,7 @@ impl RunFolder {
 
     /// Whether `folder` is a run folder whose process lives.
     pub fn is_alive(folder: &Path) -> bool {
-        File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err())
+        files::read(&folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err())
     }
 }
 
@@ -85,7 +89,13 @@ pub fn run_name(pid: u32, started: Timestamp, random: [u8; 16]) -> String {
 
 /// Whether a folder is one of ours; a session may have any name.
 pub(super) fn is_run_folder(folder: &Path) -> bool {
-    folder.join(LOCK).exists()
+    files::stat(&folder.join(LOCK)).is_some_and(|lock| lock.is_file() && lock.len() == 0)
+}
+
+/// Whether a folder may be called so if it is a run's.
+pub(super) fn is_run_name(name: &str) -> bool {
+    let is_ours = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == LENGTH && rest.bytes().all(is_ours))
 }
 
 impl DiskStore {
@@ -93,10 +103,12 @@ impl DiskStore {
     /// is in use of a dead one.
     pub fn sweep_runs(&self, now: Timestamp, dry_run: bool) -> Result<Vec<PathBuf>> {
         let mut gone = Vec::new();
+        if !self.is_ours(dry_run) {
+            return Ok(gone);
+        }
         for name in names_in(self.root())? {
             let folder = self.root().join(&name);
-            let named = name.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == LENGTH);
-            if named && folder.is_dir() && sweep_run(&folder, now, dry_run) {
+            if is_run_name(&name) && files::is_folder(&folder) && sweep_run(&folder, now, dry_run) {
                 gone.push(folder);
             }
         }
@@ -106,13 +118,11 @@ impl DiskStore {
 
 fn sweep_run(folder: &Path, now: Timestamp, dry_run: bool) -> bool {
     let path = folder.join(LOCK);
-    match File::open(&path) {
+    match files::read(&path) {
         Ok(lock) => lock.try_lock().is_ok() && is_at(&lock, &path) && (dry_run || remove(folder)),
         // Its process ended between making the folder and locking it, or between the last two steps of removing it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let tmp = |name: &String| name.ends_with(".tmp");
-            let bare = names_in(folder).is_ok_and(|names| names.iter().all(tmp));
-            bare && sweep::is_left_over(folder, now) && (dry_run || fs::remove_dir_all(folder).is_ok())
+            sweep::is_left_over(folder, now) && is_bare(folder) && (dry_run || remove_bare(folder))
         }
         Err(_) => false,
     }
@@ -124,11 +134,31 @@ fn remove(folder: &Path) -> bool {
     // A run may be started inside a run.
     let nested = store.sweep_runs(Timestamp::MAX, false).is_ok()
         && names_in(folder).is_ok_and(|names| !names.iter().any(|name| is_run_folder(&folder.join(name))));
-    let Ok(sessions) = store.sessions() else { return false };
+    let Ok(sessions) = store.session_folders() else { return false };
     let mut empty = nested;
     for session in sessions {
         empty &=
             store.remove_session(&session, Timestamp::MAX, false).is_ok_and(|report| report.stays.is_empty());
     }
-    empty && fs::remove_dir_all(folder).is_ok()
+    empty && is_bare(folder) && remove_bare(folder)
+}
+
+/// Whether a run folder has nothing left but its own files.
+fn is_bare(folder: &Path) -> bool {
+    names_in(folder).is_ok_and(|names| names.iter().all(|name| is_own(name)))
+}
+
+/// Whether a file of a run folder is its own and no session's.
+fn is_own(name: &str) -> bool {
+    [LOCK, MARKER, SWEPT].contains(&name) || files::is_temporary(name)
+}
+
+/// Removes a run folder that has only its own files; the lock goes last, because it is what keeps others out.
+fn remove_bare(folder: &Path) -> bool {
+    let mut names = names_in(folder).unwrap_or_default();
+    names.sort_by_key(|name| name == LOCK);
+    for name in names.iter().filter(|name| is_own(name)) {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    fs::remove_dir(folder).is_ok()
 }

@@ -1,30 +1,29 @@
 //! Sweeping: what is weighed and decided on becomes what is removed, and nothing that is in use does.
 //!
-//! A sweep reads no record: names and the metadata of files tell all it needs, so a hundred thousand outputs take a
-//! second to weigh. It never waits for a lock: what it does not get is in use, and the next sweep comes.
+//! Names and the metadata of files tell all that is needed to weigh, so a hundred thousand outputs take a second. Only
+//! the record of what goes is read: a file that is named like one and is none is not ours. A sweep never waits for a
+//! lock: what it does not get is in use, and the next sweep comes.
 
-use super::open::{Held, OPEN, is_at, lock_file};
-use super::{DATA, DiskStore, FOLDERS, Files, META, PARTS, STATE, is_run_folder, make_folder, names_in};
+use super::files::{self, names_in};
+use super::open::{Held, OPEN};
+use super::root::{MARKER, is_our_session, is_record};
+use super::{DATA, DiskStore, FOLDERS, Files, META, PARTS, STATE, is_run_folder};
 use crate::event::{Event, Swept, What};
-use crate::retention::{Cause, Rules, Weight, decide};
+use crate::retention::{Cause, Rules, Weight, decide, out_of_reach};
 use crate::{Error, Handle, Part, Result, Session, Store, Timestamp};
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{self, File, Metadata},
-    io::{self, Write},
-    os::unix::fs::MetadataExt,
+    fs, io,
+    os::unix::fs::{DirEntryExt, MetadataExt},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-/// What a process left behind goes after this long: none needs an hour between two steps.
-const LEFT: i64 = 60 * 60;
+/// What a process left behind goes after this many seconds: no process needs a day between two steps.
+const LEFT: i64 = 24 * 60 * 60;
 
 /// So many removals are noted at once.
 const NOTED: usize = 256;
-
-/// The file whose time says when this root was swept last.
-const SWEPT: &str = ".swept";
 
 /// What to sweep.
 #[derive(Clone, Debug)]
@@ -35,6 +34,9 @@ pub struct Sweep {
     pub only: Option<Session>,
     /// The time; the library has no clock.
     pub now: Timestamp,
+    /// Whether ages count. Where the clock may have jumped, nothing goes for its age:
+    /// [`counts_ages`](DiskStore::counts_ages).
+    pub by_age: bool,
     /// The free bytes of the disk, where they are known.
     pub free: Option<u64>,
     /// Whether nothing is removed, and only told.
@@ -54,6 +56,12 @@ pub struct Report {
     pub leftovers: u64,
     /// Run folders of processes that are gone.
     pub runs: Vec<PathBuf>,
+    /// The rule that would still be broken if all went that can go. Nothing goes for it.
+    pub out_of_reach: Option<Cause>,
+    /// How many outputs are too old and stay because the clock may have jumped.
+    pub held_back: u64,
+    /// Whether the root holds files and is not known to be ours, so that nothing of it was touched.
+    pub foreign: bool,
 }
 
 /// An output that went.
@@ -72,13 +80,17 @@ impl DiskStore {
     pub fn sweep(&self, sweep: &Sweep) -> Result<Report> {
         let mut report = Report::default();
         let mut weights = Vec::new();
+        if !self.is_ours(sweep.dry_run) {
+            report.foreign = self.is_foreign()?;
+            return Ok(report);
+        }
         for session in self.session_folders()? {
             if sweep.only.as_ref().is_some_and(|only| *only != session) {
                 continue;
             }
             let (mut found, leftovers) = self.scan(&session)?;
-            for path in leftovers.into_iter().filter(|path| is_left_over(path, sweep.now)) {
-                report.leftovers += u64::from(sweep.dry_run || fs::remove_file(&path).is_ok());
+            for leftover in leftovers.iter().filter(|leftover| sweep.by_age && leftover.is_old(sweep.now)) {
+                report.leftovers += leftover.remove(sweep.dry_run);
             }
             let open = self.unless_open(&session, false).is_none();
             found.iter_mut().for_each(|weight| weight.in_use |= open);
@@ -88,11 +100,31 @@ impl DiskStore {
             }
             weights.extend(found);
         }
-        self.sweep_outputs(weights, sweep, &mut report);
+        let max_age = sweep.rules.max_age;
+        let rules = Rules { max_age: max_age.filter(|_| sweep.by_age), ..sweep.rules };
+        if !sweep.by_age {
+            let by_age = Rules { max_age, ..Rules::default() };
+            report.held_back = decide(&weights, &by_age, sweep.now, None).len() as u64;
+        }
+        report.out_of_reach = out_of_reach(&weights, &rules, sweep.free);
+        self.sweep_outputs(weights, &Sweep { rules, ..sweep.clone() }, &mut report);
         if sweep.only.is_none() {
+            for name in names_in(self.root())? {
+                let leftover = Leftover { others: Vec::new(), path: self.root().join(&name) };
+                if files::temporary_stem(&name) == Some(MARKER) && sweep.by_age && leftover.is_old(sweep.now)
+                {
+                    report.leftovers += leftover.remove(sweep.dry_run);
+                }
+            }
             report.runs = self.sweep_runs(sweep.now, sweep.dry_run)?;
         }
         Ok(report)
+    }
+
+    /// Whether a root that is not ours holds something that looks like a session and is none.
+    fn is_foreign(&self) -> Result<bool> {
+        let folders = self.session_folders()?;
+        Ok(folders.iter().any(|session| !is_our_session(&self.root().join(session.as_str()))))
     }
 
     /// Decides and removes until nothing is left to remove: for what turns out to be in use, others may have to go.
@@ -136,6 +168,10 @@ impl DiskStore {
     /// Removes a whole session that is not open: its outputs, its events, its state. What is in use stays.
     pub fn remove_session(&self, session: &Session, now: Timestamp, dry_run: bool) -> Result<Report> {
         let mut report = Report::default();
+        if !self.is_ours(dry_run) {
+            report.foreign = self.is_foreign()?;
+            return Ok(report);
+        }
         let (weights, leftovers) = self.scan(session)?;
         let all = weights.into_iter().map(|weight| Gone {
             handle: weight.handle,
@@ -143,13 +179,10 @@ impl DiskStore {
             cause: Cause::Session,
         });
         self.remove_outputs(session, all.collect(), now, dry_run, &mut report);
-        if !report.stays.is_empty() || !self.root().join(session.as_str()).is_dir() {
+        if !report.stays.is_empty() || !files::is_folder(&self.root().join(session.as_str())) {
             return Ok(report);
         }
-        let free = leftovers.iter().all(|path| {
-            let unlocked = File::open(path).is_ok_and(|file| file.try_lock().is_ok());
-            unlocked && (dry_run || fs::remove_file(path).is_ok())
-        });
+        let free = leftovers.iter().all(|leftover| leftover.remove(dry_run) > 0);
         let removed = free && (dry_run || self.remove_folder(session));
         report.sessions.extend(removed.then(|| session.clone()));
         Ok(report)
@@ -160,42 +193,9 @@ impl DiskStore {
         self.unless_open(session, false).is_none()
     }
 
-    /// Takes the turn to sweep this root: of all that ask within `every`, one gets it. The first to ask of a root that
-    /// was never swept does not: there is nothing old in it yet, and the next has its turn when the time is over.
-    pub fn take_turn(&self, now: Timestamp, every: Duration) -> Result<bool> {
-        let path = self.root().join(SWEPT);
-        let cannot = || Error::store(format!("write {}", path.display()));
-        let is_due = |data: &Metadata| {
-            let at = data.modified().ok().and_then(|at| Timestamp::try_from(at).ok()).unwrap_or(now);
-            // A stamp from far in the future was set by a clock that was wrong.
-            now.duration_since(at).unsigned_abs() >= every
-        };
-        // Nearly always this is all that is done.
-        match fs::metadata(&path) {
-            Ok(data) if !is_due(&data) => return Ok(false),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_folder(self.root()).and_then(|()| lock_file(&path)).map_err(cannot())?;
-                return Ok(false);
-            }
-            Err(error) => return Err(cannot()(error)),
-        }
-        let mut file = lock_file(&path).map_err(cannot())?;
-        if file.try_lock().is_err() || !is_at(&file, &path) || !is_due(&file.metadata().map_err(cannot())?) {
-            return Ok(false);
-        }
-        let sweeps = fs::read_to_string(&path)
-            .ok()
-            .and_then(|text| text.split_whitespace().nth(1).and_then(|count| count.parse::<u64>().ok()));
-        let line = format!("sweep {} at {now}\n", sweeps.unwrap_or(0) + 1);
-        file.set_len(0).and_then(|()| file.write_all(line.as_bytes())).map_err(cannot())?;
-        file.set_modified(SystemTime::from(now)).map_err(cannot())?;
-        Ok(true)
-    }
-
     /// How many bytes the disk has left for us.
     pub fn free(&self) -> Result<u64> {
-        let there = self.root().ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+        let there = self.root().ancestors().find(|folder| files::is_root(folder)).unwrap_or(Path::new("/"));
         let disk = rustix::fs::statvfs(there).map_err(|error| {
             Error::store(format!("see how full the disk of {} is", there.display()))(error.into())
         })?;
@@ -203,7 +203,7 @@ impl DiskStore {
     }
 
     /// The weights of a session, and files that belong to no output: their writer died between two steps.
-    pub(super) fn scan(&self, session: &Session) -> Result<(Vec<Weight>, Vec<PathBuf>)> {
+    pub(super) fn scan(&self, session: &Session) -> Result<(Vec<Weight>, Vec<Leftover>)> {
         #[derive(Default)]
         struct Found {
             bytes: u64,
@@ -212,7 +212,9 @@ impl DiskStore {
             growing: bool,
         }
         let (mut weights, mut leftovers) = (Vec::new(), Vec::new());
-        for folder in FOLDERS.map(|folder| self.folder(session, folder)) {
+        let links = links_in(&self.session_folder(session)?);
+        for folder in FOLDERS {
+            let folder = self.folder(session, folder)?;
             let cannot = || Error::store(format!("list {}", folder.display()));
             let entries = match fs::read_dir(&folder) {
                 Ok(entries) => entries,
@@ -220,14 +222,15 @@ impl DiskStore {
                 Err(error) => return Err(cannot()(error)),
             };
             let mut outputs: HashMap<String, Found> = HashMap::new();
+            let mut temporary = Vec::new();
             for entry in entries {
                 let entry = entry.map_err(cannot())?;
                 // A file may go while we look.
                 let (Ok(name), Ok(data)) = (entry.file_name().into_string(), entry.metadata()) else {
                     continue;
                 };
-                if name.ends_with(".tmp") {
-                    leftovers.push(entry.path());
+                if files::is_temporary(&name) {
+                    temporary.extend(files::is_private(&data).then_some(name));
                     continue;
                 }
                 let Some((id, ending)) = name.find('.').map(|dot| name.split_at(dot)) else { continue };
@@ -238,12 +241,19 @@ impl DiskStore {
                     Some(found) => found,
                     None => outputs.entry(id.to_owned()).or_default(),
                 };
-                found.bytes += data.len() / data.nlink().max(1);
+                // A link by which a tool reads the bytes is no further output that shares them.
+                let names = data.nlink().saturating_sub(links.get(&data.ino()).copied().unwrap_or(0));
+                found.bytes += data.len() / names.max(1);
                 if ending == META {
                     let at = data.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
                     found.time = Some(at.unwrap_or(Timestamp::MAX));
                 }
                 found.growing |= ending == ".part";
+            }
+            for name in temporary {
+                leftovers.push(Leftover::new(&folder, &name, session, |id| {
+                    outputs.get(id).is_some_and(|found| found.time.is_some())
+                }));
             }
             for (id, found) in outputs {
                 let Ok(handle) = Handle::new(session.clone(), &id) else { continue };
@@ -251,18 +261,19 @@ impl DiskStore {
                 let part = files.part(Part::Bytes);
                 // A part that nobody has locked is what a dead writer left. One that is not there any more has just
                 // been ended, and stays for this time.
-                let alive = found.growing && !File::open(&part).is_ok_and(|part| part.try_lock().is_ok());
+                let alive = found.growing && !files::read(&part).is_ok_and(|part| part.try_lock().is_ok());
                 match found.time {
                     Some(time) => {
                         weights.push(Weight { handle, bytes: found.bytes, time, in_use: alive });
                     }
-                    None if alive => {}
-                    None => leftovers.extend(
-                        DATA.iter()
-                            .chain(&PARTS)
-                            .map(|ending| files.named(ending))
-                            .filter(|path| path.exists()),
-                    ),
+                    // Its writer died before it had a record. Files with other names may be anybody's.
+                    None if found.growing
+                        && !alive
+                        && files::stat(&part).is_some_and(|data| files::is_private(&data)) =>
+                    {
+                        leftovers.push(Leftover { others: Vec::new(), path: part });
+                    }
+                    None => {}
                 }
             }
         }
@@ -271,16 +282,20 @@ impl DiskStore {
     }
 
     /// All folders of sessions, also of those that have no outputs. What is not ours is not looked at.
-    fn session_folders(&self) -> Result<Vec<Session>> {
+    pub(super) fn session_folders(&self) -> Result<Vec<Session>> {
         let ours = [FOLDERS[0], FOLDERS[1], super::EVENTS, STATE, OPEN];
         let mut sessions: Vec<Session> = names_in(self.root())?
             .iter()
             .filter_map(|name| name.parse().ok())
             .filter(|session: &Session| {
                 let folder = self.root().join(session.as_str());
-                folder.is_dir()
+                let is_ours =
+                    |name: &&str| files::stat(&folder.join(name)).is_some_and(|data| !data.is_symlink());
+                // A session with a link in place of a folder is not ours to sweep.
+                FOLDERS.iter().all(|inner| self.folder(session, inner).is_ok())
+                    && files::is_folder(&folder)
                     && !is_run_folder(&folder)
-                    && ours.iter().any(|name| folder.join(name).exists())
+                    && ours.iter().any(is_ours)
             })
             .collect();
         sessions.sort();
@@ -338,8 +353,12 @@ impl DiskStore {
     /// Removes an output unless somebody has it open; tells whether it is gone.
     fn remove_unused(&self, handle: &Handle, dry_run: bool) -> Result<bool> {
         let files = self.files(handle)?;
+        if !is_record(&files.meta(), handle.id()) {
+            let why = "its record is damaged or not Forebay's; remove its files by hand";
+            return Err(Error::store(format!("remove {handle}"))(io::Error::other(why)));
+        }
         // Held until all files are gone, so that a reader that comes now finds nothing or everything.
-        let _lock = match files.data().map(|path| File::open(&path).map(|file| (file.try_lock(), file))) {
+        let _lock = match files.data().map(|path| files::read(&path).map(|file| (file.try_lock(), file))) {
             None => None,
             Some(Ok((Ok(()), file))) => Some(file),
             Some(Ok((Err(_), _))) => return Ok(false),
@@ -357,7 +376,7 @@ impl DiskStore {
     fn is_too_old(&self, session: &Session, sweep: &Sweep) -> bool {
         let Some(most) = sweep.rules.max_age else { return false };
         let folder = self.root().join(session.as_str());
-        let written = |path: &Path| fs::metadata(path).ok().and_then(|data| data.modified().ok());
+        let written = |path: &Path| files::stat(path).and_then(|data| data.modified().ok());
         let last = [super::EVENTS, STATE].iter().filter_map(|name| written(&folder.join(name))).max();
         let last = last.or_else(|| written(&folder)).and_then(|last| Timestamp::try_from(last).ok());
         last.and_then(|last| Duration::try_from(sweep.now.duration_since(last)).ok())
@@ -367,15 +386,18 @@ impl DiskStore {
     /// Removes the folder of a session that has no outputs. An output that begins meanwhile keeps its folder: folders
     /// are only removed when they are empty.
     fn remove_folder(&self, session: &Session) -> bool {
+        let Ok(folder) = self.session_folder(session) else { return false };
+        if !is_our_session(&folder) {
+            return false;
+        }
         let Some(_held) = self.unless_open(session, true) else { return false };
-        let folder = self.root().join(session.as_str());
         for inner in FOLDERS {
             match fs::remove_dir(folder.join(inner)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return false,
                 _ => {}
             }
         }
-        let tmp = names_in(&folder).unwrap_or_default().into_iter().filter(|name| name.ends_with(".tmp"));
+        let tmp = names_in(&folder).unwrap_or_default().into_iter().filter(|name| files::is_temporary(name));
         let ours = [super::EVENTS, STATE, super::STATE_LOCK].map(str::to_owned);
         // The lock goes last, because it is what keeps others out.
         for name in tmp.chain(ours).chain([OPEN.to_owned()]) {
@@ -394,12 +416,60 @@ impl DiskStore {
     }
 }
 
+/// What a process left that died between two steps.
+pub(super) struct Leftover {
+    /// The bytes and parts of an output that was being removed.
+    others: Vec<PathBuf>,
+    /// A part without a record, or a temporary file; this one goes last.
+    path: PathBuf,
+}
+
+impl Leftover {
+    /// A temporary file, with all that belongs to it: the record of an output that was being removed has such a name
+    /// until the rest is gone.
+    fn new(folder: &Path, name: &str, session: &Session, has_record: impl Fn(&str) -> bool) -> Leftover {
+        let path = folder.join(name);
+        let id = files::temporary_stem(name).and_then(|stem| stem.strip_suffix(".meta"));
+        let removed = id.filter(|id| !has_record(id) && is_record(&path, id));
+        let handle = removed.and_then(|id| Handle::new(session.clone(), id).ok());
+        let others = handle.map(|handle| Files::new(folder.to_owned(), &handle).without_record());
+        Leftover { others: others.unwrap_or_default(), path }
+    }
+
+    fn is_old(&self, now: Timestamp) -> bool {
+        is_left_over(&self.path, now)
+    }
+
+    /// Removes it unless somebody has it locked; returns how many files that are.
+    fn remove(&self, dry_run: bool) -> u64 {
+        let all = || self.others.iter().chain([&self.path]);
+        let is_free = |path: &PathBuf| files::read(path).is_ok_and(|file| file.try_lock().is_ok());
+        if !all().all(is_free) {
+            return 0;
+        }
+        all().map(|path| u64::from(dry_run || fs::remove_file(path).is_ok())).sum()
+    }
+}
+
+/// How many hard links to outputs a session's folder has, by the number of their file.
+fn links_in(folder: &Path) -> HashMap<u64, u64> {
+    let mut links = HashMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // Only ids have no dot.
+        let is_id = entry.file_name().to_str().is_some_and(|name| !name.contains('.'));
+        if is_id && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            *links.entry(entry.ino()).or_default() += 1;
+        }
+    }
+    links
+}
+
 /// Whether a file or folder has not been touched for so long that nobody will. The time of the last change cannot be
 /// set back, so what was copied from elsewhere with its old times is young.
 pub(super) fn is_left_over(path: &Path, now: Timestamp) -> bool {
-    let Ok(data) = fs::symlink_metadata(path) else { return false };
+    let Some(data) = files::stat(path) else { return false };
     let touched = data.mtime().max(data.ctime());
-    let unlocked = || !path.is_file() || File::open(path).is_ok_and(|file| file.try_lock().is_ok());
+    let unlocked = || !data.is_file() || files::read(path).is_ok_and(|file| file.try_lock().is_ok());
     now.as_second().saturating_sub(touched) > LEFT && unlocked()
 }
 
@@ -432,7 +502,7 @@ mod tests {
     fn a_day(later: i64) -> Sweep {
         let max_age = Some(Duration::from_secs(DAY as u64));
         let rules = Rules { max_age, ..Rules::default() };
-        Sweep { rules, only: None, now: after(later), free: None, dry_run: false }
+        Sweep { rules, only: None, now: after(later), by_age: true, free: None, dry_run: false }
     }
 
     fn more_than(bytes: u64) -> Sweep {
@@ -535,7 +605,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "a", b"x");
-        assert!(store.change_state(&session("s"), &mut |_| Some(b"{}".to_vec())).is_ok());
+        let state = br#"{"reported":1,"given":0}"#;
+        assert!(store.change_state(&session("s"), &mut |_| Some(state.to_vec())).is_ok());
         let first = store.sweep(&a_day(2 * DAY)).unwrap();
         assert_eq!((gone(&first).len(), first.sessions), (1, vec![]), "its events tell of the sweep");
         assert_eq!(store.sweep(&a_day(DAY - HOUR)).unwrap().sessions, []);
@@ -545,7 +616,7 @@ mod tests {
         let dry = Sweep { dry_run: true, ..a_day(2 * DAY) };
         assert_eq!(store.sweep(&dry).unwrap().sessions, [session("s")]);
         assert_eq!(store.sweep(&a_day(2 * DAY)).unwrap().sessions, [session("s")]);
-        assert_eq!(files_below(folder.path()), [""; 0]);
+        assert_eq!(files_below(folder.path()), [".forebay-root"]);
     }
 
     #[test]
@@ -561,29 +632,187 @@ mod tests {
         drop(writer);
         let report = store.remove_session(&session("s"), after(0), false).unwrap();
         assert_eq!(report.sessions, [session("s")]);
-        assert_eq!(files_below(folder.path()), ["other"]);
+        assert_eq!(files_below(folder.path()), [".forebay-root", "other"]);
         assert!(store.remove_session(&session("s"), after(0), false).unwrap().sessions.is_empty());
         put(&store, "s", "again", b"x");
         assert_eq!(ids(&store, "s"), ["again"], "its name can be used again");
     }
 
     #[test]
-    fn what_dead_processes_left_goes_after_an_hour() {
+    fn what_dead_processes_left_goes_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "kept", b"x");
         let tool = folder.path().join("s/tool");
-        for name in ["a.1-0.tmp", "b.part", "c.part", "d.lines", "kept.meta.7-1.tmp", "notes", "mine.md"] {
+        let ours = ["a.1-0.tmp", "b.part", "c.part", "kept.meta.7-1.tmp"];
+        let foreign = ["a.tmp", "d.lines", "e.txt", "e.json", "f.log", "g.1.tmp", "mine.md", "notes"];
+        for name in ours.iter().chain(&foreign) {
+            files::create(&tool.join(name)).unwrap();
+        }
+        // These have our form, but everybody may read them.
+        for name in ["x.1-0.tmp", "y.part"] {
             fs::write(tool.join(name), b"left").unwrap();
         }
-        let alive = File::open(tool.join("c.part")).unwrap();
+        let alive = files::read(&tool.join("c.part")).unwrap();
         alive.try_lock().unwrap();
         let off = |later| Sweep { rules: Rules::default(), ..a_day(later) };
-        assert_eq!(store.sweep(&off(HOUR / 2)).unwrap().leftovers, 0);
-        assert_eq!(store.sweep(&Sweep { dry_run: true, ..off(2 * HOUR) }).unwrap().leftovers, 4);
-        assert_eq!(store.sweep(&off(2 * HOUR)).unwrap().leftovers, 4);
-        let left = ["c.part", "kept.meta.json", "kept.txt", "mine.md", "notes"];
+        assert_eq!(store.sweep(&off(DAY - HOUR)).unwrap().leftovers, 0);
+        assert_eq!(store.sweep(&Sweep { by_age: false, ..off(2 * DAY) }).unwrap().leftovers, 0);
+        assert_eq!(store.sweep(&Sweep { dry_run: true, ..off(2 * DAY) }).unwrap().leftovers, 3);
+        assert_eq!(store.sweep(&off(2 * DAY)).unwrap().leftovers, 3);
+        let mut left =
+            [&foreign[..], &["c.part", "kept.meta.json", "kept.txt", "x.1-0.tmp", "y.part"]].concat();
+        left.sort_unstable();
         assert_eq!(files_below(&tool), left, "what is locked or not ours stays");
+    }
+
+    #[test]
+    fn what_a_killed_removal_left_goes_after_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        put(&store, "s", "half", &b"x\n".repeat(100_000));
+        put(&store, "s", "other", b"x");
+        store.link(&"s/half".parse().unwrap()).unwrap();
+        let tool = folder.path().join("s/tool");
+        fs::rename(tool.join("half.meta.json"), tool.join("half.meta.9-0.tmp")).unwrap();
+        assert_eq!(ids(&store, "s"), ["other"], "it is gone for whoever asks");
+        let rules = Rules::default();
+        assert_eq!(store.sweep(&Sweep { rules, ..a_day(DAY - HOUR) }).unwrap().leftovers, 0);
+        assert_eq!(store.sweep(&Sweep { rules, ..a_day(2 * DAY) }).unwrap().leftovers, 4);
+        assert_eq!(files_below(&tool), ["other.meta.json", "other.txt"]);
+        assert_eq!(files_below(&folder.path().join("s")), ["events.jsonl", "tool"]);
+    }
+
+    /// All files below a folder, with their bytes.
+    fn everything(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => all.extend(everything(&path)),
+                false => drop(all.insert(path.clone(), fs::read(&path).unwrap())),
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_root_that_is_set_to_a_foreign_folder_loses_nothing_foreign() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "project/tool/notes.txt",
+            "project/tool/data.json",
+            "project/tool/a.bin",
+            "project/tool/x.tmp",
+            "project/tool/x.1-0.tmp",
+            "project/tool/b.part",
+            "project/tool/b.lines",
+            "project/tool/c.meta.json",
+            "project/tool/c.txt",
+            "project/terminal/d.log",
+            "logs/events.jsonl",
+            "logs/state.json",
+            "state/state.json",
+            "run-abcdefghjkmn/run.lock",
+            "run-abcdefghjkmn/s/tool/e.txt",
+            "run-bcdefghjkmnp/a.tmp",
+        ] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, b"{\"foreign\": true}\n").unwrap();
+        }
+        let before = everything(folder.path());
+        let store = DiskStore::new(folder.path());
+        let all = Rules { max_age: Some(Duration::from_secs(1)), max_bytes: Some(1), min_free: Some(1) };
+        let late = Sweep { rules: all, free: Some(0), ..a_day(400 * DAY) };
+        let clean = |store: &DiskStore| {
+            let reports = [
+                store.sweep(&late).unwrap(),
+                store.sweep(&Sweep { only: Some(session("project")), ..late.clone() }).unwrap(),
+                store.remove_session(&session("project"), late.now, false).unwrap(),
+                store.remove_session(&session("logs"), late.now, false).unwrap(),
+            ];
+            assert_eq!(store.sweep_runs(late.now, false).unwrap(), [""; 0].map(PathBuf::from));
+            reports
+        };
+        assert!(clean(&store).iter().all(|report| report.foreign), "nothing proves that it is ours");
+        assert_eq!(everything(folder.path()), before);
+        // With outputs of ours in it, these go and nothing else does.
+        put(&store, "project", "mine", b"x");
+        put(&store, "s", "mine", b"x");
+        let reports = clean(&store);
+        assert_eq!(gone(&reports[0]), ["project/mine", "s/mine"]);
+        assert!(reports.iter().all(|report| !report.foreign));
+        let mut after = everything(folder.path());
+        after.retain(|path, _| before.contains_key(path));
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn a_root_without_a_mark_is_adopted_if_it_holds_our_records_and_one_of_a_newer_version_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        let handle = put(&store, "s", "old", b"x");
+        let marker = folder.path().join(".forebay-root");
+        assert_eq!(fs::read(&marker).unwrap(), b"forebay root 1\n");
+        fs::remove_file(&marker).unwrap();
+        assert_eq!(store.record(&handle).unwrap().size.bytes, 1, "it can be read without");
+        let look = Sweep { dry_run: true, ..a_day(2 * DAY) };
+        assert_eq!((gone(&store.sweep(&look).unwrap()), marker.exists()), (vec!["s/old".to_owned()], false));
+        fs::write(&marker, b"forebay root 2\n").unwrap();
+        assert_eq!(gone(&store.sweep(&a_day(2 * DAY)).unwrap()), [""; 0]);
+        fs::remove_file(&marker).unwrap();
+        assert_eq!(gone(&store.sweep(&a_day(2 * DAY)).unwrap()), ["s/old"]);
+        assert!(marker.exists());
+    }
+
+    #[test]
+    fn an_output_whose_record_is_damaged_stays_and_that_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        put(&store, "s", "bad", b"x");
+        fs::write(folder.path().join("s/tool/bad.meta.json"), b"{").unwrap();
+        let report = store.sweep(&a_day(2 * DAY)).unwrap();
+        assert_eq!((report.gone.len(), report.stays.len()), (0, 1));
+        assert!(report.stays[0].1.contains("by hand"), "{:?}", report.stays);
+    }
+
+    #[test]
+    fn after_a_gap_of_more_than_a_day_ages_count_only_an_hour_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
+        assert!(!store.counts_ages(after(0), false).unwrap());
+        assert_eq!(files_below(folder.path()), [""; 0], "a root that is not ours is not written to");
+        put(&store, "s", "one", b"x");
+        let hour = Duration::from_secs(3_600);
+        assert!(!store.take_turn(after(0), hour).unwrap());
+        let table = [
+            // Seconds from now; whether ages count then.
+            (60, true),
+            (2 * HOUR, true),
+            (25 * HOUR, true),
+            // The clock jumps ahead.
+            (25 * HOUR + 40 * DAY, false),
+            (25 * HOUR + 40 * DAY + 60, false),
+            (26 * HOUR + 40 * DAY, true),
+            // It is set right, and goes on.
+            (26 * HOUR, false),
+            (26 * HOUR + 1_800, false),
+            (27 * HOUR, true),
+            (27 * HOUR + DAY, true),
+            (27 * HOUR + 2 * DAY + 1, false),
+        ];
+        for (later, counts) in table {
+            assert_eq!(store.counts_ages(after(later), true).unwrap(), counts, "{later}: to look");
+            assert_eq!(store.counts_ages(after(later), false).unwrap(), counts, "{later}");
+        }
+        // A turn notes the gap too, for the sweep that it starts.
+        let jump = after(60 * DAY);
+        assert!(store.take_turn(jump, hour).unwrap());
+        assert!(!store.counts_ages(jump, false).unwrap());
+        let sweep = Sweep { by_age: false, ..a_day(60 * DAY) };
+        let report = store.sweep(&sweep).unwrap();
+        assert_eq!((gone(&report).len(), report.held_back), (0, 1));
     }
 
     #[test]
@@ -603,7 +832,7 @@ mod tests {
         for (later, expected) in table {
             assert_eq!(turns(after(later)), expected, "{later}");
         }
-        let text = fs::read_to_string(folder.path().join(SWEPT)).unwrap();
+        let text = fs::read_to_string(folder.path().join(".swept")).unwrap();
         assert!(text.starts_with("sweep 3 at "), "{text}");
         assert_eq!(store.sessions().unwrap(), []);
     }
@@ -633,10 +862,10 @@ mod tests {
         assert_eq!(store.sweep(&a_day(0)).unwrap().runs, std::slice::from_ref(&path));
         assert!(!path.exists() && live.path().join("tool/tool/a.txt").exists());
         assert_eq!(store.sessions().unwrap(), [session("run-abcdefghjkmn")]);
-        // One that was never locked is young for an hour.
+        // One that was never locked is young for a day.
         fs::create_dir(&path).unwrap();
-        assert_eq!(store.sweep_runs(after(0), false).unwrap(), [""; 0].map(PathBuf::from));
-        assert_eq!(store.sweep_runs(after(2 * HOUR), false).unwrap(), [path]);
+        assert_eq!(store.sweep_runs(after(DAY - HOUR), false).unwrap(), [""; 0].map(PathBuf::from));
+        assert_eq!(store.sweep_runs(after(2 * DAY), false).unwrap(), [path]);
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! A root that is ours: the file that marks it, and what proves it where that file is missing.
+//!
+//! A root may be set to any folder by mistake. So sweeps work only in a root that is marked, and of that they touch
+//! only what has a form that only we write.
+
+use super::files::{self, names_in};
+use super::open::OPEN;
+use super::run_folder::{self, is_run_name};
+use super::{DiskStore, EVENTS, FOLDERS, META, STATE, STATE_LOCK};
+use crate::room::InUse;
+use crate::{Handle, Session};
+use serde::{Deserialize, de::IgnoredAny};
+use std::{io, io::Read, path::Path};
+
+/// The file that marks a root as ours.
+pub(super) const MARKER: &str = ".forebay-root";
+
+/// What the marker says before the version of the layout.
+const SAYS: &str = "forebay root ";
+const VERSION: u32 = 1;
+
+impl DiskStore {
+    /// Makes the folder of a session, and marks the root as ours.
+    pub(super) fn make_session(&self, session: &Session) -> io::Result<()> {
+        files::make_folder(&self.root().join(session.as_str()))?;
+        self.mark();
+        Ok(())
+    }
+
+    /// Marks the root as ours. An output is worth more than the mark: where it cannot be made, a sweep makes it.
+    pub(super) fn mark(&self) {
+        let path = self.root().join(MARKER);
+        if files::stat(&path).is_none() {
+            let _ = files::claim(&path, format!("{SAYS}{VERSION}\n").as_bytes());
+        }
+    }
+
+    /// Whether the root is ours to sweep. One without a mark, which an earlier version made, is marked if it holds what
+    /// only we write; with `look` it is not written to.
+    pub(super) fn is_ours(&self, look: bool) -> bool {
+        match files::whole(&self.root().join(MARKER)) {
+            Ok(text) => is_known(&text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let ours = self.holds_ours();
+                if ours && !look {
+                    self.mark();
+                }
+                ours
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Whether the root holds something that only we write: a record, or the folder of a run.
+    fn holds_ours(&self) -> bool {
+        let root = self.root();
+        if run_folder::is_run_folder(root)
+            && root.file_name().and_then(|name| name.to_str()).is_some_and(is_run_name)
+        {
+            return true;
+        }
+        names_in(root).unwrap_or_default().iter().any(|name| {
+            let folder = root.join(name);
+            let is_run = || is_run_name(name) && run_folder::is_run_folder(&folder);
+            name.parse::<Session>().is_ok() && files::is_folder(&folder) && (is_run() || has_record(&folder))
+        })
+    }
+}
+
+/// Whether a marker is of a version that we know.
+fn is_known(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let version = text.strip_prefix(SAYS).and_then(|rest| rest.trim_end().parse::<u32>().ok());
+    version.is_some_and(|version| version <= VERSION)
+}
+
+/// Whether the folder of a session has a record of ours.
+fn has_record(folder: &Path) -> bool {
+    FOLDERS.map(|name| folder.join(name)).iter().filter(|inner| files::is_folder(inner)).any(|inner| {
+        let names = names_in(inner).unwrap_or_default();
+        names.iter().any(|name| name.strip_suffix(META).is_some_and(|id| is_record(&inner.join(name), id)))
+    })
+}
+
+/// Whether a file is the record of an output with this id, of whatever version.
+pub(super) fn is_record(path: &Path, id: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "version")]
+        _version: u32,
+        handle: Handle,
+        #[serde(rename = "call")]
+        _call: IgnoredAny,
+    }
+    let named = files::whole(path).ok().and_then(|text| serde_json::from_slice::<Named>(&text).ok());
+    named.is_some_and(|named| named.handle.id() == id)
+}
+
+/// Whether a session's folder holds nothing but what we write there. Outputs are not looked at.
+pub(super) fn is_our_session(folder: &Path) -> bool {
+    let Ok(names) = names_in(folder) else { return false };
+    let is_empty = |path: &Path| files::stat(path).is_some_and(|data| data.is_file() && data.len() == 0);
+    let ours = |name: &String| {
+        let path = folder.join(name);
+        match name.as_str() {
+            EVENTS => is_empty(&path) || begins_with(&path, br#"{"event":""#),
+            STATE => files::whole(&path).is_ok_and(|text| serde_json::from_slice::<InUse>(&text).is_ok()),
+            STATE_LOCK | OPEN => is_empty(&path),
+            name if FOLDERS.contains(&name) => files::is_folder(&path),
+            name => {
+                files::is_temporary(name) && files::stat(&path).is_some_and(|data| files::is_private(&data))
+            }
+        }
+    };
+    // Empty folders prove nothing.
+    names.iter().all(ours) && names.iter().any(|name| [EVENTS, STATE, OPEN].contains(&name.as_str()))
+}
+
+fn begins_with(path: &Path, wanted: &[u8]) -> bool {
+    let mut start = vec![0; wanted.len()];
+    files::read(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok()) && start == wanted
+}
