@@ -81,8 +81,8 @@ struct State {
     taken: HashSet<String>,
     /// What our tools' names begin with, if it is not what was asked for.
     prefix: Option<String>,
-    /// The names of our tools.
-    own: HashSet<String>,
+    /// The names of our tools under the prefix that was asked for.
+    first: HashSet<String>,
     /// The arguments of the servers' tools that stand in headers too, by the names as the client knows them.
     params: HashMap<String, Vec<Param>>,
     /// Subscriptions to several servers, by the one spelling of their ids.
@@ -177,7 +177,7 @@ impl Conversation {
             stop,
             state: Mutex::new(State {
                 servers: known,
-                own: names(&gateway.own(&gateway.prefix)),
+                first: names(&gateway.own(&gateway.prefix)),
                 asked: crate::random()
                     .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8),
                 ..State::default()

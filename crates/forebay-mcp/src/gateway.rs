@@ -90,8 +90,8 @@ const NOBODY: &str = "mcp-nobody";
 /// Answers a call of one of our own tools; the prefix of their names stands last.
 pub type Answer = Box<dyn Fn(Outputs, &ToolCall, &Settings, &str) -> ToolResult + Send + Sync>;
 
-/// The prefix of our tools where a server has a tool of the same name.
-const OTHER_PREFIX: &str = "forebay_";
+/// Put before the prefix of our tools where a server has a tool of the same name.
+pub(crate) const OTHER_PREFIX: &str = "forebay_";
 
 impl Gateway {
     /// A session for a client that connects now.

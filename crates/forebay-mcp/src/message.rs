@@ -16,6 +16,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// A message of more bytes is kept in a file while it is on its way.
 pub(crate) const IN_MEMORY: usize = 1024 * 1024;
 
+/// Maximum bytes of a message that stay in memory where no disk takes them: several such messages at once must not
+/// exhaust the memory of the machine.
+const WITHOUT_DISK: u64 = 256 * 1024 * 1024;
+
 /// How much is read or copied at a time.
 const AT_ONCE: usize = 64 * 1024;
 
@@ -49,6 +53,79 @@ impl Spool {
     fn file(&self) -> io::Result<File> {
         // Memory is what is to be spared, and temporary folders are often in memory: the store's disk comes first.
         tempfile::tempfile_in(&self.folder).or_else(|_| tempfile::tempfile())
+    }
+}
+
+/// A large message while it is written: in a file, or in memory once the disk takes no more.
+struct Spooled {
+    spool: Spool,
+    kept: Kept,
+}
+
+enum Kept {
+    File(File, u64),
+    Memory(Vec<u8>),
+}
+
+impl Spooled {
+    fn new(spool: &Spool) -> Spooled {
+        let kept = spool.file().map_or_else(|_| Kept::Memory(Vec::new()), |file| Kept::File(file, 0));
+        Spooled { spool: spool.clone(), kept }
+    }
+
+    fn len(&self) -> u64 {
+        match &self.kept {
+            Kept::File(_, length) => *length,
+            Kept::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    fn push(&mut self, part: &[u8]) -> io::Result<()> {
+        let length = self.len() + part.len() as u64;
+        self.spool.check(length)?;
+        if let Kept::File(file, written) = &mut self.kept {
+            let Err(error) = file.write_all(part) else {
+                *written = length;
+                return Ok(());
+            };
+            if length > WITHOUT_DISK {
+                return Err(error);
+            }
+            // A full disk must not cost the message. A part of `part` may be in the file already; it is not read back.
+            let mut bytes = vec![0; usize::try_from(*written).unwrap_or(0)];
+            file.read_exact_at(&mut bytes, 0)?;
+            self.kept = Kept::Memory(bytes);
+        }
+        if let Kept::Memory(bytes) = &mut self.kept {
+            if length > WITHOUT_DISK {
+                return Err(io::Error::new(
+                    io::ErrorKind::StorageFull,
+                    format!(
+                        "a message has more than {WITHOUT_DISK} bytes, and neither {} nor the temporary folder takes it",
+                        self.spool.folder.display()
+                    ),
+                ));
+            }
+            bytes.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Message {
+        match self.kept {
+            Kept::File(file, length) => Message::File { file: Arc::new(file), length },
+            Kept::Memory(bytes) => Message::Memory(bytes.into()),
+        }
+    }
+}
+
+impl Write for Spooled {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -159,9 +236,9 @@ impl Message {
             self.write_parts(parts, &mut bytes)?;
             return Ok(Message::Memory(bytes.into()));
         }
-        let mut file = spool.file()?;
-        self.write_parts(parts, &mut file)?;
-        Ok(Message::File { file: Arc::new(file), length })
+        let mut spooled = Spooled::new(spool);
+        self.write_parts(parts, &mut spooled)?;
+        Ok(spooled.finish())
     }
 
     fn write_parts(&self, parts: &[Part], to: &mut dyn Write) -> io::Result<()> {
@@ -437,23 +514,19 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// Goes on in a file with a line that is too large for memory.
     async fn large(&mut self) -> io::Result<(Message, bool)> {
-        let mut file = tokio::task::block_in_place(|| self.spool.file())?;
-        let mut length = 0;
+        let mut spooled = tokio::task::block_in_place(|| Spooled::new(&self.spool));
         loop {
             let end = memchr::memchr(b'\n', &self.ready[self.searched..]).map(|at| self.searched + at);
             let part = &self.ready[..end.unwrap_or(self.ready.len())];
-            length += part.len() as u64;
-            self.spool.check(length)?;
-            tokio::task::block_in_place(|| file.write_all(part))?;
+            tokio::task::block_in_place(|| spooled.push(part))?;
             let taken = end.map_or(self.ready.len(), |end| end + 1);
             drop(self.ready.split_to(taken));
             self.searched = 0;
-            let message = |file| Message::File { file: Arc::new(file), length };
             if end.is_some() {
-                return Ok((message(file), false));
+                return Ok((spooled.finish(), false));
             }
             if self.fill().await? == 0 {
-                return Ok((message(file), true));
+                return Ok((spooled.finish(), true));
             }
         }
     }
@@ -462,13 +535,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 /// A body that came by HTTP, as it grows.
 pub(crate) struct Growing {
     memory: Vec<u8>,
-    file: Option<(File, u64)>,
+    spooled: Option<Spooled>,
     spool: Spool,
 }
 
 impl Growing {
     pub(crate) fn new(spool: Spool) -> Growing {
-        Growing { memory: Vec::new(), file: None, spool }
+        Growing { memory: Vec::new(), spooled: None, spool }
     }
 
     /// Takes more of it. Newlines, which JSON has only between its parts, become spaces: a message is one line.
@@ -476,28 +549,23 @@ impl Growing {
         let line = bytes.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
         self.memory.extend(line);
         if self.memory.len() > IN_MEMORY {
-            let (file, length) = match &mut self.file {
-                Some(file) => file,
-                none => none.insert((self.spool.file()?, 0)),
-            };
-            *length += self.memory.len() as u64;
-            self.spool.check(*length)?;
-            tokio::task::block_in_place(|| file.write_all(&self.memory))?;
+            let spooled = self.spooled.get_or_insert_with(|| Spooled::new(&self.spool));
+            tokio::task::block_in_place(|| spooled.push(&self.memory))?;
             self.memory.clear();
         }
         Ok(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.file.is_none() && self.memory.trim_ascii().is_empty()
+        self.spooled.is_none() && self.memory.trim_ascii().is_empty()
     }
 
     pub(crate) fn finish(self) -> io::Result<Message> {
-        match self.file {
+        match self.spooled {
             None => Ok(Message::Memory(self.memory.trim_ascii().to_vec().into())),
-            Some((mut file, length)) => {
-                file.write_all(&self.memory)?;
-                Ok(Message::File { file: Arc::new(file), length: length + self.memory.len() as u64 })
+            Some(mut spooled) => {
+                spooled.push(&self.memory)?;
+                Ok(spooled.finish())
             }
         }
     }
@@ -545,6 +613,26 @@ mod tests {
         let spool = Spool::new(std::env::temp_dir(), most);
         let line = [vec![b'x'; most as usize], vec![b'\n']].concat();
         assert!(matches!(Lines::new(&line[..], spool).next().await, Ok(Some(Line::Message(_)))));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_message_that_no_disk_takes_stays_in_memory() {
+        // A descriptor that cannot be written stands for a disk that is full.
+        let full = || Kept::File(File::open("/dev/null").unwrap(), 0);
+        let spool = Spool::new(std::env::temp_dir(), u64::MAX);
+        let mut spooled = Spooled { spool: spool.clone(), kept: full() };
+        spooled.push(b"{\"id\":").unwrap();
+        spooled.push(b"7}").unwrap();
+        let message = spooled.finish();
+        assert_eq!(message.text(message.all()).unwrap(), "{\"id\":7}");
+        // What the disk took before it was full is read back.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        std::fs::write(&path, "begun and half of").unwrap();
+        let mut spooled = Spooled { spool, kept: Kept::File(File::open(&path).unwrap(), 6) };
+        spooled.push(b"and done").unwrap();
+        let message = spooled.finish();
+        assert_eq!(message.text(message.all()).unwrap(), "begun and done");
     }
 
     #[test]

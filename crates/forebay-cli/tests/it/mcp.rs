@@ -471,8 +471,43 @@ fn our_tools_give_way_to_those_of_the_server() {
     let answer = client.call(3, "lines", json!({"count": 50_000}));
     let view = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(view.contains("forebay_output_read("), "{view}");
-    let taken = client.call(4, "output_read", json!({}));
-    assert_eq!(taken["error"]["message"], "no such tool", "the server is asked: {taken}");
+    assert_eq!(client.text(4, "output_read", json!({})), "the server's own output_read");
+}
+
+#[test]
+fn a_call_that_a_view_printed_works_whatever_the_server_lists_later() {
+    let forebay = Forebay::new();
+    let mut client = Client::new(&forebay, &[]).greeted();
+    let list = |client: &mut Client, id: u64| {
+        let _ = client.ask(id, "tools/list", json!({}));
+        client.ask(id + 1, "tools/list", json!({"cursor": "more"})).to_string()
+    };
+    let _ = list(&mut client, 1);
+    let answer = client.call(3, "lines", json!({"count": 50_000}));
+    let view = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(view.contains(" output_read(handle=\""), "{view}");
+    let handle = answer["result"]["content"][1]["name"].as_str().unwrap().to_owned();
+    client.send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"learn","arguments":{"tools":["output_read","tool_output"]}}}"#);
+    assert_eq!(client.message()["method"], "notifications/tools/list_changed");
+    assert_eq!(client.message()["id"], 4);
+    let names = list(&mut client, 5);
+    assert!(names.contains("\"output_read\"") && names.contains("\"forebay_output_read\""), "{names}");
+    let table = [
+        // Calls of older views, whether or not the server has a tool of that name by now.
+        ("output_read", json!({"handle": handle, "lines": "7:7"}), "line 7: all is well"),
+        ("output_grep", json!({"handle": handle, "pattern": "line 49999"}), "49999:line 49999"),
+        ("output_list", json!({}), "[1 output]"),
+        ("tool_output", json!({"handle": handle, "extract": "line 7"}), "ABSTRACT FROM TOOL OUTPUT"),
+        ("forebay_output_read", json!({"handle": handle, "lines": "7:7"}), "line 7: all is well"),
+        // Calls of the server's own.
+        ("output_read", json!({"path": "x"}), "the server's own output_read"),
+        ("output_read", json!({"handle": "another"}), "the server's own output_read"),
+        ("tool_output", json!({}), "the server's own tool_output"),
+    ];
+    for (number, (tool, arguments, expected)) in table.into_iter().enumerate() {
+        let text = client.text(10 + number as u64, tool, arguments.clone());
+        assert!(text.contains(expected), "{tool} {arguments}: {text}");
+    }
 }
 
 #[test]
@@ -1441,4 +1476,74 @@ fn a_clients_settings_are_wrapped_and_given_back_byte_for_byte() {
     assert!(said.contains("home/.cursor/mcp.json names servers too; give it with --file"), "{said}");
     let none = forebay.run(["mcp", "wrap", "codex"]).fails(1);
     assert!(none.contains("looked for .codex/config.toml"), "{none}");
+}
+
+#[test]
+fn a_gateway_of_another_name_is_known_and_its_backup_is_kept() {
+    let forebay = Forebay::new();
+    let binary = env!("CARGO_BIN_EXE_forebay");
+    let other = forebay.folder().join("fb");
+    std::fs::hard_link(binary, &other).or_else(|_| std::fs::copy(binary, &other).map(drop)).unwrap();
+    let before =
+        "{\"mcpServers\": {\"a\": {\"command\": \"npx\",\"args\":[ \"x\"]}, \"b\": {\"command\": \"uvx\"}}}";
+    let file = forebay.file("servers.json", before);
+    let copy = forebay.folder().join("work/servers.json.before-forebay");
+    let text = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let run = |program: &str, way: &str| {
+        let typed = forebay.command(["mcp", way, "cursor", "--file", "servers.json", "--yes"]);
+        let mut command = Command::new(program);
+        command.args(typed.get_args()).env_clear().current_dir(forebay.folder().join("work"));
+        command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        crate::forebay::Ran::from(command.output().unwrap())
+    };
+    let other = other.to_str().unwrap();
+    assert_eq!(run(other, "wrap").status, 0);
+    let wrapped = text(&file);
+    assert!(wrapped.contains(&format!("\"command\": \"{other}\"")), "{wrapped}");
+    for program in [other, binary] {
+        let again = run(program, "wrap");
+        assert!(again.err.contains("there is nothing to change"), "{program}: {}", again.err);
+        assert_eq!((text(&file), text(&copy)), (wrapped.clone(), before.to_owned()), "{program}");
+    }
+    assert_eq!(run(binary, "unwrap").status, 0);
+    assert_eq!(text(&file), before);
+    assert!(!copy.exists());
+    // A copy that says something else is not written over, and stays.
+    std::fs::write(&copy, "mine").unwrap();
+    assert_eq!(run(binary, "wrap").status, 0);
+    assert_eq!(
+        (text(&copy), text(&copy.with_extension("before-forebay-2"))),
+        ("mine".to_owned(), before.to_owned())
+    );
+    assert!(run(binary, "unwrap").err.contains("stays"));
+    assert_eq!((text(&file), text(&copy)), (before.to_owned(), "mine".to_owned()));
+}
+
+#[test]
+fn a_file_of_settings_keeps_its_byte_order_mark_its_owner_and_its_mode() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let forebay = Forebay::new();
+    let table = [
+        ("cursor", "\u{feff}{\"mcpServers\": {\"a\": {\"command\": \"npx\"}}}\r\n"),
+        ("codex", "\u{feff}[mcp_servers.a]\ncommand = \"npx\"\n"),
+    ];
+    for (client, before) in table {
+        let file = forebay.file(client, before);
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+        // Only root may give a file away.
+        let _ = chown(&file, Some(54_321), Some(54_322));
+        let owned = |path: &std::path::Path| {
+            let data = std::fs::metadata(path).unwrap();
+            (data.uid(), data.gid(), data.mode() & 0o7777)
+        };
+        let first = owned(&file);
+        assert_eq!(forebay.run(["mcp", "wrap", client, "--file", client, "--yes"]).status, 0);
+        let wrapped = std::fs::read_to_string(&file).unwrap();
+        assert!(wrapped.starts_with('\u{feff}') && wrapped.contains("\"mcp\", \"--\", \"npx\""), "{wrapped}");
+        assert_eq!(owned(&file), first);
+        assert_eq!(owned(&file.with_extension("before-forebay")), first);
+        assert_eq!(forebay.run(["mcp", "unwrap", client, "--file", client, "--yes"]).status, 0);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+        assert_eq!(owned(&file), first);
+    }
 }

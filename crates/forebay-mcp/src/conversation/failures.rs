@@ -101,20 +101,26 @@ impl Conversation {
         }
     }
 
-    /// A line of a server that is no message. If it is a broken answer, whoever waits for it is told.
+    /// A line of a server that is no message. Only a line that is plainly a broken answer ends a request with an error:
+    /// anything else is output that strayed to standard output, and the true answer is still to come.
     pub(super) async fn garbled(&self, server: usize, message: &Message, error: &std::io::Error) {
         let name = &self.server(server).name;
         let start = message.text(0..message.len().min(200)).unwrap_or_default();
         self.talk()
             .say(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
-        if !start.trim_start().starts_with('{') {
+        let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
+        let has = |field: &str| [&start, &end].iter().any(|text| text.contains(field));
+        if !start.trim_start().starts_with('{')
+            || !has("\"jsonrpc\"")
+            || !(has("\"result\"") || has("\"error\""))
+        {
             return;
         }
         let waiting = self.state().pending.ids(|pending| pending.server == server);
-        let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
         let names = |id: &&String| [&start, &end].iter().any(|text| has_id(text, id));
         let meant = match &waiting[..] {
-            [only] => Some(only),
+            // An answer that was cut before its id can only be to the one request that waits.
+            [only] if !has("\"id\"") => Some(only),
             many => many.iter().find(names),
         };
         let text = format!("the server {name} answered with something that is not JSON: {error}");

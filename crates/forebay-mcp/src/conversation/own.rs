@@ -1,9 +1,10 @@
 //! What the gateway answers itself: calls of our own tools, and reads of kept outputs.
 
-use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD, names};
+use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
 use crate::message::{Frame, Message, Parsed};
-use crate::resources;
-use forebay::wire::{ToolResult, Wire};
+use crate::{gateway, resources};
+use forebay::tools;
+use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ impl Conversation {
         match method {
             "tools/call" => {
                 let Some(name) = Self::param(message, frame, &["name"]) else { return false };
-                self.is_our_tool(&name)
+                let argument = |name| Self::param(message, frame, &["arguments", name]);
+                self.is_our_tool(&name, || argument("handle").or_else(|| argument("id")))
             }
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => about_output(&["uri"]),
             "completion/complete" => about_output(&["ref", "uri"]),
@@ -30,9 +32,33 @@ impl Conversation {
         }
     }
 
-    fn is_our_tool(&self, name: &str) -> bool {
+    /// Whether a call of this name is for us. A server may list a tool of one of our names after views were given that
+    /// print it: a call that names an output of ours stays ours, and every other call is the server's.
+    fn is_our_tool(&self, name: &str, handle: impl FnOnce() -> Option<String>) -> bool {
+        if self.name_now(name).is_none() {
+            return false;
+        }
+        let taken = self.state().taken.contains(name);
+        !taken
+            || handle().is_some_and(|handle| {
+                tokio::task::block_in_place(|| self.outputs(Some(&handle)).find(&handle).is_ok())
+            })
+    }
+
+    /// What a tool of ours is called now that was listed or printed under this name. The prefix becomes longer when a
+    /// server lists a tool of the same name.
+    fn name_now(&self, name: &str) -> Option<String> {
+        let first = &self.gateway.prefix;
         let state = self.state();
-        state.own.contains(name) && !state.taken.contains(name)
+        let mut known = name;
+        while !state.first.contains(known) {
+            known = known.strip_prefix(gateway::OTHER_PREFIX)?;
+        }
+        let prefix = state.prefix.as_deref().unwrap_or(first);
+        Some(match known.strip_prefix(first.as_str()).filter(|base| tools::declared(base).is_some()) {
+            Some(base) => format!("{prefix}{base}"),
+            None => known.to_owned(),
+        })
     }
 
     /// Our own tools as entries of a list. If a server has one of the same name, ours are called otherwise.
@@ -40,11 +66,7 @@ impl Conversation {
         let taken = self.state().taken.clone();
         let prefix = self.gateway.prefix(&|name| taken.contains(name));
         let entries = self.gateway.entries(&prefix, &|name| taken.contains(name));
-        let own = names(&self.gateway.own(&prefix));
-        {
-            let mut state = self.state();
-            (state.prefix, state.own) = (Some(prefix), own);
-        }
+        self.state().prefix = Some(prefix);
         if self.lists_own_tools() { entries } else { Vec::new() }
     }
 
@@ -78,7 +100,9 @@ impl Conversation {
                         let handle =
                             given.and_then(|given| given.get("handle").or(given.get("id"))?.as_str());
                         let outputs = self.outputs(handle);
-                        (self.gateway.answer)(outputs, call, &self.gateway.settings, &self.prefix())
+                        let name = self.name_now(&call.name).unwrap_or_else(|| call.name.clone());
+                        let call = ToolCall { name, ..call.clone() };
+                        (self.gateway.answer)(outputs, &call, &self.gateway.settings, &self.prefix())
                     })
                     .collect();
                 Ok(Wire::Mcp.results(&results).remove(0))

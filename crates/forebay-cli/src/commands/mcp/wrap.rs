@@ -12,9 +12,12 @@ use edit::{Edited, Form, Unfit};
 use serde_json::json;
 use similar::TextDiff;
 use std::env;
-use std::fs;
+use std::fs::{self, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tempfile::NamedTempFile;
 
 /// Have the servers of a client go through the gateway.
 ///
@@ -111,10 +114,15 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
         .map_err(|error| CliError::not_there(format!("cannot read {}: {error}", file.display())))?;
     let wrong = |why: Unfit| CliError::usage(format!("{}: {why}", file.display()));
     let program = program()?;
-    let copy = copy_of(&file);
+    let copies = Copies::of(&file);
+    let form = args.client.form();
+    // What stands before a server in place of its command in a copy is the gateway, whatever it is called.
+    let proven: Vec<String> =
+        copies.texts().flat_map(|before| edit::gateways(&text, form, Some(&before))).collect();
+    let is_us = |program: &str| is_us(program) || proven.iter().any(|known| known == program);
     let edited = match way {
-        Way::Wrap => edit::wrapped(&text, args.client.form(), &program).map_err(wrong)?,
-        Way::Unwrap => unwrapped(&text, &copy, args.client.form(), &program).map_err(wrong)?,
+        Way::Wrap => edit::wrapped(&text, form, &program, &is_us).map_err(wrong)?,
+        Way::Unwrap => unwrapped(&text, &copies, form, &is_us).map_err(wrong)?,
     };
     let others = others(args, &file, way, &program);
     if context.json {
@@ -136,7 +144,7 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
         }));
     }
     if args.yes {
-        write(&file, &edited, &copy, way)?;
+        write(&file, &text, &edited, &copies, way)?;
     }
     Ok(ExitCode::from(DONE))
 }
@@ -158,8 +166,8 @@ fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     let changes = |other: &PathBuf| {
         let form = args.client.form();
         let edited = fs::read_to_string(other).ok().and_then(|text| match way {
-            Way::Wrap => edit::wrapped(&text, form, program).ok(),
-            Way::Unwrap => edit::unwrapped(&text, form).ok(),
+            Way::Wrap => edit::wrapped(&text, form, program, &is_us).ok(),
+            Way::Unwrap => edit::unwrapped(&text, form, &is_us).ok(),
         });
         edited.is_some_and(|edited| !edited.changed.is_empty())
     };
@@ -177,20 +185,60 @@ fn program() -> Result<String, CliError> {
     Ok(if found.is_some_and(|found| same(&found)) { "forebay".to_owned() } else { own.display().to_string() })
 }
 
-/// Where the file as it was is kept.
-fn copy_of(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".before-forebay");
-    name.into()
+/// Whether a program is this one: by its name, or because it is the same file.
+fn is_us(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let same = |found: &Path| {
+        let own = env::current_exe().and_then(fs::canonicalize);
+        own.is_ok_and(|own| fs::canonicalize(found).is_ok_and(|found| found == own))
+    };
+    name.starts_with("forebay")
+        || match name == program {
+            false => same(Path::new(program)),
+            true => env::var_os("PATH")
+                .is_some_and(|path| env::split_paths(&path).any(|folder| same(&folder.join(program)))),
+        }
 }
 
-/// The file as it was before: from the copy, if wrapping that gives what there is now, and otherwise word by word.
-fn unwrapped(text: &str, copy: &Path, form: Form, program: &str) -> Result<Edited, Unfit> {
-    let edited = edit::unwrapped(text, form)?;
-    let before = fs::read_to_string(copy).ok();
-    let exact =
-        before.filter(|before| edit::wrapped(before, form, program).is_ok_and(|again| again.text == text));
-    Ok(match exact {
+/// Copies of a file as it was before it was wrapped. None is ever written over: each may be the only one of its text.
+struct Copies {
+    /// Those that there are, the oldest first.
+    there: Vec<PathBuf>,
+    /// The name of the next.
+    free: PathBuf,
+}
+
+impl Copies {
+    fn of(file: &Path) -> Copies {
+        let named = |number: u32| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(".before-forebay");
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            PathBuf::from(name)
+        };
+        let there: Vec<PathBuf> =
+            (1..).map(named).take_while(|copy| copy.symlink_metadata().is_ok()).collect();
+        let free = named(u32::try_from(there.len()).unwrap_or(u32::MAX) + 1);
+        Copies { there, free }
+    }
+
+    /// What they say, the newest first.
+    fn texts(&self) -> impl Iterator<Item = String> {
+        self.there.iter().rev().filter_map(|copy| fs::read_to_string(copy).ok())
+    }
+}
+
+/// The file as it was before: from a copy, if wrapping that gives what there is now, and otherwise word by word.
+fn unwrapped(text: &str, copies: &Copies, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
+    let edited = edit::unwrapped(text, form, is_us)?;
+    let programs = edit::gateways(text, form, None);
+    let gives = |before: &String| {
+        let wrapped = |program: &String| edit::wrapped(before, form, program, is_us);
+        programs.iter().any(|program| wrapped(program).is_ok_and(|again| again.text == text))
+    };
+    Ok(match copies.texts().find(gives) {
         Some(text) => Edited { text, ..edited },
         None => edited,
     })
@@ -212,22 +260,57 @@ fn show(file: &Path, text: &str, edited: &Edited, yes: bool) -> Result<(), CliEr
     Ok(())
 }
 
-fn write(file: &Path, edited: &Edited, copy: &Path, way: Way) -> Result<(), CliError> {
-    let cannot = |error: std::io::Error| {
-        CliError::from(std::io::Error::new(error.kind(), format!("{}: {error}", file.display())))
+fn write(file: &Path, text: &str, edited: &Edited, copies: &Copies, way: Way) -> Result<(), CliError> {
+    let cannot = |error: io::Error| {
+        CliError::from(io::Error::new(error.kind(), format!("{}: {error}", file.display())))
     };
-    // What is in it may be secret: no copy is open to more people than the file.
-    if way == Way::Wrap && edited.was_plain() {
-        fs::copy(file, copy).map_err(cannot)?;
-    }
-    // A reader must never see half of it: written beside, then renamed.
     let real = fs::canonicalize(file).map_err(cannot)?;
-    let mut beside = real.as_os_str().to_owned();
-    beside.push(".forebay-new");
-    fs::copy(&real, &beside).and_then(|_| fs::write(&beside, &edited.text)).map_err(cannot)?;
-    fs::rename(&beside, &real).map_err(cannot)?;
+    let before = fs::metadata(&real).map_err(cannot)?;
+    if way == Way::Wrap && edited.was_plain() && !copies.texts().any(|copy| copy == text) {
+        // Of a file that belongs to somebody else the copy may be ours: no more people can read it.
+        let copy = beside(&copies.free, text, &before).map_err(cannot)?;
+        let _ = own_like(copy.path(), &before);
+        copy.persist(&copies.free).map_err(|error| cannot(error.error))?;
+    }
+    // A reader must never see half of it: written beside, then renamed. Where the new file cannot have the owner of the
+    // old one, the old one is written over.
+    let new = beside(&real, &edited.text, &before).map_err(cannot)?;
+    match own_like(new.path(), &before) {
+        Ok(()) => drop(new.persist(&real).map_err(|error| cannot(error.error))?),
+        Err(_) => fs::write(&real, &edited.text).map_err(cannot)?,
+    }
     if way == Way::Unwrap {
-        let _ = fs::remove_file(copy);
+        for copy in &copies.there {
+            if fs::read_to_string(copy).is_ok_and(|before| before == edited.text) {
+                let _ = fs::remove_file(copy);
+            } else {
+                print::err(&format!(
+                    "forebay: {} differs from what there is now, and stays\n",
+                    copy.display()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A new file in the folder of `path`. What is in it may be secret: it is open to no more people than the old one.
+fn beside(path: &Path, text: &str, old: &Metadata) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    fs::set_permissions(new.path(), old.permissions())?;
+    Ok(new)
+}
+
+/// Gives a file the owner, the group and the mode of another.
+fn own_like(path: &Path, other: &Metadata) -> io::Result<()> {
+    let own = fs::metadata(path)?;
+    if (own.uid(), own.gid()) != (other.uid(), other.gid()) {
+        chown(path, Some(other.uid()), Some(other.gid()))?;
+        // Changing the owner clears some bits of the mode.
+        fs::set_permissions(path, other.permissions())?;
     }
     Ok(())
 }

@@ -134,6 +134,12 @@ def call(request):
             send({"jsonrpc": "2.0", "id": id, "result": {"_meta": {SUBSCRIPTION: id}, "resultType": "complete"}})
         LISTENING.clear()
         text(request, "over")
+    elif name == "learn":
+        EXTRA.extend(args["tools"])
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        text(request, "learned")
+    elif name in EXTRA:
+        text(request, f"the server's own {name}")
     elif name == "pid":
         text(request, str(os.getpid()))
     else:

@@ -72,11 +72,22 @@ const ALREADY: &str = "it goes through the gateway already";
 /// What stands before the words of a server that goes through the gateway.
 const GATEWAY: [&str; 2] = ["mcp", "--"];
 
-/// The text in which all servers go through the gateway.
-pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, Unfit> {
-    edited(text, form, |entry| {
-        if entry.is_wrapped() {
+/// Windows editors put a byte order mark before UTF-8. It stays, and is no part of the text.
+const MARK: char = '\u{feff}';
+
+/// The text in which all servers go through the gateway. Whether a program is the gateway is told by `is_us`.
+pub(super) fn wrapped(
+    text: &str,
+    form: Form,
+    program: &str,
+    is_us: &dyn Fn(&str) -> bool,
+) -> Result<Edited, Unfit> {
+    edited(text, form, |_, entry| {
+        if entry.is_gateway(is_us) {
             return Err(ALREADY);
+        }
+        if entry.words_of_gateway(&|_| true) == Some(GATEWAY.len()) {
+            return Err("its command has the form of the gateway's, under a name that is not known");
         }
         let before = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
         let comma = |list: &List| if list.words.is_empty() { "" } else { ", " };
@@ -105,11 +116,14 @@ pub(super) fn wrapped(text: &str, form: Form, program: &str) -> Result<Edited, U
 }
 
 /// The text in which no server goes through the gateway.
-pub(super) fn unwrapped(text: &str, form: Form) -> Result<Edited, Unfit> {
-    edited(text, form, |entry| {
-        if !entry.is_wrapped() {
-            return Err("it does not go through the gateway");
-        }
+pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
+    edited(text, form, |text, entry| {
+        let Some(count) = entry.words_of_gateway(is_us) else {
+            return Err(match entry.is_gateway(is_us) {
+                true => "no command of a server's own stands in it",
+                false => "it does not go through the gateway",
+            });
+        };
         // From the first of our words to the first word of the server's own.
         let without = |list: &List, count: usize| {
             let end = match list.words.get(count) {
@@ -120,12 +134,38 @@ pub(super) fn unwrapped(text: &str, form: Form) -> Result<Edited, Unfit> {
         };
         Ok(match &entry.command {
             Command::Program(word, Some(list)) => {
-                vec![(word.at.clone(), text[list.words[2].at.clone()].to_owned()), without(list, 3)]
+                vec![
+                    (word.at.clone(), text[list.words[count].at.clone()].to_owned()),
+                    without(list, count + 1),
+                ]
             }
-            Command::Words(list) => vec![without(list, 3)],
+            Command::Words(list) => vec![without(list, count + 1)],
             _ => Vec::new(),
         })
     })
+}
+
+/// The programs that stand before the servers of a text, as far as they have the form of the gateway. With the text
+/// `before` it was wrapped, only those that stand before the command that the server of that name had.
+pub(super) fn gateways(text: &str, form: Form, before: Option<&str>) -> Vec<String> {
+    let entries = |text: &str| entries(text.trim_start_matches(MARK), form).unwrap_or_default();
+    let plain = before.map(entries);
+    let proven = |entry: &Entry, server: &str| {
+        let Some(plain) = &plain else { return true };
+        plain.iter().any(|other| other.name == entry.name && other.words().first() == Some(&server))
+    };
+    let mut programs = Vec::new();
+    for entry in entries(text) {
+        let words = entry.words();
+        if let Some(count) = entry.words_of_gateway(&|_| true)
+            && proven(&entry, words[count + 1])
+        {
+            programs.push(words[0].to_owned());
+        }
+    }
+    programs.sort();
+    programs.dedup();
+    programs
 }
 
 impl Edited {
@@ -136,36 +176,45 @@ impl Edited {
 }
 
 impl Entry {
-    fn is_wrapped(&self) -> bool {
-        let ours = |program: &str| program.rsplit('/').next() == Some("forebay");
-        match &self.command {
-            Command::Program(word, Some(list)) => {
-                ours(&word.said)
-                    && list.words.len() > 2
-                    && list.words.iter().zip(GATEWAY).all(|(word, ours)| word.said == ours)
+    /// The program and all its arguments.
+    fn words(&self) -> Vec<&str> {
+        let (program, list) = match &self.command {
+            Command::Program(word, list) => (Some(word), list.as_ref()),
+            Command::Words(list) => (None, Some(list)),
+            Command::None => (None, None),
+        };
+        let rest = list.into_iter().flat_map(|list| &list.words);
+        program.into_iter().chain(rest).map(|word| word.said.as_str()).collect()
+    }
+
+    /// Whether the program is the gateway, with or without a server's command behind it.
+    fn is_gateway(&self, is_us: &dyn Fn(&str) -> bool) -> bool {
+        match self.words()[..] {
+            [program, ref rest @ ..] => {
+                is_us(program)
+                    && rest.iter().take_while(|word| **word != GATEWAY[1]).any(|word| *word == GATEWAY[0])
             }
-            Command::Words(list) => {
-                list.words.len() > 3
-                    && ours(&list.words[0].said)
-                    && list.words[1..].iter().zip(GATEWAY).all(|(word, ours)| word.said == ours)
-            }
-            _ => false,
+            [] => false,
         }
+    }
+
+    /// How many words behind the program are the gateway's own, if a server's command stands behind them.
+    fn words_of_gateway(&self, is_us: &dyn Fn(&str) -> bool) -> Option<usize> {
+        let words = self.words();
+        let count = words.iter().position(|word| *word == GATEWAY[1])?;
+        (self.is_gateway(is_us) && words.len() > count + 1).then_some(count)
     }
 }
 
 /// Changes of a text, or why there are none.
 type Changes = Result<Vec<(Range<usize>, String)>, &'static str>;
 
-fn edited(text: &str, form: Form, change: impl Fn(&Entry) -> Changes) -> Result<Edited, Unfit> {
-    let entries = match form {
-        Form::Servers(key) => in_json(text, key)?,
-        Form::Toml(key) => in_toml(text, key)?,
-    };
+fn edited(whole: &str, form: Form, change: impl Fn(&str, &Entry) -> Changes) -> Result<Edited, Unfit> {
+    let text = whole.trim_start_matches(MARK);
     let mut changes = Vec::new();
     let mut edited = Edited { text: text.to_owned(), changed: Vec::new(), left: Vec::new() };
-    for entry in entries {
-        match change(&entry) {
+    for entry in entries(text, form)? {
+        match change(text, &entry) {
             Ok(some) => {
                 changes.extend(some);
                 edited.changed.push(entry.name);
@@ -178,7 +227,15 @@ fn edited(text: &str, form: Form, change: impl Fn(&Entry) -> Changes) -> Result<
     for (at, new) in changes {
         edited.text.replace_range(at, &new);
     }
+    edited.text.insert_str(0, &whole[..whole.len() - text.len()]);
     Ok(edited)
+}
+
+fn entries(text: &str, form: Form) -> Result<Vec<Entry>, Unfit> {
+    match form {
+        Form::Servers(key) => in_json(text, key),
+        Form::Toml(key) => in_toml(text, key),
+    }
 }
 
 /// A word in quotes: JSON's and TOML's are the same.
@@ -272,16 +329,20 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
+    fn is_forebay(program: &str) -> bool {
+        program.ends_with("forebay")
+    }
+
     fn check(form: Form, text: &str, expected: Expect) {
-        let wrapped = wrapped(text, form, "forebay").unwrap();
+        let wrapped = wrapped(text, form, "forebay", &is_forebay).unwrap();
         expected.assert_eq(&wrapped.text);
-        let again = super::wrapped(&wrapped.text, form, "forebay").unwrap();
+        let again = super::wrapped(&wrapped.text, form, "forebay", &is_forebay).unwrap();
         assert_eq!(
             (again.text.as_str(), again.changed.len()),
             (wrapped.text.as_str(), 0),
             "nothing is wrapped twice"
         );
-        let back = unwrapped(&wrapped.text, form).unwrap();
+        let back = unwrapped(&wrapped.text, form, &is_forebay).unwrap();
         assert_eq!(back.changed, wrapped.changed);
     }
 
@@ -332,9 +393,9 @@ mod tests {
     fn a_text_that_was_changed_since_is_unwrapped_word_by_word() {
         let text =
             r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}, "b": {"command": ["q"]}}}"#;
-        let wrapped = wrapped(text, Form::Servers("mcpServers"), "/opt/forebay").unwrap();
+        let wrapped = wrapped(text, Form::Servers("mcpServers"), "/opt/forebay", &is_forebay).unwrap();
         let changed = wrapped.text.replace("}}}", "}, \"c\": {\"command\": \"new\"}}}");
-        let back = unwrapped(&changed, Form::Servers("mcpServers")).unwrap();
+        let back = unwrapped(&changed, Form::Servers("mcpServers"), &is_forebay).unwrap();
         assert_eq!(back.text, text.replace("}}}", "}, \"c\": {\"command\": \"new\"}}}"));
         assert_eq!(back.changed, ["a", "b"]);
         assert_eq!(back.left, [("c".to_owned(), "it does not go through the gateway")]);
@@ -343,9 +404,49 @@ mod tests {
     #[test]
     fn projects_have_servers_of_their_own() {
         let text = r#"{"projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}"#;
-        assert_eq!(wrapped(text, Form::Servers("mcpServers"), "forebay").unwrap().changed, ["a"]);
-        assert!(wrapped("{}", Form::Servers("mcpServers"), "forebay").is_err());
-        assert!(wrapped("{", Form::Servers("mcpServers"), "forebay").is_err());
-        assert!(wrapped("x = ", Form::Toml("mcp_servers"), "forebay").is_err());
+        let wrapped = |text: &str, form| wrapped(text, form, "forebay", &is_forebay);
+        assert_eq!(wrapped(text, Form::Servers("mcpServers")).unwrap().changed, ["a"]);
+        assert!(wrapped("{}", Form::Servers("mcpServers")).is_err());
+        assert!(wrapped("{", Form::Servers("mcpServers")).is_err());
+        assert!(wrapped("x = ", Form::Toml("mcp_servers")).is_err());
+    }
+
+    #[test]
+    fn a_command_of_the_gateway_is_known_whatever_flags_it_has() {
+        let form = Form::Servers("s");
+        let file = |words: &str| format!("{{\"s\": {{\"a\": {{\"command\": [{words}]}}}}}}");
+        // The words of the command, whether it is wrapped already, and what unwrapping leaves.
+        let table = [
+            (r#""forebay", "mcp", "--", "npx", "x""#, true, Some(r#""npx", "x""#)),
+            (r#""/opt/forebay", "mcp", "--timeout", "9s", "--", "npx""#, true, Some(r#""npx""#)),
+            (r#""forebay", "--session", "s", "mcp", "--", "npx""#, true, Some(r#""npx""#)),
+            (r#""forebay", "mcp", "--url", "https://x""#, true, None),
+            (r#""forebay", "run", "--", "mcp""#, false, None),
+            (r#""other", "mcp", "--", "npx""#, true, None),
+            (r#""other", "mcp", "gateway", "--", "npx""#, false, None),
+        ];
+        for (words, is_left, back) in table {
+            let text = file(words);
+            assert_eq!(
+                wrapped(&text, form, "forebay", &is_forebay).unwrap().changed.is_empty(),
+                is_left,
+                "{words}"
+            );
+            assert_eq!(
+                unwrapped(&text, form, &is_forebay).unwrap().text,
+                file(back.unwrap_or(words)),
+                "{words}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_gateway_of_any_name_is_proved_by_the_text_before_it_was_wrapped() {
+        let form = Form::Servers("s");
+        let text = r#"{"s": {"a": {"command": "/x/fb", "args": ["mcp", "--", "npx"]}, "b": {"command": "tool", "args": ["mcp", "--", "y"]}}}"#;
+        let before =
+            r#"{"s": {"a": {"command": "npx"}, "b": {"command": "tool", "args": ["mcp", "--", "y"]}}}"#;
+        assert_eq!(gateways(text, form, Some(before)), ["/x/fb"]);
+        assert_eq!(gateways(text, form, None), ["/x/fb", "tool"]);
     }
 }
