@@ -89,6 +89,9 @@ pub(crate) struct Shown {
     /// How the calls in a view are written: for a shell, or for the query tools
     #[arg(long, value_enum, value_name = "FORM", default_value = "shell")]
     pub(crate) calls: Calls,
+    /// Print the text as the response of a record of this form, for models without native calls
+    #[arg(long, value_enum, value_name = "WIRE")]
+    pub(crate) wire: Option<RecordWire>,
     /// How many tokens the model's context has; outputs are fitted into what is left of it
     #[arg(long, value_name = "TOKENS", value_parser = units::tokens)]
     pub(crate) context_window: Option<u64>,
@@ -121,6 +124,13 @@ pub(crate) enum Preset {
     Materialize,
     /// The beginning, and calls that get the rest
     Recovery,
+}
+
+/// The forms of records that an answer can stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordWire {
+    /// `<function_call>{…, "response": "…"}</function_call>`
+    FunctionCall,
 }
 
 /// How the calls in a view are written.

@@ -69,6 +69,8 @@ pub(crate) struct Context {
     pub(crate) limits_are_set: bool,
     /// What is done about wrong values.
     on_problem: OnProblem,
+    /// Whether what the model gets stands in a `<function_call>` record.
+    pub(crate) as_record: bool,
 }
 
 /// The result of a command.
@@ -116,7 +118,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
     layers.settle(on_problem)?;
     let calls = shown.map_or(Calls::Shell, |shown| shown.calls);
-    let mut context = Context::new(layers, &cli.common, calls, on_problem)?;
+    let as_record = shown.is_some_and(|shown| shown.wire.is_some());
+    let mut context = Context { as_record, ..Context::new(layers, &cli.common, calls, on_problem)? };
     let keeps = match &cli.command {
         Command::Run(_) | Command::Session(_) => true,
         Command::Put(args) => args.keeps(),
@@ -244,6 +247,7 @@ impl Context {
             session_is_set,
             limits_are_set,
             on_problem,
+            as_record: false,
         })
     }
 
@@ -385,12 +389,22 @@ impl Context {
 
     /// Prints the view, or the output by the streams it came by.
     fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
+        let record = match self.as_record {
+            true => Some(machine_form::function_call(output, reply)?),
+            false => None,
+        };
         if self.json {
             let mut value = machine_form::reply(output, reply)?;
+            if let Some(record) = record {
+                value["text"] = record.into();
+            }
             if forget {
                 value["handle"] = serde_json::Value::Null;
             }
             return print::json(&value);
+        }
+        if let Some(record) = record {
+            return print::out((record + "\n").as_bytes());
         }
         match &reply.folded {
             Some(folded) => print::out(&folded.text),

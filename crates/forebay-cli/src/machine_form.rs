@@ -3,18 +3,17 @@
 use forebay::extract::Extract;
 use forebay::query::{Found, Searched};
 use forebay::stats::{By, Counts};
+
 use forebay::{
     Excerpt, Folded, Handle, Output, Outputs, Record, Reply, Result, State, Stats, Store, Surface, Window,
+    wire,
 };
 use serde_json::{Map, Value, json};
 
 /// What the model is given for an output.
 pub(crate) fn reply(output: &Output, reply: &Reply) -> Result<Value> {
     let record = output.record();
-    let text = match &reply.folded {
-        Some(Folded { text, .. }) => String::from_utf8_lossy(text).into_owned(),
-        None => String::from_utf8_lossy(&output.read(0..output.len())?).into_owned(),
-    };
+    let text = text(output, reply)?;
     let kept = record.lost.as_ref().is_none_or(|_| record.kept() > 0);
     let mut value = json!({
         "handle": kept.then(|| record.handle.to_string()),
@@ -45,6 +44,18 @@ pub(crate) fn reply(output: &Output, reply: &Reply) -> Result<Value> {
         }
     }
     Ok(value)
+}
+
+fn text(output: &Output, reply: &Reply) -> Result<String> {
+    Ok(match &reply.folded {
+        Some(Folded { text, .. }) => String::from_utf8_lossy(text).into_owned(),
+        None => String::from_utf8_lossy(&output.read(0..output.len())?).into_owned(),
+    })
+}
+
+/// What the model is given for an output, as the response of a `<function_call>` record.
+pub(crate) fn function_call(output: &Output, reply: &Reply) -> Result<String> {
+    Ok(wire::function_call::record_of(&output.record().call, &text(output, reply)?))
 }
 
 /// The answer to a query.

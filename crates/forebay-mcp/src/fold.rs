@@ -159,7 +159,11 @@ impl Fold<'_> {
         };
         Ok(Size {
             bytes: text.len() as u64,
-            characters: text.chars().count() as u64,
+            // As the limits of the preset count them.
+            characters: match self.settings.preset {
+                Preset::Materialize => forebay::size::utf16_units(text.as_bytes()),
+                _ => text.chars().count() as u64,
+            },
             lines: text.lines().count() as u64,
             tokens: tokens.unwrap_or(limit + 1),
             ..Size::default()

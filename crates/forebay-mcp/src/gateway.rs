@@ -117,11 +117,7 @@ impl Gateway {
 
     /// Our own tools under a prefix.
     pub(crate) fn own(&self, prefix: &str) -> Vec<Tool> {
-        let mut own = tools::own(prefix);
-        if self.settings.preset == Preset::Materialize {
-            own.extend(tools::context());
-        }
-        own
+        tools::advised(self.settings.preset, prefix)
     }
 
     /// Our own tools as entries of a list, without those whose names are taken.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Anything that is read as text.
     Text,
-    /// One JSON object or array.
+    /// One JSON value.
     Json,
     /// JSON values, one a line.
     JsonLines,
@@ -100,8 +100,18 @@ mod tests {
             (b"{\"a\":1}\n\n[2]", Kind::JsonLines),
             (b"{\"a\":1} {\"a\":2}", Kind::Text),
             (b"{\n\"a\":1}\n{\"a\":2}\n", Kind::Text),
-            (b"42\n", Kind::Text),
-            (b"\"quoted\"", Kind::Text),
+            (b"42\n", Kind::Json),
+            (b"-1.5e3", Kind::Json),
+            (b"\"quoted\"", Kind::Json),
+            (b" true\n", Kind::Json),
+            (b"null", Kind::Json),
+            (b"42\n43\n", Kind::Text),
+            (b"4,2", Kind::Text),
+            (b"42 apples\n", Kind::Text),
+            (b"nullable", Kind::Text),
+            (b"\"a\" \"b\"", Kind::Text),
+            (b"{\"a\":1}\n7\n", Kind::Text),
+            (b"-", Kind::Text),
             (b"{\"a\": }", Kind::Text),
             (b"{\"a\": 1", Kind::Text),
             (b"[1,]", Kind::Text),

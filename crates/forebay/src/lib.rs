@@ -149,7 +149,7 @@ pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> 
     let size = sized_for(output, &limits, room)?;
     let reason = match settings.bypasses(&output.record().call) {
         true => None,
-        false => decide(&size, &limits, room),
+        false => decide(&counted_for(output, size, settings)?, &limits, room),
     };
     // What was lost cannot be passed on, however small it is.
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
@@ -191,6 +191,17 @@ fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
         Some((tokens, tokens_exact)) => Size { tokens, tokens_exact, ..size },
         None => size,
     })
+}
+
+/// The size as the limits of the preset count it. The host of `materialize` counts characters as UTF-16 units: they are
+/// counted where that can change the answer, which is in outputs that the other limit lets pass.
+fn counted_for(output: &Output, size: Size, settings: &Settings) -> Result<Size> {
+    let limits = &settings.materialize;
+    let is_plain = size.bytes == size.characters;
+    if settings.preset != Preset::Materialize || is_plain || size.bytes > limits.max_inline_bytes {
+        return Ok(size);
+    }
+    Ok(Size { characters: size::utf16_units(&output.read(0..output.len())?), ..size })
 }
 
 /// Where nothing limits tokens, so many are counted.

@@ -182,7 +182,7 @@ pub struct CharactersAndLines {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Materialize {
-    /// An output of more characters is summarised.
+    /// An output of more characters is summarised; counted in UTF-16 units, as the length of a JavaScript string.
     pub max_inline_chars: u64,
     /// An output of more bytes is summarised.
     pub max_inline_bytes: u64,

@@ -203,6 +203,11 @@ pub(crate) fn characters(bytes: &[u8]) -> u64 {
     characters.finish().0
 }
 
+/// Characters as a JavaScript string's `length` counts them: UTF-16 units, of which a character beyond U+FFFF has two.
+pub fn utf16_units(bytes: &[u8]) -> u64 {
+    String::from_utf8_lossy(bytes).chars().map(|c| c.len_utf16() as u64).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,7 +32,7 @@ pub(crate) use own::call_of;
 
 use crate::event::Answered;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Error, Output, Outputs, Query, Result, Settings, Surface};
+use crate::{Error, Output, Outputs, Preset, Query, Result, Settings, Surface};
 use arguments::{Arguments, Declared};
 use serde_json::{Map, Value};
 
@@ -47,6 +47,12 @@ pub fn own(prefix: &str) -> Vec<Tool> {
 /// The tools that the summary of a materialized output advises.
 pub fn context() -> Vec<Tool> {
     context::TOOLS.iter().map(|tool| tool.told("context.")).collect()
+}
+
+/// The tools that a model needs to follow what views of this preset advise: ours, with those of a materialized output.
+pub fn advised(preset: Preset, prefix: &str) -> Vec<Tool> {
+    let context = if preset == Preset::Materialize { context() } else { Vec::new() };
+    own(prefix).into_iter().chain(context).collect()
 }
 
 /// Those of the tools that a model is offered in a turn: none until an output was folded, because there is nothing to
@@ -449,7 +455,7 @@ mod tests {
             let tools: Vec<Tool> = own(PREFIX).into_iter().chain(context()).collect();
             tools.into_iter().find(|tool| tool.name == name).unwrap().schema.to_string()
         };
-        expect![[r#"{"type":"object","properties":{"id":{"type":"string","minLength":1,"maxLength":300,"description":"The id of the ContextRef."},"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"A regular expression."},"maxResults":{"type":"integer","minimum":1,"maximum":200,"default":50,"description":"How many matches are shown at most."},"contextLines":{"type":"integer","minimum":0,"maximum":200,"default":0,"description":"Lines shown before and after each match."},"caseSensitive":{"type":"boolean","default":false,"description":"Tell capitals and small letters apart."}},"required":["id","pattern"],"additionalProperties":false}"#]].assert_eq(&schema("context.grep"));
+        expect![[r#"{"type":"object","properties":{"id":{"type":"string","minLength":1,"maxLength":300,"description":"The id of the ContextRef."},"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"A regular expression."},"maxResults":{"type":"integer","minimum":1,"maximum":200,"default":50,"description":"How many matches are shown at most."},"contextLines":{"type":"integer","minimum":0,"maximum":200,"default":0,"description":"Lines shown before and after each match."},"caseSensitive":{"type":"boolean","default":false,"description":"Tell capitals and small letters apart."},"offset":{"type":"integer","minimum":0,"maximum":9223372036854775807,"default":0,"description":"The byte to begin with, as next gives it."}},"required":["id","pattern"],"additionalProperties":false}"#]].assert_eq(&schema("context.grep"));
         for (name, argument, least, most, usual) in [
             ("context.list", "limit", 1, 500, 50),
             ("context.read", "limit", 1, 65_536, 8_192),
@@ -848,6 +854,63 @@ mod tests {
         assert!(
             !asked(&store, "context.grep", json!({"id": "call-1", "pattern": "Error|Exception"})).is_error
         );
+    }
+
+    #[test]
+    fn following_next_shows_every_line_and_match_of_a_materialized_output() {
+        let store = MemoryStore::default();
+        let lines = (1..=900).map(|line| format!("Error {line}: \"quoted\" {}\n", "y".repeat(line % 60)));
+        let lines = lines.collect::<String>();
+        let giant = "needle ".repeat(20_000);
+        put(&store, "s", "lines12", lines.as_bytes());
+        put(&store, "s", "giant12", giant.as_bytes());
+        // What is asked for, and the text that the answers must have together.
+        let from = |line: usize| lines.split_inclusive('\n').skip(line).collect::<String>();
+        for (arguments, expected) in [
+            (json!({"id": "lines12", "lines": 200}), from(700)),
+            (json!({"id": "lines12", "lines": 2_000}), from(0)),
+            (json!({"id": "lines12", "lines": 3}), from(897)),
+            (json!({"id": "giant12", "lines": 1}), giant.clone()),
+        ] {
+            let tail: Value =
+                serde_json::from_str(&asked(&store, "context.tail", arguments.clone()).text).unwrap();
+            let end = tail["content"].as_str().unwrap().to_owned();
+            let mut before = String::new();
+            let mut next = tail["next"].clone();
+            while next.is_object() && before.len() + end.len() < expected.len() {
+                let name = next["name"].as_str().unwrap().to_owned();
+                let read: Value =
+                    serde_json::from_str(&asked(&store, &name, next["arguments"].clone()).text).unwrap();
+                before += read["content"].as_str().unwrap();
+                let [offset, limit] = ["offset", "limit"].map(|name| read[name].as_u64().unwrap());
+                next["arguments"]["offset"] = (offset + limit).into();
+            }
+            // The last read may go into what the tail has.
+            before.truncate(expected.len() - end.len());
+            assert_eq!(before + &end, expected, "{arguments}");
+        }
+        for (arguments, expected) in [
+            (json!({"id": "lines12", "pattern": "error"}), 900),
+            (json!({"id": "lines12", "pattern": "error", "contextLines": 3, "maxResults": 200}), 900),
+            (json!({"id": "lines12", "pattern": "Error 1", "caseSensitive": true}), 111),
+            (json!({"id": "giant12", "pattern": "needle", "maxResults": 200}), 20_000),
+        ] {
+            let (mut given, mut seen) = (arguments.clone(), 0);
+            loop {
+                let found: Value = serde_json::from_str(&asked(&store, "context.grep", given).text).unwrap();
+                assert_eq!(found["totalMatches"], expected, "{arguments}: {found}");
+                seen += found["matches"].as_array().unwrap().len();
+                match &found["next"] {
+                    Value::Null => break,
+                    next => given = next["arguments"].clone(),
+                }
+                if expected > 1_000 && seen > 300 {
+                    seen = expected;
+                    break;
+                }
+            }
+            assert_eq!(seen, expected, "{arguments}");
+        }
     }
 
     #[test]

@@ -179,6 +179,14 @@ impl Wire {
         }
     }
 
+    /// The same for results with their calls: a record inside of text has the arguments of its call too.
+    pub fn answers(self, answered: &[(ToolCall, ToolResult)]) -> Vec<Value> {
+        match self {
+            Wire::FunctionCall if !answered.is_empty() => vec![function_call::answers(answered)],
+            _ => self.results(&answered.iter().map(|(_, result)| result.clone()).collect::<Vec<_>>()),
+        }
+    }
+
     /// What it is called: `openai-chat` and so on.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -78,8 +78,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         _ => serde_json::from_str(&said)
             .map_err(|error| CliError::usage(format!("the message on stdin is not JSON: {error}")))?,
     };
-    let results: Vec<ToolResult> = wire.calls(&message)?.iter().map(answer).collect();
-    for message in wire.results(&results) {
+    let answered: Vec<(ToolCall, ToolResult)> = wire
+        .calls(&message)?
+        .into_iter()
+        .map(|call| {
+            let result = answer(&call);
+            (call, result)
+        })
+        .collect();
+    for message in wire.answers(&answered) {
         print::json(&message)?;
     }
     Ok(ExitCode::from(DONE))

@@ -3,8 +3,8 @@
 use super::{Context, Outcome};
 use crate::error::DONE;
 use crate::print;
-use forebay::tools;
 use forebay::wire::{Tool, Wire};
+use forebay::{Preset, tools};
 use std::process::ExitCode;
 
 /// Print the query tools in the form that an agent's model takes.
@@ -35,9 +35,9 @@ pub(crate) struct Args {
 /// Which tools are meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// Our own tools, those named context.*, or both
-    #[arg(long, value_enum, default_value = "own", value_name = "SET")]
-    set: Which,
+    /// Our own tools, those named context.*, or both; our own unless it is said, and both under the preset materialize
+    #[arg(long, value_enum, value_name = "SET")]
+    set: Option<Which>,
     /// What the names of our own tools begin with
     #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
     pub(super) prefix: String,
@@ -54,16 +54,19 @@ enum Which {
 }
 
 impl Set {
-    fn tools(&self) -> Vec<Tool> {
-        let own = if self.set == Which::Context { Vec::new() } else { tools::own(&self.prefix) };
-        let context = if self.set == Which::Own { Vec::new() } else { tools::context() };
-        own.into_iter().chain(context).collect()
+    fn tools(&self, preset: Preset) -> Vec<Tool> {
+        match self.set {
+            None => tools::advised(preset, &self.prefix),
+            Some(Which::Own) => tools::own(&self.prefix),
+            Some(Which::Context) => tools::context(),
+            Some(Which::All) => tools::advised(Preset::Materialize, &self.prefix),
+        }
     }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let has_folded = !args.when_folded || context.session_outputs().has_folded()?;
-    let tools = tools::offered(args.set.tools(), has_folded, args.final_turn);
+    let tools = tools::offered(args.set.tools(context.settings.preset), has_folded, args.final_turn);
     match args.wire.or(context.json.then_some(Wire::Mcp)) {
         Some(wire) => print::json(&wire.tools(&tools))?,
         None => {

@@ -6,6 +6,7 @@ use super::door::Right;
 use super::problem::Problem;
 use crate::models;
 use axum::response::Response;
+use forebay::Preset;
 use forebay::extract::Models;
 use forebay::tools::{self, PREFIX};
 use forebay::wire::{ToolCall, ToolResult, Wire};
@@ -24,12 +25,14 @@ fn wire(asked: &Asked) -> Result<Option<Wire>, Problem> {
 }
 
 /// The definitions.
-pub(crate) fn tools(_: &Web, asked: &Asked) -> Result<Response, Problem> {
+pub(crate) fn tools(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let wire = wire(asked)?.unwrap_or(Wire::Mcp);
-    let set = asked.given.text("set");
-    let own = if set == "context" { Vec::new() } else { tools::own(prefix(asked)) };
-    let context = if matches!(set, "context" | "all") { tools::context() } else { Vec::new() };
-    let tools: Vec<_> = own.into_iter().chain(context).collect();
+    let tools = match asked.given.text("set") {
+        "own" => tools::own(prefix(asked)),
+        "context" => tools::context(),
+        "all" => tools::advised(Preset::Materialize, prefix(asked)),
+        _ => tools::advised(web.config.settings.preset, prefix(asked)),
+    };
     Ok(json(&json!({ "wire": wire.as_str(), "tools": wire.tools(&tools) })))
 }
 
@@ -53,8 +56,14 @@ pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, 
             calls.len()
         )));
     }
-    let results: Vec<ToolResult> = calls.iter().map(answer).collect();
-    Ok(json(&json!({ "results": wire.results(&results) })))
+    let answered: Vec<(ToolCall, ToolResult)> = calls
+        .into_iter()
+        .map(|call| {
+            let result = answer(&call);
+            (call, result)
+        })
+        .collect();
+    Ok(json(&json!({ "results": wire.answers(&answered) })))
 }
 
 /// One call by its name.

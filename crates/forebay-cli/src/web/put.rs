@@ -172,10 +172,18 @@ fn too_large(web: &Web) -> Problem {
 
 /// The answer, as JSON or as the text that the model gets.
 fn answered(asked: &Asked, output: &Output, reply: &Reply, repeated: bool) -> Result<Response, Problem> {
+    let record = match asked.given.has("wire") {
+        true => Some(machine_form::function_call(output, reply)?),
+        false => None,
+    };
     let mut value = machine_form::reply(output, reply)?;
     value["repeated"] = json!(repeated);
+    if let Some(record) = &record {
+        value["text"] = json!(record);
+    }
     let mut response = match (&reply.folded, asked.wants_text()) {
         (_, false) => json(&value),
+        (_, true) if record.is_some() => text(record.unwrap_or_default().into_bytes()),
         (Some(folded), true) => text(folded.text.clone()),
         (None, true) => text(output.read(0..output.len())?),
     };

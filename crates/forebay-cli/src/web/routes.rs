@@ -141,6 +141,11 @@ const PUT: &[Argument] = &[
         Takes::Choice(&["tools", "shell"]),
         "How the calls in a view are written: for the query tools, or for a shell. `tools` if it is not said.",
     ),
+    optional(
+        "wire",
+        Takes::Choice(&["function-call"]),
+        "Give the text as the response of a `<function_call>` record, for models without native calls.",
+    ),
     BUDGET,
     WINDOW,
 ];
@@ -498,7 +503,7 @@ pub(crate) static ROUTES: &[Route] = &[
             optional(
                 "set",
                 Takes::Choice(&["own", "context", "all"]),
-                "Our own tools, those named context.*, or both; `own` if it is not said.",
+                "Our own tools, those named context.*, or both; `own` if it is not said, and `all` under the preset materialize.",
             ),
             PREFIX,
         ],

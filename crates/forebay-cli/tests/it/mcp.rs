@@ -10,11 +10,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
+pub(crate) const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
 
 /// A client at the other end of a pipe.
 #[must_use]
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -30,12 +30,12 @@ impl Drop for Client {
 
 impl Client {
     /// A client of the gateway in front of the server.
-    fn new(forebay: &Forebay, flags: &[&str]) -> Client {
+    pub(crate) fn new(forebay: &Forebay, flags: &[&str]) -> Client {
         Client::of(forebay.command([&["mcp"], flags, &["--", "python3", SERVER]].concat()))
     }
 
     /// A client of whatever speaks by its standard streams.
-    fn of(mut command: Command) -> Client {
+    pub(crate) fn of(mut command: Command) -> Client {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = |output: Box<dyn std::io::Read + Send>| {
@@ -72,7 +72,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
         let answer = self.message();
         assert_eq!(answer["id"], id, "{answer}");
@@ -80,7 +80,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn call(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
         self.ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
@@ -99,7 +99,7 @@ impl Client {
         answer
     }
 
-    fn greeted(mut self) -> Client {
+    pub(crate) fn greeted(mut self) -> Client {
         let _ = self.hello("somebody", "2025-06-18");
         self
     }

@@ -72,6 +72,9 @@ pub struct Match {
     /// Whether the text is only a part of its line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// Where a search for what comes after it begins.
+    #[serde(skip)]
+    pub(crate) end: u64,
     /// Whether the line has more before and after the text.
     #[serde(skip)]
     more: (bool, bool),
@@ -183,6 +186,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
     let mut found = Match {
         line: number + 1,
         byte: range.start,
+        end: place.end,
         text: plain(bytes.strip_suffix(b"\n").unwrap_or(&bytes)),
         partial,
         more: (

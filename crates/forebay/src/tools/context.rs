@@ -1,14 +1,18 @@
 //! The tools `context.list`, `context.read`, `context.tail` and `context.grep`, by which a materialized output is read.
 //!
-//! They answer in JSON. Where an answer would be larger than the budget, it has less in it and says so: `limit` is
-//! what was really read, and `done` whether that was the rest.
+//! They answer in JSON. Where an answer would be larger than the budget, it has less in it and says so: of a read,
+//! `limit` is what was really read and `done` whether that was the rest; a tail and a grep have in `next` the call that
+//! gets the rest.
 
 use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::query::{Found, Grep, fitted};
+use crate::query::{Found, Grep, Match, fitted};
 use crate::{Budget, ContextRef, Error, Outputs, Query, Result, excerpt};
 use serde_json::{Value, json};
 
 const ID: &str = "The id of the ContextRef.";
+
+/// Maximum bytes of one `context.read`.
+const LONGEST_READ: u64 = 65_536;
 
 /// The tools.
 pub(super) const TOOLS: &[Declared] = &[
@@ -32,14 +36,14 @@ pub(super) const TOOLS: &[Declared] = &[
             ),
             optional(
                 "limit",
-                Takes::Number { least: 1, most: 65_536, usual: Some(8_192) },
+                Takes::Number { least: 1, most: LONGEST_READ, usual: Some(8_192) },
                 "How many bytes at most.",
             ),
         ],
     },
     Declared {
         name: "tail",
-        description: "Read the last lines of a context file.",
+        description: "Read the last lines of a context file. Where not all of them fit, next is the call that reads the others.",
         arguments: &[
             required("id", Takes::Text(300), ID),
             optional(
@@ -51,7 +55,7 @@ pub(super) const TOOLS: &[Declared] = &[
     },
     Declared {
         name: "grep",
-        description: "Find the lines of a context file that match a regular expression.",
+        description: "Find the lines of a context file that match a regular expression. Where there are more matches, next is the call that shows them.",
         arguments: &[
             required("id", Takes::Text(300), ID),
             required("pattern", Takes::Text(1_000), "A regular expression."),
@@ -66,6 +70,11 @@ pub(super) const TOOLS: &[Declared] = &[
                 "Lines shown before and after each match.",
             ),
             optional("caseSensitive", Takes::Switch, "Tell capitals and small letters apart."),
+            optional(
+                "offset",
+                Takes::Number { least: 0, most: i64::MAX as u64, usual: Some(0) },
+                "The byte to begin with, as next gives it.",
+            ),
         ],
     },
 ];
@@ -109,43 +118,92 @@ pub(super) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget
                         }
                     }
                 }
-                let first = output.newlines_before(start + cut as u64)?;
+                let shown = start + cut as u64;
+                let first = output.newlines_before(shown)?;
                 let content = String::from_utf8_lossy(&end[cut..]);
-                Ok(json!({"id": id, "lines": total - first, "totalLines": total, "content": content}))
+                let mut answer =
+                    json!({"id": id, "lines": total - first, "totalLines": total, "content": content});
+                if shown > from {
+                    let limit = (shown - from).min(LONGEST_READ);
+                    answer["next"] = next("read", json!({"id": id, "offset": from, "limit": limit}));
+                }
+                Ok(answer)
             })
         }
-        _ => {
-            let output = outputs.open(arguments.text("id"))?;
-            let grep = Grep {
-                ignore_case: !arguments.is_on("caseSensitive"),
-                context: number("contextLines"),
-                max: number("maxResults") as usize,
-                ..Grep::new(arguments.text("pattern"))
-            };
-            let excerpt = excerpt(&output, &Query::Grep(grep), budget)?;
-            let Found::Matches(found) = excerpt.found else {
-                return Err(Error::BadQuery("nothing was looked for".to_owned()));
-            };
-            let matches: Vec<Value> = found
-                .shown
-                .iter()
-                .map(|found| {
-                    let mut shown = json!({"line": found.line, "content": found.text});
-                    for (name, lines) in [("before", &found.before), ("after", &found.after)] {
-                        if !lines.is_empty() {
-                            shown[name] = json!(lines);
-                        }
+        _ => grep(outputs, &arguments, budget),
+    }
+}
+
+/// A call that gets more.
+fn next(tool: &str, arguments: Value) -> Value {
+    json!({"name": format!("context.{tool}"), "arguments": arguments})
+}
+
+fn grep(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
+    let number = |name: &str| arguments.number(name).unwrap_or(0);
+    let output = outputs.open(arguments.text("id"))?;
+    let id = output.record().handle.id();
+    let wanted = Grep {
+        ignore_case: !arguments.is_on("caseSensitive"),
+        context: number("contextLines"),
+        max: number("maxResults") as usize,
+        from_byte: number("offset"),
+        ..Grep::new(arguments.text("pattern"))
+    };
+    let found = |grep: Grep, budget: Budget| match excerpt(&output, &Query::Grep(grep), budget)?.found {
+        Found::Matches(found) => Ok(found),
+        _ => Err(Error::BadQuery("nothing was looked for".to_owned())),
+    };
+    // The total is that of the whole file, wherever the search goes on.
+    let total = match wanted.from_byte {
+        0 => None,
+        _ => Some(found(Grep { max: 0, from_byte: 0, ..wanted.clone() }, budget)?.total),
+    };
+    let mut room = budget;
+    loop {
+        let found = found(wanted.clone(), room)?;
+        let matches: Vec<Value> = found.shown.iter().map(shown).collect();
+        let print = |count: usize| {
+            let mut answer = json!({
+                "id": id, "totalMatches": total.unwrap_or(found.total), "matches": matches[..count],
+            });
+            if count > 0 && (count as u64) < found.total {
+                let mut same =
+                    json!({"id": id, "pattern": wanted.pattern, "offset": found.shown[count - 1].end});
+                for (name, usual) in [("maxResults", 50), ("contextLines", 0)] {
+                    if number(name) != usual {
+                        same[name] = number(name).into();
                     }
-                    shown
-                })
-                .collect();
-            largest(matches.len() as u64, budget, |count| {
-                Ok(
-                    json!({"id": output.record().handle.id(), "totalMatches": found.total, "matches": matches[..count as usize]}),
-                )
-            })
+                }
+                if !wanted.ignore_case {
+                    same["caseSensitive"] = true.into();
+                }
+                answer["next"] = next("grep", same);
+            }
+            answer.to_string()
+        };
+        let count = fitted(matches.len(), budget, |count| print(count).into_bytes());
+        // JSON may take more room than the text that the search was fitted to: with less, matches are cut shorter.
+        if count > 0 || matches.is_empty() || room.bytes < Budget::LEAST.bytes {
+            return Ok(print(count));
+        }
+        room = Budget { tokens: room.tokens / 2, bytes: room.bytes / 2, ..room };
+    }
+}
+
+/// A match; of a part of a long line also where that part begins.
+fn shown(found: &Match) -> Value {
+    let mut shown = json!({"line": found.line, "content": found.text});
+    if found.partial {
+        shown["partial"] = true.into();
+        shown["offset"] = found.byte.into();
+    }
+    for (name, lines) in [("before", &found.before), ("after", &found.after)] {
+        if !lines.is_empty() {
+            shown[name] = json!(lines);
         }
     }
+    shown
 }
 
 fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {

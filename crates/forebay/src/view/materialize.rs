@@ -68,7 +68,7 @@ pub(super) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         let view =
             View::showing(output, &shown, Wording::References)?.framed(opening(output), closing(output)?);
         let text = view.print(output)?;
-        let fits = crate::size::characters(&text) <= limits.max_inline_chars
+        let fits = crate::size::utf16_units(&text) <= limits.max_inline_chars
             && text.len() as u64 <= limits.max_inline_bytes;
         if fits || bytes == 0 {
             return Ok(view);

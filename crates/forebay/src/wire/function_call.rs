@@ -6,7 +6,7 @@
 
 use super::arguments::{self, arguments};
 use super::{Tool, ToolCall, ToolResult, object_schema};
-use crate::{Error, Result};
+use crate::{Call, Error, Result};
 use serde_json::{Map, Value, json};
 
 const OPEN: &str = "<function_call>";
@@ -75,6 +75,14 @@ pub fn record(call: &ToolCall, result: &ToolResult) -> String {
     write_record(Some(arguments::to_value(&call.arguments)), result)
 }
 
+/// The record of a call whose output is kept: the text that the model gets for it is the answer.
+pub fn record_of(call: &Call, text: &str) -> String {
+    let given = call.args.clone().map(Value::String);
+    let asked =
+        ToolCall { id: call.id.clone(), name: call.tool.clone(), arguments: arguments(given.as_ref()) };
+    record(&asked, &asked.answered(text))
+}
+
 pub(super) fn tool(name: &str, tool: &Tool) -> Value {
     json!({ "name": name, "description": tool.description, "parameters": object_schema(&tool.schema) })
 }
@@ -105,9 +113,17 @@ pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
 }
 
 /// One assistant message with the records; its content is what a host appends. A result does not know the arguments of
-/// its call, [`record`] does.
+/// its call, [`answers`] does.
 pub(super) fn results(results: &[ToolResult]) -> Value {
-    let records: Vec<String> = results.iter().map(|result| write_record(None, result)).collect();
+    message(results.iter().map(|result| write_record(None, result)).collect())
+}
+
+/// The same with the arguments of the calls.
+pub(super) fn answers(answered: &[(ToolCall, ToolResult)]) -> Value {
+    message(answered.iter().map(|(call, result)| record(call, result)).collect())
+}
+
+fn message(records: Vec<String>) -> Value {
     json!({ "role": "assistant", "content": records.join("\n") })
 }
 

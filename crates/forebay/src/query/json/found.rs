@@ -17,6 +17,8 @@ const TRIED: usize = 4;
 /// The JSON in an output: one document, or several on lines of their own, and most of the output.
 pub(crate) fn found(output: &Output) -> Result<Option<Range<u64>>> {
     match output.record().kind {
+        // A scalar has nothing in it to find: it is read as the text that it is.
+        Kind::Json if is_scalar(output)? => return Ok(None),
         Kind::Json | Kind::JsonLines => return Ok(Some(0..output.len())),
         Kind::Binary => return Ok(None),
         Kind::Text if output.is_growing() || output.len() > LARGEST => return Ok(None),
@@ -42,6 +44,12 @@ pub(crate) fn found(output: &Output) -> Result<Option<Range<u64>>> {
         }
     }
     Ok(None)
+}
+
+fn is_scalar(output: &Output) -> Result<bool> {
+    let beginning = output.read(0..output.len().min(AROUND))?;
+    let first = beginning.trim_ascii_start().first();
+    Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'[')))
 }
 
 /// Whether a line may begin a document. `[INFO] …` begins none.

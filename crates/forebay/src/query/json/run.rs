@@ -86,8 +86,9 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn documents(&mut self) -> Result<Ended> {
-        let all = found(self.output)?.unwrap_or(0..self.output.len());
-        let single = self.output.record().kind == Kind::Json && !self.output.is_growing();
+        let found = found(self.output)?;
+        let single = found.is_some() && self.output.record().kind == Kind::Json && !self.output.is_growing();
+        let all = found.unwrap_or(0..self.output.len());
         if single && self.output.len() > LARGE {
             // Its writer has seen that it is one document, so its end need not be looked for.
             let began = Documents::of(self.output, all.clone())?.begin()?;
