@@ -1,8 +1,8 @@
 //! What can be typed. Each command's own arguments stand in its file.
 
 use crate::commands::{
-    ask, call, cat, clean, completions, events, export, extract, grep, head, hold, import, json, ls, mcp,
-    models, outline, put, read, room, run, search, serve, session, settings, show, stats, tail, tools,
+    ask, call, cat, clean, completions, events, export, extract, filter, grep, head, hold, import, json, ls,
+    mcp, models, outline, put, read, room, run, search, serve, session, settings, show, stats, tail, tools,
     verify,
 };
 use crate::units;
@@ -206,6 +206,8 @@ pub(crate) enum Command {
     Serve(serve::Args),
     #[command(hide = true)]
     Hold(hold::Args),
+    #[command(hide = true)]
+    Filter(filter::Args),
     /// List the outputs of a session
     Ls(ls::Args),
     /// Show what is known of an output, and what the model was given of it

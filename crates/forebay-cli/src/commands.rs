@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod extract;
+pub(crate) mod filter;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
@@ -32,6 +33,7 @@ pub(crate) mod tools;
 pub(crate) mod verify;
 
 use crate::args::{CallArgs, Calls, Cli, Command, Common};
+use crate::bounds::QueryBounds;
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::fallback::{self, WithFallback};
 use crate::live_log;
@@ -103,6 +105,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
+    if let Command::Filter(args) = &cli.command {
+        return filter::run(args, &cli.common);
+    }
     let by_models = match &cli.command {
         Command::Extract(args) => Some(&args.by_models),
         Command::Call(args) => Some(&args.by_models),
@@ -159,7 +164,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Clean(args) => clean::run(&args, &context),
         Command::Export(args) => export::run(&args, &context),
         Command::Import(args) => import::run(&args, &context),
-        Command::Settings(_) | Command::Completions(_) => Ok(ExitCode::from(DONE)),
+        Command::Settings(_) | Command::Completions(_) | Command::Filter(_) => Ok(ExitCode::from(DONE)),
     };
     if let Some(problem) = context.store.problem() {
         print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
@@ -321,7 +326,9 @@ impl Context {
     }
 
     fn outputs_of(&self, session: Session) -> Outputs<'_> {
-        Outputs::new(self.store(), session, Timestamp::now).within(self.settings.room)
+        Outputs::new(self.store(), session, Timestamp::now)
+            .within(self.settings.room)
+            .bounded_by(QueryBounds::alone(self.settings.query))
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

@@ -1,6 +1,7 @@
 //! The command `forebay`: keeps what tools print, and shows the part that is needed.
 
 mod args;
+mod bounds;
 mod capture;
 mod commands;
 mod error;

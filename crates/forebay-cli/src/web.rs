@@ -58,7 +58,7 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// So many connections are served at once; others wait.
 const CONNECTIONS: usize = 1_024;
@@ -96,7 +96,7 @@ pub(crate) struct Web {
     under_way: Mutex<HashSet<String>>,
     places: Places,
     /// Places for answers that are being worked out.
-    working: Semaphore,
+    working: Arc<Semaphore>,
 }
 
 /// The address that a request comes from.
@@ -128,7 +128,7 @@ pub(crate) fn serve(config: Config, listening: impl FnOnce(&Listen)) -> io::Resu
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(THREADS).enable_all().build()?;
     let (stop, stopping) = watch::channel(false);
     let (metrics, under_way, places) = Default::default();
-    let working = Semaphore::new(WORKING);
+    let working = Arc::new(Semaphore::new(WORKING));
     let web = Arc::new(Web { config, stopping, metrics, under_way, places, working });
     let served = runtime.block_on(async {
         let listener = Listener::bind(&web.config.door.listen).await?;
@@ -147,8 +147,12 @@ impl Web {
     }
 
     /// A place to work out an answer; whoever comes when all are taken waits.
-    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        self.working.acquire().await.map_err(|_| Problem::unavailable("the server is about to stop"))
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.working
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| Problem::unavailable("the server is about to stop"))
     }
 
     /// A place for a request that may hold a thread for long.

@@ -43,6 +43,7 @@ mod room;
 pub mod settings;
 pub mod size;
 pub mod stats;
+mod stop;
 pub mod store;
 mod surface;
 pub mod tokens;
@@ -67,6 +68,7 @@ pub use room::{InUse, Room, Window, replies};
 pub use settings::{Preset, Settings};
 pub use size::Size;
 pub use stats::{Stats, Tally};
+pub use stop::{Bounds, Stop, WeakStop};
 pub use store::{
     End, Part, Sink, Store, Stream, Writer, disk::DiskStore, disk::RunFolder, memory::MemoryStore,
 };

@@ -4,7 +4,7 @@
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
 use crate::size::{Measure, Measured, STRIDE};
-use crate::{Error, Exit, Handle, Query, Record, Result, State, Stream, Surface, tokens};
+use crate::{Bounds, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, tokens};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{
     collections::BTreeMap,
@@ -91,6 +91,10 @@ pub struct Output {
     surface: Surface,
     /// The tokens of the whole output, once they have been counted.
     counted: OnceLock<(u64, bool)>,
+    /// Ends the query that reads it.
+    stop: Stop,
+    /// What its reader's program sets on queries.
+    bounds: Option<Arc<dyn Bounds>>,
 }
 
 impl Output {
@@ -116,6 +120,8 @@ impl Output {
             same_given: None,
             surface: Surface::default(),
             counted: OnceLock::new(),
+            stop: Stop::default(),
+            bounds: None,
         })
     }
 
@@ -164,6 +170,26 @@ impl Output {
     /// The same output for a reader elsewhere.
     pub fn on(self, surface: &Surface) -> Output {
         Output { surface: surface.clone(), ..self }
+    }
+
+    /// The same output for one query, which begins now and is bounded.
+    pub fn bounded_by(self, bounds: &Arc<dyn Bounds>) -> Output {
+        Output { stop: bounds.begin(), bounds: Some(bounds.clone()), ..self }
+    }
+
+    /// The same output for a query that this flag ends.
+    pub(crate) fn ended_by(self, stop: &Stop) -> Output {
+        Output { stop: stop.clone(), ..self }
+    }
+
+    /// The flag that ends the query; reads fail once it is raised.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// What is set on the query.
+    pub(crate) fn bounds(&self) -> Option<&Arc<dyn Bounds>> {
+        self.bounds.as_ref()
     }
 
     /// Where its reader is.
@@ -253,6 +279,7 @@ impl Output {
 
     /// Fills `buffer` from `offset` on, as far as there are bytes.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        self.stop.check()?;
         let length =
             usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
         read_full(&*self.bytes, offset, &mut buffer[..length])

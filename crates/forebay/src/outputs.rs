@@ -12,11 +12,13 @@ use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract,
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::{Canvas, grouped};
 use crate::{
-    Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Preset, Query, Record,
-    Reply, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens, tools,
+    Bounds, Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Preset, Query,
+    Record, Reply, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
+    tools,
 };
 use serde_json::{Map, Value};
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 /// So much of the end of a session's events is looked at for what was asked before.
 const REMEMBERED: u64 = 128 * 1024;
@@ -35,6 +37,7 @@ pub struct Outputs<'a> {
     now: Clock,
     window: Window,
     models: Models<'a>,
+    bounds: Option<Arc<dyn Bounds>>,
 }
 
 /// What a note that an answer gives nothing new may cost.
@@ -49,7 +52,7 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock) -> Outputs<'a> {
-        Outputs { store, session, now, window: Window::default(), models: Models::NONE }
+        Outputs { store, session, now, window: Window::default(), models: Models::NONE, bounds: None }
     }
 
     /// The same outputs for a model with this context. What is handed over is counted from now on.
@@ -60,6 +63,20 @@ impl<'a> Outputs<'a> {
     /// The same outputs, with models that read them where instructions in plain words are given.
     pub fn read_by(self, models: Models<'a>) -> Outputs<'a> {
         Outputs { models, ..self }
+    }
+
+    /// The same outputs, whose queries are bounded. Extraction is not: models take the time they take.
+    pub fn bounded_by(self, bounds: Arc<dyn Bounds>) -> Outputs<'a> {
+        Outputs { bounds: Some(bounds), ..self }
+    }
+
+    /// An output, opened for one query that begins now.
+    fn for_query(&self, handle: &Handle) -> Result<Output> {
+        let output = self.store.open(handle)?;
+        Ok(match &self.bounds {
+            Some(bounds) => output.bounded_by(bounds),
+            None => output,
+        })
     }
 
     /// What the model gets for an output, with all that giving it means: tokens are set aside for what it really costs,
@@ -235,6 +252,11 @@ impl<'a> Outputs<'a> {
         self.store.open(&self.find(text)?)
     }
 
+    /// Opens an output for one query, which begins now and is bounded as all queries here are.
+    pub fn open_for_query(&self, text: &str) -> Result<Output> {
+        self.for_query(&self.find(text)?)
+    }
+
     /// What is known of the outputs, oldest first.
     pub fn list(&self) -> Result<Vec<Record>> {
         self.store.list(&self.session)
@@ -281,7 +303,7 @@ impl<'a> Outputs<'a> {
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
         let budget = self.within_room(budget);
         let handle = self.find(text)?;
-        let output = self.store.open(&handle)?.on(surface);
+        let output = self.for_query(&handle)?.on(surface);
         let call = tools::call_of(&handle, query);
         let before = self.answered(&handle);
         let same = |old: &&Answered| {
@@ -293,7 +315,12 @@ impl<'a> Outputs<'a> {
         let asked = before.iter().filter(same).count();
         // A question that is asked again is not worked out twice to make room for the note.
         let room = if asked > 0 { budget.less(NOTE) } else { budget };
-        let mut answer = said(&output, query, room).or_else(|_| said(&output, query, budget))?;
+        let mut answer = match said(&output, query, room) {
+            Err(error) if room != budget && !matches!(error, Error::Stopped(_)) => {
+                said(&output, query, budget)?
+            }
+            answer => answer?,
+        };
         let mut shown: Vec<Range<u64>> =
             before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
         let note = match asked {
@@ -302,7 +329,10 @@ impl<'a> Outputs<'a> {
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
                 // What stands on a screen says all that its bytes say; the text of a page has no tags.
                 let seen = |piece: &&Piece| {
-                    matches!(piece, Piece::Verbatim(_) | Piece::Rendered { on: Canvas::Screen, .. })
+                    matches!(
+                        piece,
+                        Piece::Verbatim(_) | Piece::Rendered { on: Canvas::Screen | Canvas::Quoted, .. }
+                    )
                 };
                 shown.extend(view.iter().filter(seen).map(|piece| piece.range().clone()));
                 (answer.found == Found::Bytes && covers(shown, &answer.shown))
@@ -487,9 +517,13 @@ impl<'a> Outputs<'a> {
     pub fn search(&self, words: &str, budget: Budget, surface: &Surface) -> Result<Searched> {
         let budget = self.within_room(budget);
         let records = self.list()?;
-        let newest_first =
-            records.iter().rev().map(|record| Ok(self.store.open(&record.handle)?.on(surface)));
-        let searched = search(newest_first, words, budget)?;
+        let stop = self.bounds.as_ref().map(|bounds| bounds.begin()).unwrap_or_default();
+        let newest_first = |number: usize| {
+            let record = &records[records.len() - 1 - number];
+            Ok(self.store.open(&record.handle)?.on(surface).ended_by(&stop))
+        };
+        let searched = search(records.len(), newest_first, words, budget)?;
+        stop.check()?;
         let arguments = Map::from_iter([("words".to_owned(), words.into())]);
         self.told(Answered::text("", "search", arguments, budget, &searched.text));
         Ok(searched)

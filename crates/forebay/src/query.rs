@@ -16,7 +16,9 @@ mod twice;
 pub use ask::Passage;
 pub(crate) use ask::visible;
 pub use grep::{Grep, Match, SHOWN, Wanted};
-pub use json::{BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes};
+pub use json::{
+    BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes, values,
+};
 pub(crate) use json::{Place, member, shape};
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;

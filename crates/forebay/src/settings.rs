@@ -62,6 +62,8 @@ pub struct Settings {
     pub digest: Digest,
     /// What one excerpt may cost. It is never more than what passes untouched.
     pub excerpt: Budget,
+    /// What one query may take.
+    pub query: QueryLimits,
     /// The preset `handle`.
     pub handle: HandleMessage,
     /// The preset `head-tail`.
@@ -78,6 +80,16 @@ pub struct Settings {
     pub host: Host,
     /// What is kept, and for how long.
     pub retention: Retention,
+}
+
+/// What one query may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueryLimits {
+    /// A query that takes longer than so many seconds is ended; 0 lets it take any time.
+    pub timeout_seconds: u64,
+    /// Bytes of memory for a jq filter under `serve` and `mcp`, besides ten times the size of its output; 0 sets no limit.
+    pub filter_memory_bytes: u64,
 }
 
 /// What an agent program would do by itself.

@@ -83,12 +83,14 @@ pub enum Canvas {
     Screen,
     /// A browser.
     Page,
+    /// A terminal, with a backslash before what looks like a marker and is none.
+    Quoted,
 }
 
 impl std::fmt::Display for Canvas {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
-            Canvas::Screen => "a screen",
+            Canvas::Screen | Canvas::Quoted => "a screen",
             Canvas::Page => "a browser",
         })
     }
@@ -252,6 +254,42 @@ impl View {
             }
         }
         Ok(self)
+    }
+
+    /// The same view, with lines that look like markers shown so that they are told apart from ours.
+    pub(crate) fn quoting(mut self, output: &Output) -> Result<View> {
+        let mut pieces = Vec::with_capacity(self.pieces.len());
+        for piece in std::mem::take(&mut self.pieces) {
+            let (range, on) = match &piece {
+                Piece::Verbatim(range) => (range.clone(), None),
+                Piece::Rendered { range, on: Canvas::Screen } => (range.clone(), Some(Canvas::Screen)),
+                _ => {
+                    pieces.push(piece);
+                    continue;
+                }
+            };
+            let bytes = output.read(range.clone())?;
+            // What a screen shows of many lines may depend on all of them.
+            if on.is_some() {
+                let ours = rendering::quoted::like_ours(&rendering::screen(&bytes)).next().is_some();
+                let on = if ours { Canvas::Quoted } else { Canvas::Screen };
+                pieces.push(Piece::Rendered { range, on });
+                continue;
+            }
+            let mut at = range.start;
+            for line in rendering::quoted::like_ours(&bytes) {
+                let line = range.start + line.start as u64..range.start + line.end as u64;
+                if line.start > at {
+                    pieces.push(Piece::Verbatim(at..line.start));
+                }
+                at = line.end;
+                pieces.push(Piece::Rendered { range: line, on: Canvas::Quoted });
+            }
+            if at < range.end {
+                pieces.push(Piece::Verbatim(at..range.end));
+            }
+        }
+        Ok(View { pieces, ..self })
     }
 
     /// The same view, with a text before and behind it.

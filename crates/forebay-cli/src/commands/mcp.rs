@@ -3,11 +3,12 @@
 mod wrap;
 
 use super::{Context, Outcome, clean, run_bare};
+use crate::bounds::QueryBounds;
 use crate::error::{CliError, DONE};
 use crate::models::{self, Reach};
 use crate::units;
 use forebay::extract::Models;
-use forebay::{Timestamp, tools};
+use forebay::{Stop, Timestamp, tools};
 use forebay_mcp::{Answer, Door, Gateway, Reached, Server, Talk, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -152,11 +153,13 @@ fn serve(args: Serve, context: &Context) -> Outcome {
 /// Answers calls of our own tools; models read where some are configured.
 fn answer(context: &Context) -> Answer {
     let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
+    let root = context.store.root().to_owned();
     Box::new(move |outputs, call, settings, prefix| {
         let clients = reach.clients();
         let list = clients.list();
         let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
-        tools::answer(&outputs.read_by(models), call, settings, prefix)
+        let bounds = QueryBounds::shared(settings.query, Stop::default(), &root);
+        tools::answer(&outputs.read_by(models).bounded_by(bounds), call, settings, prefix)
     })
 }
 

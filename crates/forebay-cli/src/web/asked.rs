@@ -5,12 +5,13 @@ use super::door::{Right, Visitor};
 use super::encoding::Encoding;
 use super::problem::Problem;
 use super::routes::{self, Route};
+use crate::bounds::QueryBounds;
 use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use forebay::tools::{self, arguments::Arguments};
-use forebay::{Budget, Outputs, Session, Settings, Store, Surface, Timestamp, Window};
+use forebay::{Budget, Outputs, Session, Settings, Stop, Store, Surface, Timestamp, Window};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -36,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) headers: HeaderMap,
     pub(crate) visitor: Visitor,
     pub(crate) body: Body,
+    /// Ends its queries: raised when its client is gone.
+    stop: Stop,
 }
 
 impl Asked {
@@ -73,7 +76,7 @@ impl Asked {
         if matches!(route.body, routes::Body::Json(_) | routes::Body::Archive) {
             Encoding::none(&headers)?;
         }
-        Ok(Asked { route, named, given, for_tool, headers, visitor, body })
+        Ok(Asked { route, named, given, for_tool, headers, visitor, body, stop: Stop::default() })
     }
 
     /// What a part of the path stands for.
@@ -91,7 +94,10 @@ impl Asked {
 
     /// The outputs of the session that the path names.
     pub(crate) fn outputs(&self, web: &Web) -> Result<Outputs<'_>, Problem> {
-        Ok(Outputs::new(self.store(), self.session()?, Timestamp::now).within(self.window(web)))
+        let limits = web.config.settings.query;
+        let bounds = QueryBounds::shared(limits, self.stop.clone(), self.visitor.store.root());
+        let outputs = Outputs::new(self.store(), self.session()?, Timestamp::now);
+        Ok(outputs.within(self.window(web)).bounded_by(bounds))
     }
 
     /// The model's context, as far as it is known.
@@ -151,9 +157,15 @@ impl Asked {
         answer: fn(&Web, &Asked) -> Result<Response, Problem>,
     ) -> Answering {
         Box::pin(async move {
-            let for_answer = web.clone();
-            let _turn = web.turn().await?;
-            blocking(move || answer(&for_answer, &self)).await
+            let turn = web.turn().await?;
+            let _waiting = Waiting(self.stop.clone());
+            // The place is taken until the work ends, whether or not somebody still waits for it.
+            blocking(move || {
+                let answered = answer(&web, &self);
+                drop(turn);
+                answered
+            })
+            .await
         })
     }
 
@@ -166,17 +178,27 @@ impl Asked {
         Box::pin(async move {
             let body = std::mem::take(&mut self.body);
             let bytes = whole(body, LARGEST_JSON, web.config.idle).await?;
-            let for_answer = web.clone();
             // Models take their time: they have places of their own.
-            let _turn = if self.route.right == Some(Right::Extract) { None } else { Some(web.turn().await?) };
+            let turn = if self.route.right == Some(Right::Extract) { None } else { Some(web.turn().await?) };
+            let _waiting = Waiting(self.stop.clone());
             blocking(move || {
+                let _turn = turn;
                 let value = serde_json::from_slice(&bytes).map_err(|error| {
                     Problem::bad_request(format!("the body is not what is wanted here: {error}"))
                 })?;
-                answer(&for_answer, &self, value)
+                answer(&web, &self, value)
             })
             .await
         })
+    }
+}
+
+/// Somebody who waits for an answer. When nobody does any more, the queries of the request end.
+struct Waiting(Stop);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.raise("nobody waits for the answer any more");
     }
 }
 

@@ -139,7 +139,7 @@ const FOR_A_PERSON: Budget = Budget { tokens: u64::MAX, bytes: 8 * 1024 * 1024, 
 
 /// Where a pattern stands.
 pub(crate) fn find(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = output(web, asked)?;
+    let output = asked.outputs(web)?.open_for_query(asked.named("output"))?.on(&asked.surface());
     let number = |name| asked.given.number(name).unwrap_or(0);
     let grep = Grep {
         fixed: asked.given.is_on("fixed"),
@@ -167,7 +167,7 @@ pub(crate) fn find(web: &Web, asked: &Asked) -> Result<Response, Problem> {
 
 /// What stands inside a value of a JSON output.
 pub(crate) fn tree(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = output(web, asked)?;
+    let output = asked.outputs(web)?.open_for_query(asked.named("output"))?.on(&asked.surface());
     let number = |name| asked.given.number(name);
     let within = match (number("start"), number("end")) {
         (Some(start), Some(end)) if start <= end => Some(start..end),

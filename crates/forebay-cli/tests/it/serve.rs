@@ -1002,3 +1002,78 @@ fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
     assert!(server.child.wait().unwrap().success());
     assert_eq!(forebay.run(["cat", "s/during"]).ok().out, b"before\nafter\n");
 }
+
+/// The processes that a process has started.
+fn children(parent: u32) -> usize {
+    let stat = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
+    let of =
+        |stat: &String| stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(stat);
+    all.filter(|stat| of(stat) == Some(parent)).count()
+}
+
+#[test]
+fn a_filter_that_takes_all_memory_or_all_time_harms_nobody_else() {
+    let forebay = Forebay::new();
+    let server = Server::start_with(&forebay, &[], |command| {
+        command
+            .env("FOREBAY_QUERY_TIMEOUT_SECONDS", "120")
+            .env("FOREBAY_QUERY_FILTER_MEMORY_BYTES", "1000000");
+    });
+    server.put(&format!("{OUTPUTS}/small1?tool=api"), b"[1, 2, 3]").is(201);
+    let encoded = |filter: &str| form_urlencoded::byte_serialize(filter.as_bytes()).collect::<String>();
+    let filter = |filter: &str| server.get(&format!("{OUTPUTS}/small1/json?filter={}", encoded(filter)));
+    let table = [
+        // What an error says of a value is endless in print.
+        ("reduce range(60) as $_ (1; [., .]) | try .a catch length", "of memory"),
+        ("(\"a\"*20000000)|[match(\"\";\"g\")]|length", "too many steps or too much memory"),
+        ("def f(x): x|f(x); f(.)", "the filter was stopped"),
+    ];
+    for (hostile, expected) in table {
+        let text = filter(hostile).is(200).json()["text"].as_str().unwrap().to_owned();
+        assert!(text.contains("stopped: ") && text.contains(expected), "{hostile}: {text}");
+        assert!(filter("add").is(200).json()["text"].as_str().unwrap().contains("\n6\n"));
+    }
+    // A wrong filter is told as it is everywhere.
+    assert!(filter("nosuch").is(400).text().contains("there is no such filter"));
+    let slow = server.get(&format!("{OUTPUTS}/small1/grep?pattern=a%7B100000%7D")).is(400).text();
+    assert!(slow.contains("size limit"), "{slow}");
+    drop(server);
+    let server = Server::start_with(&forebay, &[], |command| {
+        command.env("FOREBAY_QUERY_TIMEOUT_SECONDS", "2");
+    });
+    let answer = server.get(&format!("{OUTPUTS}/small1/json?filter={}", encoded(ENDLESS))).is(200).json();
+    assert!(answer["text"].as_str().unwrap().contains("longer than 2 seconds"), "{answer}");
+}
+
+/// A filter that looks for each match through all of the text: for hours, before its steps are used up.
+const ENDLESS: &str = "(\"a\" * 3000000) | [match(\"a.*z|a\"; \"g\")] | length";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_work_of_a_client_that_is_gone_ends() {
+    let forebay = Forebay::new();
+    let server = Server::start_with(&forebay, &[], |command| {
+        command.env("FOREBAY_QUERY_TIMEOUT_SECONDS", "600");
+    });
+    server.put(&format!("{OUTPUTS}/small1?tool=api"), b"[1, 2, 3]").is(201);
+    let endless: String = form_urlencoded::byte_serialize(ENDLESS.as_bytes()).collect();
+    let gone: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut client = server.connect();
+            let head = format!(
+                "GET {OUTPUTS}/small1/json?filter={endless} HTTP/1.1\r\nhost: {}\r\n\r\n",
+                server.address
+            );
+            client.write_all(head.as_bytes()).unwrap();
+            client
+        })
+        .collect();
+    let pid = server.child.id();
+    crate::forebay::eventually("filters run", || children(pid) > 0);
+    assert!(children(pid) <= 8, "each may take much memory, so few run at once");
+    drop(gone);
+    crate::forebay::eventually("nobody waits, and nothing runs", || children(pid) == 0);
+    let answer = server.get(&format!("{OUTPUTS}/small1/json?filter=add")).is(200).json();
+    assert!(answer["text"].as_str().unwrap().contains("\n6\n"));
+}

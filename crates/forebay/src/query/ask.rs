@@ -361,7 +361,8 @@ fn printed(output: &Output, found: &str, mut passages: Vec<Passage>) -> Result<E
             text.push_str(&format!("[{place}: {said}]\n"));
             continue;
         }
-        let body = passage.text.trim_matches('\n');
+        let body = rendering::quoted::quoted(passage.text.trim_matches('\n').as_bytes());
+        let body = String::from_utf8_lossy(&body);
         let apart = if body.contains('\n') || passage.path.is_some() { '\n' } else { ' ' };
         text.push_str(&format!("[{place}]{apart}{body}\n"));
     }

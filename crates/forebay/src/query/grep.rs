@@ -8,7 +8,8 @@ use super::{Excerpt, Found, Matches, fitted};
 use crate::view::{count, grouped};
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
-use search::{Place, Places, Search};
+pub(super) use search::Search;
+use search::{Place, Places};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -104,14 +105,18 @@ const AROUND: u64 = 160;
 
 /// Finds the matches, and shows as many as fit.
 pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
-    let search = Search::new(query)?;
+    grep_with(&Search::new(query)?, output, query, budget)
+}
+
+/// The same with a pattern that is compiled already.
+pub(super) fn grep_with(search: &Search, output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
     let found = search.run(output, query.from_byte.min(output.len()))?;
     let total_lines = output.lines()?;
     let (mut matches, mut shown_context) = (Vec::new(), query.context);
     // Where not even one match fits with all its context, less of both is shown: an answer must go on.
     for (context, width) in [(query.context, LONG), (query.context.min(2), 400), (0, 120), (0, 40)] {
         let mut described =
-            describe_all(output, &search, &Grep { context, ..query.clone() }, &found, budget, width)?;
+            describe_all(output, search, &Grep { context, ..query.clone() }, &found, budget, width)?;
         let fits = fitted(described.len(), budget, |count| {
             print(output, query, context, &described[..count], &found, total_lines).0
         });

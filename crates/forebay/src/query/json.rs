@@ -9,6 +9,7 @@ mod parse;
 mod plan;
 mod print;
 mod program;
+mod regexes;
 mod run;
 mod scan;
 mod shape;
@@ -25,11 +26,11 @@ pub(crate) use shape::{Place, member};
 pub use tree::{Node, Nodes, nodes};
 
 use crate::{Output, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A jq filter, and which of its results are wanted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Filter {
     /// The filter, in the language of jq.
     pub filter: String,
@@ -50,7 +51,7 @@ impl Filter {
 }
 
 /// What a filter gave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Values {
     /// The results that were asked for, as far as there was room. The last one may be only the beginning of one.
     pub values: Vec<Value>,
@@ -61,17 +62,17 @@ pub struct Values {
 }
 
 /// One result of a filter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Value {
     /// The result as compact JSON; its beginning, if there was no room for more.
     pub json: String,
     /// How many bytes the whole result has.
     pub length: u64,
     /// The bytes of the output that it came from, where it came from one of many documents or members.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Range<u64>>,
     /// The line on which they begin, counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
@@ -83,7 +84,7 @@ impl Value {
 }
 
 /// A number of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Total {
     /// There are so many.
@@ -93,7 +94,7 @@ pub enum Total {
 }
 
 /// How a run of a filter ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// All that was asked for was gone through.
@@ -112,12 +113,32 @@ pub enum Ended {
     Broken(String),
 }
 
+/// Runs a jq filter on each document of an output, here or where the caller's [`Bounds`](crate::Bounds) run it.
+pub(super) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
+    match output.bounds().and_then(|bounds| bounds.filter(output, wanted, enough, output.stop())) {
+        Some(values) => values,
+        None => filter(output, &wanted.filter, wanted.skip, wanted.max, enough),
+    }
+}
+
+/// Runs a jq filter on an output in this process, in one thread, and gives up to `enough` bytes of its results.
+///
+/// For processes that exist to run one filter: each thread reserves a gigabyte of address space for its stack, so a limit on
+/// that space is a limit on memory only where the number of threads is known.
+pub fn values(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
+    let Filter { filter, skip, max } = wanted;
+    run::run(output, filter, run::Wanted { skip: *skip, max: *max, enough, threads: 1 })
+}
+
+/// How many threads go through a large output.
+const THREADS: usize = 8;
+
 /// Runs a jq filter on each document of an output.
 ///
 /// Results are given from number `skip` on, no more than `max` and no more than `enough` bytes of them; all of them are
 /// counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
 pub(super) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
-    run::run(output, filter, run::Wanted { skip, max, enough })
+    run::run(output, filter, run::Wanted { skip, max, enough, threads: THREADS })
 }
 
 /// Describes the shape of a JSON output: its paths, and what is found at each.

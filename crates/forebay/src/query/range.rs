@@ -1,7 +1,7 @@
 //! Lines and bytes by their numbers: one range, or several in one answer.
 
 use super::{Excerpt, Found};
-use crate::view::grouped;
+use crate::view::{grouped, rendering};
 use crate::{Budget, Error, Output, Query, Result};
 use std::ops::{Range, RangeInclusive};
 
@@ -364,7 +364,15 @@ fn print(
     excerpt.next = next(asked, then, &shown, (first, last), (starts_line, ends_line), output);
     let start = (shown.start - base) as usize;
     let body = &bytes[start..start + (shown.end - shown.start) as usize];
-    excerpt.text = format!("[{place}{grows} · {handle}]\n").into_bytes();
+    // A read gives the bytes as they are, so its first line says which of them are not ours.
+    let own = match rendering::quoted::like_ours(body).next() {
+        Some(line) => {
+            let number = first + memchr::memchr_iter(b'\n', &body[..line.start]).count() as u64;
+            format!(" · from line {} on, what looks like this is the output's own text", grouped(number))
+        }
+        None => String::new(),
+    };
+    excerpt.text = format!("[{place}{grows} · {handle}{own}]\n").into_bytes();
     excerpt.text.extend_from_slice(body);
     if !body.is_empty() && body.last() != Some(&b'\n') {
         excerpt.text.push(b'\n');

@@ -1,6 +1,7 @@
 //! Words in all outputs of a session: a grep over each of them, grouped.
 
-use super::{Excerpt, Found, Grep, Matches, excerpt, fitted};
+use super::grep::{Search, grep_with};
+use super::{Found, Grep, Matches, fitted};
 use crate::view::count;
 use crate::{Budget, Error, Handle, Output, Query, Result};
 use serde::Serialize;
@@ -73,29 +74,45 @@ fn permute(words: &mut Vec<String>, fixed: usize, take: &mut impl FnMut(&[String
     }
 }
 
-/// Searches outputs in the order in which they come.
+/// How many outputs a thread takes at a time.
+const AT_A_TIME: u64 = 64;
+
+/// Searches so many outputs, which `open` opens by their number. The pattern is compiled once, and as many threads as there
+/// are cores take the outputs in turn.
 pub(crate) fn search(
-    outputs: impl Iterator<Item = Result<Output>>,
+    outputs: usize,
+    open: impl Fn(usize) -> Result<Output> + Sync,
     words: &str,
     budget: Budget,
 ) -> Result<Searched> {
     let grep = Grep { ignore_case: true, max: SHOWN, ..Grep::new(pattern(words)?) };
     let longest = words.split_whitespace().max_by_key(|word| word.len()).unwrap_or_default().to_lowercase();
     let roomy = Budget { tokens: 8_000, bytes: 64 * 1024, lines: None };
+    let ready = Search::new(&grep)?;
+    let numbers = 0..outputs as u64;
+    let parts: Vec<_> = numbers
+        .clone()
+        .step_by(AT_A_TIME as usize)
+        .map(|first| first..(first + AT_A_TIME).min(numbers.end))
+        .collect();
+    let searched_one = |number: u64| -> Result<Option<(Matches, Output)>> {
+        let output = open(number as usize)?;
+        match grep_with(&ready, &output, &grep, roomy)?.found {
+            Found::Matches(found) if found.total > 0 => Ok(Some((found, output))),
+            _ => Ok(None),
+        }
+    };
+    let found = Output::in_parts(&parts, |part| Ok(part.map(searched_one).collect::<Vec<_>>()))?;
     let mut groups: Vec<Group> = Vec::new();
     let (mut total, mut searched, mut unread) = (0, 0, 0);
-    for output in outputs {
+    for found in found.into_iter().flatten() {
         // An output that cannot be read does not keep the others from being searched.
-        let answer =
-            output.and_then(|output| Ok((excerpt(&output, &Query::Grep(grep.clone()), roomy)?, output)));
-        let Ok((Excerpt { found: Found::Matches(found), .. }, output)) = answer else {
+        let Ok(found) = found else {
             unread += 1;
             continue;
         };
         searched += 1;
-        if found.total == 0 {
-            continue;
-        }
+        let Some((found, output)) = found else { continue };
         total += found.total;
         let record = output.record();
         let grows = if output.is_growing() { ", still growing" } else { "" };
@@ -154,7 +171,7 @@ mod tests {
     fn words_are_found_once_in_any_order_and_shown_where_they_stand() {
         let long = format!("{} the needle is here {}\n", "x ".repeat(900), "y ".repeat(900));
         let budget = Budget { tokens: 2_000, bytes: 9_000, lines: None };
-        let find = |words: &str| search([Ok(output_of(long.as_bytes()))].into_iter(), words, budget);
+        let find = |words: &str| search(1, |_| Ok(output_of(long.as_bytes())), words, budget);
         for words in ["needle", "here needle", "Needle needle NEEDLE", "is the here needle"] {
             let found = find(words).unwrap();
             assert_eq!(found.total, 1, "{words}");

@@ -100,7 +100,7 @@ pub(super) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget
         }
         "read" => read(outputs, &arguments, budget),
         "tail" => {
-            let output = outputs.open(arguments.text("id"))?;
+            let output = outputs.open_for_query(arguments.text("id"))?;
             let total = output.lines()?;
             let id = output.record().handle.id().to_owned();
             let from = output.line_start(total - number("lines").min(total))?;
@@ -141,7 +141,7 @@ fn next(tool: &str, arguments: Value) -> Value {
 
 fn grep(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
     let number = |name: &str| arguments.number(name).unwrap_or(0);
-    let output = outputs.open(arguments.text("id"))?;
+    let output = outputs.open_for_query(arguments.text("id"))?;
     let id = output.record().handle.id();
     let wanted = Grep {
         ignore_case: !arguments.is_on("caseSensitive"),
@@ -207,7 +207,7 @@ fn shown(found: &Match) -> Value {
 }
 
 fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
-    let output = outputs.open(arguments.text("id"))?;
+    let output = outputs.open_for_query(arguments.text("id"))?;
     let offset = arguments.number("offset").unwrap_or(0);
     if offset > output.len() {
         return Err(Error::OutOfRange(format!(

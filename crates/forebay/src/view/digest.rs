@@ -163,11 +163,11 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     match (form, wanted) {
         (Form::Binary, _) => {
             let text = binary::said(output, budget.tokens)?;
-            let view = frame_of(View::summed_up(output, text)?, output, budget);
+            let view = frame_of(View::summed_up(output, text)?, output, budget)?;
             // What is in it may be too much to say.
             match budget.holds(&view.print(output)?) {
                 true => Ok(view),
-                false => Ok(frame_of(View::summed_up(output, binary::said(output, 0)?)?, output, budget)),
+                false => frame_of(View::summed_up(output, binary::said(output, 0)?)?, output, budget),
             }
         }
         (Form::Html, wanted) if output.len() <= query::ask::READ_WHOLE => {
@@ -277,7 +277,7 @@ fn on_one_screen(output: &Output, budget: Budget) -> Result<Option<View>> {
         return Ok(None);
     }
     let whole = View::showing(output, &[0..output.len()], wording(budget))?.on_screen(output)?;
-    let view = frame_of(whole, output, budget);
+    let view = frame_of(whole, output, budget)?;
     Ok(budget.holds(&view.print(output)?).then_some(view))
 }
 
@@ -381,7 +381,7 @@ fn chosen(
     choice: Choice,
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
-    let frame = |shown: &[&Unit]| -> Result<View> { Ok(frame_of(showing(&ranges(shown))?, output, budget)) };
+    let frame = |shown: &[&Unit]| -> Result<View> { frame_of(showing(&ranges(shown))?, output, budget) };
     let choice = Choice { marker: marker(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = frame(shown)?.print(output)?;
@@ -410,12 +410,19 @@ fn marker(output: &Output, wording: Wording) -> u64 {
     })
 }
 
-/// A view with what is said around it.
-fn frame_of(view: View, output: &Output, budget: Budget) -> View {
+/// A view with what is said around it, in which nothing but our markers looks like one.
+fn frame_of(view: View, output: &Output, budget: Budget) -> Result<View> {
     let canvas = view.pieces().iter().find_map(Piece::canvas);
+    let view = view.quoting(output)?;
     let named =
         view.pieces().iter().any(|piece| matches!(piece, Piece::Omitted { .. } | Piece::Digest { .. }));
-    view.framed(opening(output, budget, canvas, named), closing(output, budget))
+    let is_quoted = |piece: &Piece| piece.canvas() == Some(Canvas::Quoted);
+    let mut opening = opening(output, budget, canvas, named);
+    if view.pieces().iter().any(is_quoted) {
+        opening.truncate(opening.len() - "]\n".len());
+        opening.push_str("; \\[ is its own text]\n");
+    }
+    Ok(view.framed(opening, closing(output, budget)))
 }
 
 /// The beginning and the end of an output: all that is left of one that could not be kept.
@@ -450,7 +457,7 @@ fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>) -> Vec<Range<u64>> {
 fn fit(output: &Output, budget: Budget, order: &[Range<u64>]) -> Result<View> {
     let view = |count: usize| -> Result<View> {
         let view = View::showing(output, &joined(output, order[..count].to_vec())?, wording(budget))?;
-        Ok(frame_of(view, output, budget))
+        frame_of(view, output, budget)
     };
     let (mut low, mut high) = (0, order.len());
     while low < high {

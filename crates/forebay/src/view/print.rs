@@ -72,11 +72,16 @@ impl View {
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
-                    show(page.as_ref().map_or(Vec::new(), |page| page.text[page.within(range)].to_vec()));
+                    let text = page.as_ref().map_or(&[][..], |page| &page.text[page.within(range)]);
+                    show(rendering::quoted::quoted(text));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Screen } => {
                     show(rendering::screen(&output.read(range.clone())?));
+                    continue;
+                }
+                Piece::Rendered { range, on: Canvas::Quoted } => {
+                    show(rendering::quoted::quoted(&rendering::screen(&output.read(range.clone())?)));
                     continue;
                 }
                 Piece::Omitted { why, .. }

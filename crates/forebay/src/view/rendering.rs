@@ -5,6 +5,7 @@
 pub(crate) mod cursor;
 pub(crate) mod derived;
 pub(crate) mod page;
+pub(crate) mod quoted;
 
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;

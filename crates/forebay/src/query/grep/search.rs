@@ -24,15 +24,22 @@ const SMALL: u64 = 8 * 1024 * 1024;
 /// A longer pattern is no question that anybody asks.
 const LONGEST: usize = 10_000;
 
-/// A pattern may take this many bytes when it is compiled: the time of a search grows with it.
-const COMPILED: usize = 4 * 1024 * 1024;
+/// Maximum bytes of a compiled pattern: the time of a search grows with it. `a{100000}` is over it, `\w{100}` is not.
+const COMPILED: usize = 2 * 1024 * 1024;
+
+/// Maximum bytes of a compiled pattern that is quick on a whole block. With a larger one the caller's flag is looked at
+/// every [`SLOW_STEP`] bytes.
+const QUICK: usize = 256 * 1024;
+const SLOW_STEP: usize = 4 * 1024;
 
 /// A search that is ready to run.
-pub(super) struct Search {
+pub(in crate::query) struct Search {
     pub(super) matcher: RegexMatcher,
     wanted: Wanted,
     multiline: bool,
     max: usize,
+    /// Whether the pattern is so large that a block takes long.
+    slow: bool,
 }
 
 /// One match, as offsets.
@@ -85,8 +92,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::BadQuery(format!("the search failed: {error}"))
 }
 
-/// The matcher of a pattern; an error shows where the pattern goes wrong.
-fn matcher(query: &Grep) -> Result<RegexMatcher> {
+/// The matcher of a pattern that takes up to `size` bytes; an error shows where the pattern goes wrong.
+fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
     if query.pattern.chars().count() > LONGEST {
         return Err(Error::BadQuery(format!(
             "a pattern may have {LONGEST} characters, and this one has more"
@@ -96,7 +103,7 @@ fn matcher(query: &Grep) -> Result<RegexMatcher> {
         .case_insensitive(query.ignore_case)
         .multi_line(true)
         .fixed_strings(query.fixed)
-        .size_limit(COMPILED)
+        .size_limit(size)
         .dfa_size_limit(COMPILED)
         .line_terminator(if query.multiline { None } else { Some(b'\n') })
         .build(&query.pattern)
@@ -110,13 +117,15 @@ fn matcher(query: &Grep) -> Result<RegexMatcher> {
 }
 
 impl Search {
-    pub(super) fn new(query: &Grep) -> Result<Search> {
+    pub(in crate::query) fn new(query: &Grep) -> Result<Search> {
         if query.multiline && query.wanted == Wanted::OtherLines {
             let why = "lines that do not match cannot be told by a pattern that goes over lines: ask for one of the two";
             return Err(Error::BadQuery(why.to_owned()));
         }
+        let quick = matcher(query, QUICK);
         Ok(Search {
-            matcher: matcher(query)?,
+            slow: quick.is_err(),
+            matcher: quick.or_else(|_| matcher(query, COMPILED))?,
             wanted: query.wanted,
             multiline: query.multiline,
             max: query.max,
@@ -136,6 +145,11 @@ impl Search {
             true => 1,
             false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
         };
+        if threads == 1 {
+            let mut found = self.by_lines(output, from..output.len())?;
+            found.places.truncate(self.max);
+            return Ok(found);
+        }
         let mut borders = vec![from];
         for part in 1..threads {
             borders.push(output.line_end_near(from + length / threads * part, BLOCK as u64)?);
@@ -166,7 +180,8 @@ impl Search {
 
     fn by_lines(&self, output: &Output, range: Range<u64>) -> Result<Places> {
         let mut found = Places::default();
-        let mut buffer = vec![0; BLOCK];
+        let mut buffer =
+            vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK) + BEFORE as usize)];
         let mut at = range.start;
         let mut inside = at > 0 && output.read(at - 1..at)? != b"\n";
         // Where the line began that is longer than a block, and whether it has matched.
@@ -175,7 +190,7 @@ impl Search {
             // Inside a line, what is before must be seen too, or a place there would pass for the line's beginning.
             let back = if inside { at.min(BEFORE) } else { 0 };
             let base = at - back;
-            let wanted = BLOCK.min(usize::try_from(range.end - base).unwrap_or(BLOCK));
+            let wanted = buffer.len().min(usize::try_from(range.end - base).unwrap_or(BLOCK));
             let read = output.fill(base, &mut buffer[..wanted])?;
             let (block, from) = (&buffer[..read], back as usize);
             if read <= from {
@@ -193,7 +208,7 @@ impl Search {
             at = match (end, inside) {
                 (Some(end), false) if newline.is_some() || read <= LONG => {
                     let end = if is_last { read } else { end };
-                    self.lines(&block[..end], base, &mut found)?;
+                    self.in_steps(output, &block[..end], base, &mut found)?;
                     base + end as u64
                 }
                 (Some(end), _) => {
@@ -215,6 +230,19 @@ impl Search {
             };
         }
         Ok(found)
+    }
+
+    /// Searches whole lines, as many at a time as take no long time.
+    fn in_steps(&self, output: &Output, block: &[u8], base: u64, found: &mut Places) -> Result<()> {
+        let mut at = 0;
+        while at < block.len() {
+            output.stop().check()?;
+            let step = if self.slow { (at + SLOW_STEP).min(block.len()) } else { block.len() };
+            let end = memchr::memchr(b'\n', &block[step - 1..]).map_or(block.len(), |newline| step + newline);
+            self.lines(&block[at..end], base + at as u64, found)?;
+            at = end;
+        }
+        Ok(())
     }
 
     /// Searches whole lines.

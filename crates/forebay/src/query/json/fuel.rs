@@ -3,8 +3,11 @@
 //! One unit is a step of the filter, or 16 bytes that it makes. Filters are rewritten by [`program`](super::program) so
 //! that nothing which repeats or makes something goes uncounted.
 
+use super::regexes::Pattern;
+use super::write;
+use crate::Stop;
 use jaq_json::{Num, Val};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// The stack of a thread that runs filters. Only what is used of it takes memory.
 pub(super) const STACK: usize = 1024 * 1024 * 1024;
@@ -16,14 +19,14 @@ const CALLS: usize = STACK / 8;
 /// are dropped at once, each in the drop of the next.
 const NESTED: u32 = 2_000_000;
 
-/// The longest string that a filter may make.
-const LONGEST: usize = 32 * 1024 * 1024;
-
 /// The deepest value that a filter may make.
 const DEEPEST: usize = 200_000;
 
 /// How many bits an integer may have.
 const MANY_BITS: u64 = 1 << 20;
+
+/// How many patterns are kept compiled: filters use the same few for each value.
+const PATTERNS: usize = 8;
 
 /// Every how manyth array or object is measured in its depth.
 const MEASURED: u32 = 4096;
@@ -37,12 +40,20 @@ pub(super) struct Fuel {
     built: Cell<u32>,
     nested: Cell<u32>,
     why: Cell<Option<&'static str>>,
+    /// The flag of the caller.
+    stop: Stop,
+    patterns: RefCell<Vec<((String, String), Pattern)>>,
 }
 
 impl Fuel {
-    /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`].
-    pub(super) fn new() -> Fuel {
+    /// The longest string that a filter may make, in bytes.
+    pub(super) const LONGEST: usize = 32 * 1024 * 1024;
+
+    /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`]. Raising the flag ends them.
+    pub(super) fn new(stop: &Stop) -> Fuel {
         Fuel {
+            stop: stop.clone(),
+            patterns: RefCell::default(),
             left: Cell::new(0),
             given: Cell::new(0),
             base: here(),
@@ -66,8 +77,14 @@ impl Fuel {
     }
 
     /// Why the run was stopped, if it was.
-    pub(super) fn why(&self) -> Option<&'static str> {
-        self.why.get()
+    pub(super) fn why(&self) -> Option<String> {
+        let why = self.why.get()?;
+        Some(self.stop.why().unwrap_or(why).to_owned())
+    }
+
+    /// Whether the run may go on.
+    pub(super) fn goes_on(&self) -> bool {
+        self.why.get().is_none()
     }
 
     fn stop(&self, why: &'static str) -> bool {
@@ -90,6 +107,9 @@ impl Fuel {
 
     /// One step; says whether the run may go on.
     pub(super) fn step(&self) -> bool {
+        if self.stop.is_raised() {
+            return self.stop("its caller ended it");
+        }
         // Calls that are not the last thing a filter does lie on the stack.
         if self.base.abs_diff(here()) > CALLS {
             return self.stop("it calls itself too deep");
@@ -109,7 +129,7 @@ impl Fuel {
 
     /// Counts a string of so many bytes that is to be made.
     pub(super) fn text(&self, length: usize) -> bool {
-        if length > LONGEST {
+        if length > Fuel::LONGEST {
             return self.stop("it makes a string of more than 32 MiB");
         }
         self.spend(length as u64 / 16)
@@ -136,7 +156,11 @@ impl Fuel {
         if depth > DEEPEST {
             return self.stop("it makes a value that is nested too deep");
         }
-        *nodes += 1;
+        *nodes += match value {
+            // Eight nodes are a unit, and so are 16 bytes.
+            Val::TStr(text) | Val::BStr(text) => 1 + text.len() as u64 / 2,
+            _ => 1,
+        };
         if *nodes / 8 > self.left.get() {
             return self.stop("it takes too many steps or too much memory");
         }
@@ -157,12 +181,97 @@ impl Fuel {
         if built.is_multiple_of(MEASURED) { self.weigh(value) } else { self.spend(2) }
     }
 
+    /// Counts an object as it stands in a filter: about 64 bytes a member, and 128 for itself.
+    pub(super) fn object(&self, value: &Val) -> bool {
+        let members = if let Val::Obj(members) = value { members.len() as u64 } else { 0 };
+        self.built(value) && self.spend(4 + 4 * members)
+    }
+
+    /// Counts a value that is to become a part of a string.
+    pub(super) fn written(&self, value: &Val) -> bool {
+        match value {
+            Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
+            Val::Arr(_) | Val::Obj(_) => {
+                let length = write::write(value, 0, self).length;
+                self.goes_on() && self.text(usize::try_from(length).unwrap_or(usize::MAX))
+            }
+            _ => true,
+        }
+    }
+
+    /// Counts going through a string that is only looked at.
+    pub(super) fn looked_at(&self, value: &Val) -> bool {
+        match value {
+            Val::TStr(text) | Val::BStr(text) => self.spend(text.len() as u64 / 64),
+            _ => true,
+        }
+    }
+
+    /// Counts the numbers of an exploded string: 16 bytes each.
+    pub(super) fn exploded(&self, value: &Val) -> bool {
+        match value {
+            Val::TStr(text) | Val::BStr(text) => self.spend(text.len() as u64),
+            _ => true,
+        }
+    }
+
+    /// Counts looking for everything of one value in the other.
+    pub(super) fn contained(&self, value: &Val, wanted: &Val) -> bool {
+        let (mut nodes, mut times) = (0, 0);
+        if !self.weigh_inside(value, 0, &mut nodes) || !self.weigh_inside(wanted, 0, &mut times) {
+            return false;
+        }
+        match (value, wanted) {
+            (Val::Arr(_) | Val::Obj(_), Val::Arr(_) | Val::Obj(_)) => {
+                self.spend(nodes.saturating_mul(times) / 8)
+            }
+            _ => self.spend((nodes + times) / 8),
+        }
+    }
+
+    /// A pattern, compiled once.
+    pub(super) fn pattern(&self, pattern: &str, flags: &str) -> Result<Pattern, jaq_core::Error<Val>> {
+        let mut patterns = self.patterns.borrow_mut();
+        let known = patterns.iter().find(|((one, other), _)| one == pattern && other == flags);
+        if let Some((_, compiled)) = known {
+            return Ok(compiled.clone());
+        }
+        let compiled = Pattern::new(pattern, flags)?;
+        if patterns.len() == PATTERNS {
+            patterns.remove(0);
+        }
+        patterns.push(((pattern.to_owned(), flags.to_owned()), compiled.clone()));
+        Ok(compiled)
+    }
+
+    /// Counts a difference that is to be made.
+    pub(super) fn difference(&self, left: &Val, right: &Val) -> bool {
+        match (left, right) {
+            (Val::Arr(_), Val::Arr(_)) => self.weigh(left) && self.weigh(right),
+            _ => self.integers(left, right),
+        }
+    }
+
+    /// Counts a quotient that is to be made: of strings, the parts between separators, of about 64 bytes each.
+    pub(super) fn quotient(&self, left: &Val, right: &Val) -> bool {
+        match (left, right) {
+            (Val::TStr(text), Val::TStr(by)) | (Val::BStr(text), Val::BStr(by)) => {
+                let parts = match by.is_empty() {
+                    true => text.len(),
+                    false => memchr::memmem::find_iter(text, &by[..]).count() + 1,
+                };
+                self.spend(text.len() as u64 / 16 + parts as u64 * 4)
+            }
+            _ => self.integers(left, right),
+        }
+    }
+
     /// Counts a sum that is to be made.
     pub(super) fn sum(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(left) | Val::BStr(left), Val::TStr(right) | Val::BStr(right)) => {
                 let copied = if left.is_unique() { right.len() } else { left.len() + right.len() };
-                left.len() + right.len() <= LONGEST && self.spend(copied as u64 / 16 + 1)
+                left.len() + right.len() <= Fuel::LONGEST && self.spend(copied as u64 / 16 + 1)
                     || self.text(left.len() + right.len())
             }
             (Val::Arr(left), Val::Arr(right)) => {

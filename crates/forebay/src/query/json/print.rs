@@ -9,7 +9,7 @@ use crate::{Budget, Output, Query, Result};
 pub(in crate::query) fn values(output: &Output, filter: &Filter, budget: Budget) -> Result<Excerpt> {
     // Quotes and brackets are tokens of their own, so that no token of JSON has more than a few bytes.
     let enough = budget.bytes.min(budget.tokens.saturating_mul(8));
-    let found = super::filter(output, &filter.filter, filter.skip, filter.max, enough)?;
+    let found = super::bounded(output, filter, enough)?;
     // Where not even the first value fits, its beginning is shown.
     let mut cut = usize::MAX;
     loop {

@@ -7,6 +7,7 @@
 //! and updates as they are.
 
 use super::fuel::Fuel;
+use super::regexes::Parts;
 use super::{parse, write};
 use crate::{Error, Result};
 use jaq_core::box_iter::box_once;
@@ -17,6 +18,7 @@ use jaq_core::ops::Math;
 use jaq_core::path::{Opt, Part, Path};
 use jaq_core::{Ctx, DataT, Exn, Lut, Native, Vars, data::HasLut, native::Fun};
 use jaq_json::Val;
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 pub(super) type Tree<'s> = Term<&'s str>;
@@ -26,6 +28,9 @@ const LONGEST: usize = 64 * 1024;
 
 /// The main filter is a definition, so that it can be compiled from a tree.
 const MAIN: &str = "forebay_main";
+
+/// What filters are called that a definition takes, where each call of them is counted. No definition takes more.
+const ARGUMENTS: [&str; 8] = ["!0", "!1", "!2", "!3", "!4", "!5", "!6", "!7"];
 
 /// How a run is ended when its fuel is used up; `halt` of the filter is not there to be mixed up with it.
 const USED_UP: i32 = i32::MIN;
@@ -129,18 +134,30 @@ pub(super) enum End {
     /// It gave an error.
     Failed(String),
     /// It was stopped.
-    Stopped(&'static str),
+    Stopped(String),
 }
 
 impl Program {
     /// Compiles a tree that was parsed from `code`.
     pub(super) fn compile<'s>(code: &'s str, tree: Tree<'s>) -> Result<Program> {
+        let mut many = false;
         let library = jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs())
             .filter(|def| !OUTSIDE.iter().any(|(name, _)| *name == def.name))
             .filter(|def| !matches!(def.name, "debug" | "stderr"))
             .chain(load::parse(include_str!("defs.jq"), |parser| parser.defs()).unwrap_or_default());
+        visit(&tree, &mut |term| {
+            if let Term::Def(defs, _) = term {
+                many |= defs.iter().any(|def| def.args.len() > ARGUMENTS.len());
+            }
+        });
+        if many {
+            let most = ARGUMENTS.len();
+            return Err(Error::BadQuery(format!(
+                "a definition of the filter takes more than {most} arguments"
+            )));
+        }
         let main = Def { name: MAIN, args: Vec::new(), body: tree };
         let mut defs: Vec<Def<&'s str>> = Vec::new();
         for def in library {
@@ -186,7 +203,7 @@ impl Program {
                 Err(exception) => {
                     return match exception.get_err() {
                         Ok(error) => End::Failed(message(error, fuel)),
-                        Err(_) => End::Stopped(fuel.why().unwrap_or("it ended itself")),
+                        Err(_) => End::Stopped(fuel.why().unwrap_or_else(|| "it ended itself".to_owned())),
                     };
                 }
             }
@@ -198,9 +215,29 @@ impl Program {
     }
 }
 
+/// The first bytes of a text that is written; what comes after them is refused.
+struct Beginning {
+    text: String,
+    room: usize,
+}
+
+impl std::fmt::Write for Beginning {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        let room = self.room - self.text.len();
+        self.text.push_str(&part[..part.floor_char_boundary(room)]);
+        if part.len() > room { Err(std::fmt::Error) } else { Ok(()) }
+    }
+}
+
 /// What an error says, short enough to be read.
 fn message(error: jaq_core::Error<Val>, fuel: &Fuel) -> String {
     const SHOWN: usize = 300;
+    // An error names the value that is wrong, and that may be endless in print.
+    let mut beginning = Beginning { text: String::new(), room: 8 * SHOWN };
+    if write!(beginning, "{error}").is_err() {
+        let shown: String = beginning.text.chars().take(SHOWN).collect();
+        return format!("{}…", shown.trim_start_matches('"'));
+    }
     let value = error.into_val();
     let text = match &value {
         Val::TStr(text) => String::from_utf8_lossy(text).into_owned(),
@@ -242,14 +279,64 @@ macro_rules! passing {
     };
 }
 
+/// A native operation on two values that is counted first.
+macro_rules! operator {
+    (|$fuel:ident, $left:ident, $right:ident| $counted:expr, $result:expr) => {
+        Native::<Machine>::new(|cv| {
+            let (mut ctx, _) = cv;
+            let ($right, $left) = (ctx.pop_var(), ctx.pop_var());
+            let $fuel = ctx.data().fuel;
+            box_once(if $counted { ($result).map_err(Exn::from) } else { Err(used_up()) })
+        })
+    };
+}
+
+/// A native filter that gives parts of a string around the matches of a pattern.
+macro_rules! searching {
+    ($parts:expr) => {
+        Native::<Machine>::new(|cv| {
+            let (mut ctx, input) = cv;
+            let (flags, pattern) = (ctx.pop_var(), ctx.pop_var());
+            box_once(searched(&input, &pattern, &flags, $parts, ctx.data().fuel))
+        })
+    };
+}
+
+fn searched<'a>(
+    input: &Val,
+    pattern: &Val,
+    flags: &Val,
+    parts: Parts,
+    fuel: &Fuel,
+) -> std::result::Result<Val, Exn<'a, Val>> {
+    let text = |value: &Val| match value {
+        Val::TStr(text) => Ok((**text).clone()),
+        value => Err(Exn::from(jaq_core::Error::typ(value.clone(), "string"))),
+    };
+    let [input, pattern, flags] = [text(input)?, text(pattern)?, text(flags)?];
+    let [pattern, flags] = [&pattern, &flags].map(|text| String::from_utf8_lossy(text));
+    let pattern = fuel.pattern(&pattern, &flags).map_err(Exn::from)?;
+    pattern.parts(&input, parts, fuel).ok_or_else(used_up)
+}
+
+/// Only numbers are counted through.
+fn not_numeric<'a>() -> Exn<'a, Val> {
+    Exn::from(jaq_core::Error::str("Range bounds must be numeric"))
+}
+
 /// The native filters: those that count, then those of jaq that stay inside.
 fn natives() -> impl Iterator<Item = Fun<Machine>> {
-    let counting: [Fun<Machine>; 10] = [
+    let counting = [
         ("!step", [].into(), passing!(|fuel, _value| fuel.step())),
         ("!nest", [].into(), passing!(|fuel, _value| fuel.nest())),
         ("!made", [].into(), passing!(|fuel, value| fuel.made(value))),
         ("!built", [].into(), passing!(|fuel, value| fuel.built(value))),
         ("!weigh", [].into(), passing!(|fuel, value| fuel.weigh(value))),
+        ("!object", [].into(), passing!(|fuel, value| fuel.object(value))),
+        ("!written", [].into(), passing!(|fuel, value| fuel.written(value))),
+        ("!looked_at", [].into(), passing!(|fuel, value| fuel.looked_at(value))),
+        ("!exploded", [].into(), passing!(|fuel, value| fuel.exploded(value))),
+        ("!number", [].into(), passing!(|_fuel, value| matches!(value, Val::Num(_)), not_numeric())),
         ("!listed", [].into(), passing!(|_fuel, value| !matches!(value, Val::Obj(_)), no_number())),
         (
             "!add",
@@ -268,13 +355,28 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
         (
             "!mul",
             jaq_core::native::v(2),
+            operator!(|fuel, left, right| fuel.product(&left, &right), left * right),
+        ),
+        (
+            "!sub",
+            jaq_core::native::v(2),
+            operator!(|fuel, left, right| fuel.difference(&left, &right), left - right),
+        ),
+        (
+            "!div",
+            jaq_core::native::v(2),
+            operator!(|fuel, left, right| fuel.quotient(&left, &right), left / right),
+        ),
+        ("matches", jaq_core::native::v(2), searching!(Parts { between: false, matches: true })),
+        ("split_matches", jaq_core::native::v(2), searching!(Parts { between: true, matches: true })),
+        ("split_", jaq_core::native::v(2), searching!(Parts { between: true, matches: false })),
+        (
+            "!contained",
+            jaq_core::native::v(1),
             Native::new(|cv| {
-                let (mut ctx, _) = cv;
-                let (right, left) = (ctx.pop_var(), ctx.pop_var());
-                box_once(match ctx.data().fuel.product(&left, &right) {
-                    true => (left * right).map_err(Exn::from),
-                    false => Err(used_up()),
-                })
+                let (mut ctx, input) = cv;
+                let wanted = ctx.pop_var();
+                box_once(if ctx.data().fuel.contained(&input, &wanted) { Ok(input) } else { Err(used_up()) })
             }),
         ),
         // A parser that goes no deeper than ours.
@@ -301,8 +403,8 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
             Native::new(|cv| {
                 let (ctx, input) = cv;
                 let fuel = ctx.data().fuel;
-                let written = write::write(&input, u64::MAX, fuel);
-                box_once(match fuel.why().is_none() && fuel.text(written.text.len()) {
+                let written = write::write(&input, Fuel::LONGEST as u64 + 1, fuel);
+                box_once(match fuel.goes_on() && fuel.text(written.text.len()) {
                     true => Ok(Val::utf8_str(written.text)),
                     false => Err(used_up()),
                 })
@@ -310,14 +412,32 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
         ),
     ];
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    counting
-        .into_iter()
-        .chain(theirs.filter(|(name, ..)| !OUTSIDE.iter().any(|(outside, _)| outside == name)))
+    let ours: Vec<&str> = counting.iter().map(|(name, ..)| *name).collect();
+    let theirs = theirs
+        .filter(|(name, ..)| !OUTSIDE.iter().any(|(outside, _)| outside == name))
+        .filter(|(name, ..)| !ours.contains(name));
+    counting.into_iter().chain(theirs.collect::<Vec<_>>())
 }
 
 /// `left | right`.
 pub(super) fn pipe<'s>(left: Tree<'s>, right: Tree<'s>) -> Tree<'s> {
     Term::BinOp(Box::new(left), BinaryOp::Pipe(None), Box::new(right))
+}
+
+/// `value as $name | then`.
+fn bind<'s>(value: Tree<'s>, name: &'s str, then: Tree<'s>) -> Tree<'s> {
+    Term::BinOp(Box::new(value), BinaryOp::Pipe(Some(Pattern::Var(name))), Box::new(then))
+}
+
+/// The counting filter that does an operation, where there is one.
+fn native(math: Math) -> Option<&'static str> {
+    match math {
+        Math::Add => Some("!add"),
+        Math::Sub => Some("!sub"),
+        Math::Mul => Some("!mul"),
+        Math::Div => Some("!div"),
+        Math::Rem => None,
+    }
 }
 
 fn call(name: &str) -> Tree<'_> {
@@ -328,12 +448,22 @@ fn definition(def: Def<&str>) -> Def<&str> {
     let recursive = calls(&def.body, def.name);
     let takes_filters = def.args.iter().any(|arg| !arg.starts_with('$'));
     let body = counted(def.body);
-    let body = match (recursive, takes_filters) {
-        (false, _) => body,
-        (true, false) => pipe(call("!step"), body),
-        (true, true) => pipe(call("!nest"), body),
-    };
-    Def { body, ..def }
+    match (recursive, takes_filters) {
+        (false, _) => Def { body, ..def },
+        (true, false) => Def { body: pipe(call("!step"), body), ..def },
+        (true, true) => stepping(Def { body: pipe(call("!nest"), body), ..def }),
+    }
+}
+
+/// A definition in which each call of a filter that it takes is a step. Where it hands that filter on to itself, each
+/// call goes through all that were handed on before.
+fn stepping(mut def: Def<&str>) -> Def<&str> {
+    let mut inner = Vec::new();
+    for (arg, renamed) in def.args.iter_mut().zip(ARGUMENTS).filter(|(arg, _)| !arg.starts_with('$')) {
+        let body = pipe(call("!step"), call(renamed));
+        inner.push(Def { name: std::mem::replace(arg, renamed), args: Vec::new(), body });
+    }
+    Def { body: Term::Def(inner, Box::new(def.body)), ..def }
 }
 
 /// Whether a filter of this name is called anywhere in a tree.
@@ -423,7 +553,7 @@ fn counted(tree: Tree) -> Tree {
                 StrPart::Term(inner) => {
                     grows = true;
                     // What is put into a string is written out, as often as it is reached.
-                    StrPart::Term(pipe(counted(inner), call("!weigh")))
+                    StrPart::Term(pipe(counted(inner), call("!written")))
                 }
                 part => part,
             });
@@ -434,7 +564,7 @@ fn counted(tree: Tree) -> Tree {
         Term::Obj(members) if members.is_empty() => Term::Obj(members),
         Term::Obj(members) => {
             let members = members.into_iter().map(|(key, value)| (counted_key(key), value.map(counted)));
-            pipe(Term::Obj(members.collect()), call("!built"))
+            pipe(Term::Obj(members.collect()), call("!object"))
         }
         Term::Neg(inner) => Term::Neg(inside(inner)),
         Term::Label(name, inner) => Term::Label(name, inside(inner)),
@@ -453,18 +583,8 @@ fn counted(tree: Tree) -> Tree {
         }
         Term::Def(defs, inner) => Term::Def(defs.into_iter().map(definition).collect(), inside(inner)),
         Term::Call(name, args) => {
-            let called = Term::Call(name, args.into_iter().map(counted).collect());
-            match name {
-                "range" => pipe(called, call("!step")),
-                // These compare or write out all that is in their input.
-                "sort" | "sort_by" | "group_by" | "min_by_or_empty" | "max_by_or_empty" | "contains"
-                | "bsearch" | "indices" | "tobytes" => pipe(call("!weigh"), pipe(called, call("!made"))),
-                "explode" | "implode" | "matches" | "split_matches" | "split_" | "keys_unsorted"
-                | "key_values" | "reverse" | "ascii_downcase" | "ascii_upcase" | "escape_sh"
-                | "escape_html" | "unescape_html" | "encode_uri" | "decode_uri" | "encode_base64"
-                | "decode_base64" => pipe(call("!made"), pipe(called, call("!made"))),
-                _ => called,
-            }
+            let args: Vec<Tree> = args.into_iter().map(counted).collect();
+            called(name, args)
         }
         Term::Path(of, Path(parts)) => {
             let goes_through = parts.iter().any(|(part, _)| matches!(part, Part::Range(None, None)));
@@ -484,6 +604,40 @@ fn counted(tree: Tree) -> Tree {
             }
             if goes_through { pipe(path, call("!step")) } else { path }
         }
+    }
+}
+
+/// A call whose arguments are counted already.
+fn called<'s>(name: &'s str, args: Vec<Tree<'s>>) -> Tree<'s> {
+    let each = |counting: &'static str, args: Vec<Tree<'s>>| {
+        Term::Call(name, args.into_iter().map(|arg| pipe(arg, call(counting))).collect())
+    };
+    match (name, args.len()) {
+        // Other values than numbers grow with each step, as no sum of ours does.
+        ("range", 3) => pipe(each("!number", args), call("!step")),
+        // These compare or write out all that is in their input, and in what it is sorted by.
+        ("sort" | "tobytes", 0) => pipe(call("!weigh"), pipe(call(name), call("!made"))),
+        ("sort_by" | "group_by" | "min_by_or_empty" | "max_by_or_empty" | "bsearch", 1) => {
+            pipe(call("!weigh"), pipe(each("!weigh", args), call("!made")))
+        }
+        // Each place is compared with all of what is looked for.
+        ("contains" | "indices", 1) => {
+            let wanted = || vec![Term::Var("$!wanted")];
+            let looked_for = pipe(Term::Call("!contained", wanted()), Term::Call(name, wanted()));
+            bind(args.into_iter().next().unwrap_or(Term::Id), "$!wanted", pipe(looked_for, call("!made")))
+        }
+        ("explode", 0) => pipe(call("!exploded"), call(name)),
+        (
+            "implode" | "keys_unsorted" | "key_values" | "reverse" | "ascii_downcase" | "ascii_upcase"
+            | "escape_sh" | "escape_html" | "unescape_html" | "encode_uri" | "decode_uri" | "encode_base64"
+            | "decode_base64",
+            0,
+        ) => pipe(call("!made"), pipe(call(name), call("!made"))),
+        ("length" | "trim" | "ltrim" | "rtrim", 0) => pipe(call("!looked_at"), call(name)),
+        ("startswith" | "endswith" | "ltrimstr" | "rtrimstr" | "strftime" | "strptime", 1) => {
+            pipe(call("!looked_at"), each("!looked_at", args))
+        }
+        _ => Term::Call(name, args),
     }
 }
 
@@ -537,16 +691,17 @@ fn operation<'s>(left: Tree<'s>, op: BinaryOp<&'s str>, right: Tree<'s>) -> Tree
     match op {
         BinaryOp::Pipe(Some(of)) => plainly(left, BinaryOp::Pipe(Some(counted_pattern(of))), right),
         BinaryOp::Comma => plainly(left, op, pipe(call("!step"), right)),
-        BinaryOp::Math(Math::Add) => Term::Call("!add", vec![left, right]),
-        BinaryOp::Math(Math::Mul) => Term::Call("!mul", vec![left, right]),
+        BinaryOp::Math(math) if native(math).is_some() => {
+            Term::Call(native(math).unwrap_or_default(), vec![left, right])
+        }
         BinaryOp::Math(_) => pipe(plainly(left, op, right), call("!made")),
         BinaryOp::Cmp(_) if is_scalar(&left) || is_scalar(&right) => plainly(left, op, right),
         BinaryOp::Cmp(_) => plainly(pipe(left, call("!weigh")), op, right),
-        BinaryOp::UpdateMath(math @ (Math::Add | Math::Mul)) => {
-            let name = if matches!(math, Math::Add) { "!add" } else { "!mul" };
+        BinaryOp::UpdateMath(math) if native(math).is_some() => {
+            let name = native(math).unwrap_or_default();
             let update = Term::Call(name, vec![Term::Id, Term::Var("$!with")]);
             let updated = pipe(plainly(left, BinaryOp::Update, update), call("!built"));
-            plainly(right, BinaryOp::Pipe(Some(Pattern::Var("$!with"))), updated)
+            bind(right, "$!with", updated)
         }
         BinaryOp::Assign | BinaryOp::Update | BinaryOp::UpdateMath(_) | BinaryOp::UpdateAlt => {
             pipe(plainly(left, op, right), call("!built"))

@@ -59,6 +59,8 @@ pub(super) struct Wanted {
     pub max: u64,
     /// No more than so many bytes are given.
     pub enough: u64,
+    /// No more than so many threads work on it.
+    pub threads: usize,
 }
 
 fn run_here(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {
@@ -115,7 +117,12 @@ impl<'a> Run<'a> {
                     }
                 }))
             };
-            let job = Job { output: self.output, program: &self.whole, limit: None };
+            let job = Job {
+                output: self.output,
+                program: &self.whole,
+                limit: None,
+                threads: self.gather.wanted.threads,
+            };
             if let ControlFlow::Break(ended) = through(&job, each, &mut self.gather)? {
                 return self.first_failure(ended, containers);
             }
@@ -257,7 +264,12 @@ impl<'a> Run<'a> {
                         }
                     }),
                 };
-                let job = Job { output: self.output, program: &program, limit: *limit };
+                let job = Job {
+                    output: self.output,
+                    program: &program,
+                    limit: *limit,
+                    threads: self.gather.wanted.threads,
+                };
                 let flow = match after {
                     After::Nothing => through(&job, each, &mut self.gather)?,
                     After::Array | After::Filter(_) | After::Count(_) => {
@@ -547,6 +559,7 @@ struct Job<'a> {
     program: &'a Program,
     /// After so many results, it ends.
     limit: Option<u64>,
+    threads: usize,
 }
 
 /// What a batch gave.
@@ -618,7 +631,7 @@ fn through<T: Take>(job: &Job, each: impl FnMut() -> Next + Send, take: &mut T) 
     });
     let over = AtomicBool::new(false);
     let threads = match job.output.len() > 4 * BATCH {
-        true => thread::available_parallelism().map_or(1, |n| n.get().min(8)),
+        true => thread::available_parallelism().map_or(1, |n| n.get().min(job.threads)),
         false => 1,
     };
     thread::scope(|scope| {
@@ -645,7 +658,7 @@ fn work<T: Take, F: FnMut() -> Next>(
     merge: &Mutex<Merge<T>>,
     over: &AtomicBool,
 ) {
-    let fuel = Fuel::new();
+    let fuel = Fuel::new(job.output.stop());
     while !over.load(Ordering::Relaxed) {
         let (number, parts) = match next_batch(&mut locked(queue)) {
             Ok(Some(batch)) => batch,
@@ -817,7 +830,7 @@ impl<'a> Gather<'a> {
 
     /// Runs a filter on one value that is not one of many, and takes its results.
     fn run(&mut self, program: &Program, value: Val, size: u64) -> Flow {
-        let fuel = Fuel::new();
+        let fuel = Fuel::new(self.output.stop());
         fuel.refill(PER_RUN + size);
         let mut failed = None;
         let end = program.run(value, &fuel, |result| {

@@ -710,3 +710,83 @@ fn an_object_with_very_many_keys_is_one_path() {
     assert_eq!(shape.paths[0].keys.as_ref().map(|keys| keys.most), Some(100_001));
     assert_eq!(filter(&output, ".[].x", 0, 0, 100).unwrap().total, Total::Exactly(100_001));
 }
+
+#[test]
+fn a_filter_that_makes_much_in_one_step_is_stopped_before_it_does() {
+    let codes = [
+        "(\"a\"*20000000)|[match(\"\";\"g\")]|length",
+        "(\"a\"*20000000)|gsub(\"\";\"aaaa\")|length",
+        "(\"a\"*20000000)|[splits(\"\")]|length",
+        "(\"a\"*20000000)/\"a\"|length",
+        "(\"a\"*20000000)/\"\"|length",
+        "(\"a\"*20000000)|explode|length",
+        "(\"a\"*16000000)|indices((\"a\"*8000000)+\"b\")",
+        "[range(100000)]|contains([range(100000)])",
+        "(\"a\"*1000000) as $s|[range(1000)|$s]|tojson|length",
+        "(\"a\"*1000000) as $s|\"\\([range(1000)|$s])\"|length",
+        "[range(\"\";[];(\"a\"*30000000))]|length",
+        "(\"a\"*1000000) as $s|[range(1000)|[$s]]|sort_by($s)|length",
+        "def f(x): x|f(x); f(.)",
+        "def f(x;y): (x|y)|f(x;y); f(.;.)",
+        "def d: .+.; \"a\"|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|d|length",
+        "null|setpath([1e9];1)|length",
+        "reduce range(60) as $_ (1; [., .]) | .a",
+        "[limit(1e9;repeat({a:1,b:2}))]|length",
+    ];
+    for code in codes {
+        let values = results(b"null", code).unwrap();
+        assert_ne!(values.ended, Ended::AllRead, "{code}: {:?}", values.values);
+    }
+}
+
+#[test]
+fn patterns_match_as_those_of_jq_do() {
+    let codes = [
+        "\"test abc\" | [match(\"[a-c]+\"; \"g\") | [.offset, .length, .string, (.captures | length)]]",
+        "\"é ab AB\" | [match(\"(?<x>a)(b)?\"; \"gi\") | {offset, captures}]",
+        "\"aXbxc\" | [splits(\"x\"; \"i\")], ascii_downcase",
+        "\"a1b22\" | gsub(\"(?<n>[0-9]+)\"; \"<\\(.n)>\"), sub(\"b\"; \"\"), [scan(\"[0-9]\")]",
+        "\"ab\" | capture(\"(?<l>.)(?<r>.)\")",
+        "[\"ab\" | match(\"\"; \"g\").offset]",
+        "\"a\" | test(\"A\"), test(\"A\"; \"ix\"), (try test(\"(\") catch (.[0:13])), (try test(\"a\"; \"q\") catch .)",
+        "(\"a\" * 100000) | test(\"a{1000}b\")",
+        "\"abcb\" | indices(\"b\"), index(\"b\"), rindex(\"b\"), contains(\"cb\")",
+        "[1,2,1] | indices(1), indices([1,2]), contains([2]), inside([1,2,3]), . - [1]",
+    ];
+    expect![[r#"
+        "test abc" | [match("[a-c]+"; "g") | [.offset, .length, .string, (.captures | length)]]  →  [[5,3,"abc",0]]
+        "é ab AB" | [match("(?<x>a)(b)?"; "gi") | {offset, captures}]  →  [{"offset":2,"captures":[{"offset":2,"length":1,"string":"a","name":"x"},{"offset":3,"length":1,"string":"b"}]},{"offset":5,"captures":[{"offset":5,"length":1,"string":"A","name":"x"},{"offset":6,"length":1,"string":"B"}]}]
+        "aXbxc" | [splits("x"; "i")], ascii_downcase  →  ["a","b","c"] "axbxc"
+        "a1b22" | gsub("(?<n>[0-9]+)"; "<\(.n)>"), sub("b"; ""), [scan("[0-9]")]  →  "a<1>b<22>" "a122" ["1","2","2"]
+        "ab" | capture("(?<l>.)(?<r>.)")  →  {"l":"a","r":"b"}
+        ["ab" | match(""; "g").offset]  →  [0,1,2]
+        "a" | test("A"), test("A"; "ix"), (try test("(") catch (.[0:13])), (try test("a"; "q") catch .)  →  false true "invalid regex" "invalid regex flag: q"
+        ("a" * 100000) | test("a{1000}b")  →  false
+        "abcb" | indices("b"), index("b"), rindex("b"), contains("cb")  →  [1,3] 1 3 true
+        [1,2,1] | indices(1), indices([1,2]), contains([2]), inside([1,2,3]), . - [1]  →  [0,2] [0] true true [2]
+    "#]].assert_eq(&table(b"null", &codes));
+}
+
+#[test]
+fn a_filter_ends_when_its_caller_raises_the_flag() {
+    let stop = crate::Stop::default();
+    let fuel = fuel::Fuel::new(&stop.child());
+    fuel.refill(1_000_000);
+    let code = "repeat(1)";
+    let program = program::Program::compile(code, program::tree(code).unwrap()).unwrap();
+    let mut given = 0;
+    let end = program.run(jaq_json::Val::Null, &fuel, |_| {
+        given += 1;
+        if given == 10 {
+            stop.raise("time is up");
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!((given, end), (10, program::End::Stopped("time is up".to_owned())));
+    // Whatever reads the output ends as well.
+    let output = output_of(b"[1]").ended_by(&stop);
+    assert!(matches!(filter(&output, ".", 0, 1, 9), Err(crate::Error::Stopped(why)) if why == "time is up"));
+    let grep = crate::Query::Grep(crate::Grep::new("1"));
+    let budget = crate::Budget { tokens: 99, bytes: 999, lines: None };
+    assert!(matches!(crate::excerpt(&output, &grep, budget), Err(crate::Error::Stopped(_))));
+}

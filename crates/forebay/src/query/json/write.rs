@@ -110,7 +110,7 @@ impl Writer<'_> {
     }
 
     fn string(&mut self, bytes: &[u8]) -> bool {
-        if !self.fuel.spend(bytes.len() as u64 / 64) {
+        if !self.fuel.spend(bytes.len() as u64 / 16) {
             return false;
         }
         self.push("\"");

@@ -170,7 +170,7 @@ pub(super) fn between(
             }
         }
         let view = if shares.is_data { view } else { view.on_screen(output)? };
-        let view = frame_of(view, output, budget);
+        let view = frame_of(view, output, budget)?;
         if budget.holds(&view.print(output)?) {
             return Ok(view);
         }

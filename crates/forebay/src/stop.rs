@@ -1,0 +1,78 @@
+//! How a caller ends a query: a flag that it raises, and that the library looks at while it works.
+//!
+//! The library has no clock and no processes of its own. A program that answers others gives its [`Bounds`] to
+//! [`Outputs`](crate::Outputs): they say when a query ends, and may run filters where memory is limited.
+
+use crate::query::{Filter, Values};
+use crate::{Error, Output, Result};
+use std::sync::{Arc, OnceLock, Weak};
+
+/// A flag that ends a query. Clones are the same flag.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    why: Arc<OnceLock<String>>,
+    /// The flag of what the query is a part of.
+    parent: Option<Arc<OnceLock<String>>>,
+}
+
+impl Stop {
+    /// A flag of its own that counts as raised too when this one is.
+    pub fn child(&self) -> Stop {
+        Stop { why: Arc::default(), parent: Some(self.why.clone()) }
+    }
+
+    /// Ends the query. The first reason counts.
+    pub fn raise(&self, why: impl Into<String>) {
+        let _ = self.why.set(why.into());
+    }
+
+    /// Why the query is to end, if it is.
+    pub fn why(&self) -> Option<&str> {
+        let parent = || self.parent.as_ref().and_then(|parent| parent.get());
+        self.why.get().or_else(parent).map(String::as_str)
+    }
+
+    /// Whether the query is to end.
+    pub fn is_raised(&self) -> bool {
+        self.why().is_some()
+    }
+
+    /// An error once the flag is raised.
+    pub fn check(&self) -> Result<()> {
+        match self.why() {
+            Some(why) => Err(Error::Stopped(why.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same flag for a timer, which must not keep it: it is gone with its query.
+    pub fn downgrade(&self) -> WeakStop {
+        WeakStop(Arc::downgrade(&self.why))
+    }
+}
+
+/// A [`Stop`] that is there only as long as its query.
+#[derive(Clone, Debug)]
+pub struct WeakStop(Weak<OnceLock<String>>);
+
+impl WeakStop {
+    /// Ends the query, if there still is one.
+    pub fn raise(&self, why: impl Into<String>) {
+        if let Some(flag) = self.0.upgrade() {
+            let _ = flag.set(why.into());
+        }
+    }
+}
+
+/// What a program sets on the queries that it answers.
+pub trait Bounds: Send + Sync {
+    /// Called when a query begins; raising the flag ends it.
+    fn begin(&self) -> Stop;
+
+    /// Runs a filter in another process, where its memory is limited, and gives up to `enough` bytes of its results.
+    /// `None` runs it here.
+    fn filter(&self, output: &Output, filter: &Filter, enough: u64, stop: &Stop) -> Option<Result<Values>> {
+        let _ = (output, filter, enough, stop);
+        None
+    }
+}
