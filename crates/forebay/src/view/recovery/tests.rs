@@ -289,7 +289,7 @@ fn a_call_of_another_tool_is_narrowed_under_its_own_name() {
 #[test]
 fn a_listing_is_narrowed_by_folder_and_by_extension() {
     let listed: String =
-        (0..300).map(|n| format!("src/{n}.rs\n")).chain((0..40).map(|n| format!("docs/{n}.md\n"))).collect();
+        (0..600).map(|n| format!("src/{n}.rs\n")).chain((0..40).map(|n| format!("docs/{n}.md\n"))).collect();
     let rust: String =
         (0..600).map(|n| format!("src/a/{n}.rs\n")).chain(["src/b/c.rs\n".to_owned()]).collect();
     for (tool, args, text, expected) in [
