@@ -46,6 +46,7 @@ pub mod stats;
 mod stop;
 pub mod store;
 mod surface;
+mod threads;
 pub mod tokens;
 pub mod tools;
 pub mod view;

@@ -4,7 +4,9 @@
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
 use crate::size::{Measure, Measured, STRIDE};
-use crate::{Bounds, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, tokens};
+use crate::{
+    Bounds, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, threads, tokens,
+};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{
     collections::BTreeMap,
@@ -333,10 +335,7 @@ impl Output {
             }
         };
         let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len());
-        match threads {
-            0 | 1 => take_parts(),
-            _ => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(take_parts)))),
-        }
+        threads::in_up_to(threads, take_parts);
         done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
 
@@ -349,11 +348,7 @@ impl Output {
         if self.length < PART {
             return (one(), other());
         }
-        thread::scope(|scope| {
-            let one = scope.spawn(one);
-            let other = other();
-            (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
-        })
+        threads::both(one, other)
     }
 
     /// Whether `wanted` stands somewhere in it.

@@ -71,7 +71,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         None => fresh(&context.folder, &run_name(pid, now, random()?)),
     };
     // An agent is worth more than the lock: without it a sweep may remove what is old or too much.
-    let held = store.hold_open(&session).map_err(warn).ok();
+    let unprotected = |error| {
+        print::err(&format!("forebay: the session is not protected from being swept: {error}\n"));
+    };
+    let held = store.hold_open(&session).map_err(unprotected).ok();
     let mut command = Command::new(program);
     command
         .args(rest)

@@ -169,6 +169,37 @@ fn a_root_with_links_to_files_elsewhere_changes_none_of_them() {
 }
 
 #[test]
+fn where_no_thread_can_be_made_a_large_output_is_kept_shown_and_read() {
+    let forebay = Forebay::new();
+    // No address space has room for such a stack, so every thread fails.
+    let without_threads = |args: &[&str]| {
+        let mut command = forebay.command(args);
+        command.env("RUST_MIN_STACK", "1125899906842624").stdin(Stdio::null());
+        Ran::from(command.output().unwrap())
+    };
+    // So large that everything which has threads for large outputs would use them.
+    let script =
+        "yes \"$(printf 'word%.0s-' $(seq 200))\" | head -n 17000; echo 'error: it failed' >&2; exit 7";
+    let view = without_threads(&["run", "--call-id", "large", "--", "sh", "-c", script]);
+    let text = view.text();
+    assert_eq!((view.status, view.err.as_str()), (7, ""));
+    assert!(
+        text.starts_with("[forebay view of 17,001 lines, 17,017,017 bytes, exit 7; kept whole"),
+        "{text}"
+    );
+    assert!(text.contains("error: it failed\n"), "{text}");
+    assert_eq!(forebay.run(["verify", "--json"]).ok().json()["ok"], true);
+    let table: [(&[&str], &str); 2] = [
+        (&["grep", "s/large", "fail"], "17001:error: it failed"),
+        (&["ask", "s/large", "why did it fail?"], "error: it failed"),
+    ];
+    for (args, found) in table {
+        let text = without_threads(args).ok().text();
+        assert!(text.contains(found), "{args:?}: {text}");
+    }
+}
+
+#[test]
 fn a_name_that_could_not_be_claimed_leaves_nothing_behind() {
     let forebay = Forebay::new();
     let template = forebay.command(["x"]);

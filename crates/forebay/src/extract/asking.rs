@@ -176,12 +176,7 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
         }
     };
     let workers = usize::try_from(at_once).unwrap_or(usize::MAX).clamp(1, items.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(worker);
-        }
-        worker();
-    });
+    crate::threads::in_up_to(workers, worker);
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     // What was abandoned says nothing of why.
     let stopped = |result: &Result<R, Failure>| matches!(result, Err(Failure::Stopped(_)));

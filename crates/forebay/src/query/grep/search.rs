@@ -155,22 +155,9 @@ impl Search {
             borders.push(output.line_end_near(from + length / threads * part, BLOCK as u64)?);
         }
         borders.push(output.len());
-        let found: Vec<Result<Places>> = thread::scope(|scope| {
-            let threads: Vec<_> = borders
-                .windows(2)
-                .map(|part| {
-                    let part = part[0]..part[1];
-                    scope.spawn(move || self.by_lines(output, part))
-                })
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
+        let parts: Vec<Range<u64>> = borders.windows(2).map(|part| part[0]..part[1]).collect();
         let mut all = Places::default();
-        for part in found {
-            let part = part?;
+        for part in Output::in_parts(&parts, |part| self.by_lines(output, part))? {
             all.total += part.total;
             all.places.extend(part.places);
         }

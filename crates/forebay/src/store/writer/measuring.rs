@@ -3,6 +3,7 @@
 use crate::size::{Measure, Measured, Text};
 use std::{
     collections::VecDeque,
+    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -68,8 +69,10 @@ impl Measuring {
                 self.filled = 0;
                 self.index.extend(measure.take_index());
                 self.lines.store(measure.text.newlines(), Ordering::Relaxed);
-                if so_far >= LARGE {
-                    self.by = By::Threads(Threads::start(std::mem::take(measure), self.lines.clone()));
+                if so_far >= LARGE
+                    && let Ok(fed) = Threads::start(self.lines.clone())
+                {
+                    self.by = By::Threads(fed.go_on_from(std::mem::take(measure)));
                 }
             }
             By::Threads(threads) if self.filled >= MEASURED_AT_ONCE => {
@@ -113,43 +116,57 @@ struct Threads {
     under_way: VecDeque<Arc<(Vec<u8>, usize)>>,
 }
 
-/// A thread that is fed blocks until its sender is gone, and then has a result.
+/// A thread that is given a state, then blocks until their sender is gone, and then has a result.
 struct Fed<T> {
+    state: mpsc::Sender<T>,
     blocks: mpsc::SyncSender<Arc<(Vec<u8>, usize)>>,
-    thread: thread::JoinHandle<T>,
+    thread: thread::JoinHandle<Option<T>>,
 }
 
 impl<T: Send + 'static> Fed<T> {
-    fn start(mut state: T, mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> Fed<T> {
+    /// Fails where the system has no thread to give. The state follows later: a thread that cannot be made would take
+    /// it along.
+    fn start(mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> io::Result<Fed<T>> {
+        let (state, given) = mpsc::channel();
         // The bound is what keeps memory flat when bytes come faster than they are measured.
         let (blocks, to_measure) = mpsc::sync_channel::<Arc<(Vec<u8>, usize)>>(4);
-        let thread = thread::spawn(move || {
+        let thread = thread::Builder::new().spawn(move || {
+            let mut state: T = given.recv().ok()?;
             for block in to_measure {
                 update(&mut state, &block.0[..block.1]);
             }
-            state
-        });
-        Fed { blocks, thread }
+            Some(state)
+        })?;
+        Ok(Fed { state, blocks, thread })
     }
 
     fn finish(self) -> T {
         drop(self.blocks);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let state = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        state.unwrap_or_else(|| unreachable!("its sender lives until here"))
     }
 }
 
 impl Threads {
-    fn start(measure: Box<Measure>, lines: Arc<AtomicU64>) -> Threads {
+    fn start(lines: Arc<AtomicU64>) -> io::Result<Threads> {
         let (entries, index) = mpsc::channel();
-        let hash = Fed::start(measure.hash, |hash, block| {
+        let hash = Fed::start(|hash: &mut blake3::Hasher, block| {
             hash.update(block);
-        });
-        let text = Fed::start(measure.text, move |text, block| {
+        })?;
+        let text = Fed::start(move |text: &mut Text, block| {
             text.update(block);
             lines.store(text.newlines(), Ordering::Relaxed);
             let _ = entries.send(text.take_index());
-        });
-        Threads { hash, text, index, under_way: VecDeque::new() }
+        })?;
+        Ok(Threads { hash, text, index, under_way: VecDeque::new() })
+    }
+
+    /// Goes on where `measure` stands.
+    fn go_on_from(self, measure: Box<Measure>) -> Threads {
+        // The threads wait for these.
+        let _ = self.hash.state.send(measure.hash);
+        let _ = self.text.state.send(measure.text);
+        self
     }
 
     /// Hands a block to both threads; returns one that they are done with, or none.
