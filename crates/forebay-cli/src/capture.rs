@@ -3,22 +3,24 @@
 //! The command keeps what is its own: its standard input, its exit status, its signals. What it prints goes to the
 //! writer as it comes, so the end of this process loses nothing that was taken in.
 
+use crate::family;
+use crate::launch::Launch;
+use crate::pty::Pty;
+use crate::screen::Screen;
 use forebay::{Exit, Stream, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::{backend::SignalDelivery, exfiltrator::SignalOnly};
 use std::{
     fs::File,
     io::{self, IsTerminal, Read},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::{net::UnixStream, process::CommandExt, process::ExitStatusExt},
+        unix::{net::UnixStream, process::ExitStatusExt},
     },
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::{Duration, Instant},
 };
 
@@ -43,30 +45,43 @@ impl Pipes {
         self.stdout.is_none() && self.stderr.is_none()
     }
 
-    /// Waits until there is something to read, `wake` says something, or the time is over.
-    fn wait(&self, wake: Option<BorrowedFd<'_>>, longest: Option<Duration>) -> io::Result<Ready> {
-        let fds = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd), wake];
+    /// Waits until something of this can be done, or the time is over.
+    fn wait(&self, besides: &Besides<'_>, longest: Option<Duration>) -> io::Result<Ready> {
+        let to_stdout = if besides.has_typed { PollFlags::OUT } else { PollFlags::empty() };
+        let fds = [
+            (self.stdout.as_ref().map(AsFd::as_fd), PollFlags::IN | to_stdout),
+            (self.stderr.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (besides.keyboard, PollFlags::IN),
+            (besides.wake, PollFlags::IN),
+        ];
         let mut polled: Vec<PollFd<'_>> =
-            fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+            fds.iter().filter_map(|(fd, flags)| Some(PollFd::from_borrowed_fd((*fd)?, *flags))).collect();
         let timeout = longest
             .map(|longest| Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos() as _ });
         match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut events = polled.iter().map(|fd| !fd.revents().is_empty());
-        let stdout = self.stdout.is_some() && events.next().unwrap_or(false);
-        let stderr = self.stderr.is_some() && events.next().unwrap_or(false);
-        Ok(Ready { stdout, stderr })
+        let mut events = polled.iter().map(PollFd::revents);
+        let [stdout, stderr, keyboard, _] = fds.map(|(fd, _)| {
+            let events = fd.and_then(|_| events.next()).unwrap_or(PollFlags::empty());
+            !events.difference(PollFlags::OUT).is_empty()
+        });
+        Ok(Ready { stdout, stderr, keyboard })
     }
 
     /// Takes in what is ready.
-    fn take(&mut self, ready: &Ready, writer: &mut Writer<'_>) -> io::Result<()> {
+    fn take(
+        &mut self,
+        ready: &Ready,
+        writer: &mut Writer<'_>,
+        screen: &mut Option<&mut Screen>,
+    ) -> io::Result<()> {
         if ready.stdout {
-            take(&mut self.stdout, Stream::Stdout, writer)?;
+            take(&mut self.stdout, Stream::Stdout, writer, screen)?;
         }
         if ready.stderr {
-            take(&mut self.stderr, Stream::Stderr, writer)?;
+            take(&mut self.stderr, Stream::Stderr, writer, screen)?;
         }
         Ok(())
     }
@@ -74,11 +89,20 @@ impl Pipes {
     /// Takes in all that comes until both are at their end.
     pub(crate) fn drain(&mut self, writer: &mut Writer<'_>) -> io::Result<()> {
         while !self.are_closed() {
-            let ready = self.wait(None, None)?;
-            self.take(&ready, writer)?;
+            let ready = self.wait(&Besides::default(), None)?;
+            self.take(&ready, writer, &mut None)?;
         }
         Ok(())
     }
+}
+
+/// What is waited for besides the pipes.
+#[derive(Default)]
+struct Besides<'a> {
+    wake: Option<BorrowedFd<'a>>,
+    keyboard: Option<BorrowedFd<'a>>,
+    /// Whether the command's terminal is to take more of what was typed.
+    has_typed: bool,
 }
 
 /// How long to go on listening when the command has ended but something holds its pipes.
@@ -87,42 +111,68 @@ const LINGER: Duration = Duration::from_millis(100);
 /// How long a command that is told to end has before it is made to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Why a command has not been started.
+pub(crate) enum NotStarted {
+    /// It cannot be run.
+    Command(io::Error),
+    /// What it prints cannot be taken in: the system has no process, descriptor or memory left for that.
+    Capture(io::Error),
+}
+
+/// Whom a signal is passed on to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// The command. A terminal sends its own signals to all that it runs.
+    Command,
+    /// The command and all that descend from it.
+    Family,
+    /// The process group that the command leads.
+    Group,
+}
+
 /// A command that has been started.
 pub(crate) struct Running {
     child: Child,
     pipes: Pipes,
-    own_group: bool,
+    reach: Reach,
     signals: Signals,
+    pty: Option<Pty>,
 }
 
 impl Running {
     /// Starts a command with its output in our hands.
-    pub(crate) fn start(command: &mut Command) -> io::Result<Running> {
-        let mut running = Running::beside(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-        let stdout = running.child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        let stderr = running.child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+    pub(crate) fn start(launch: &Launch<'_>, pty: Option<Pty>) -> Result<Running, NotStarted> {
+        let signals = listen(pty.is_some()).map_err(NotStarted::Capture)?;
+        let prepare = |command: &mut Command| match &pty {
+            Some(pty) => pty.give_to(command),
+            None => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                Ok(())
+            }
+        };
+        let terminal =
+            pty.as_ref().map(|pty| pty.ours.try_clone()).transpose().map_err(NotStarted::Capture)?;
+        let mut child = launch.spawn(prepare).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => NotStarted::Capture(error),
+            _ => NotStarted::Command(error),
+        })?;
+        let stdout = terminal.or_else(|| child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe))));
+        let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
         #[cfg(target_os = "linux")]
         for pipe in [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten()
         {
             // A larger pipe means fewer turns; a kernel that says no is no harm.
             let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
         }
-        running.pipes = Pipes { stdout, stderr };
-        Ok(running)
+        let reach = if pty.is_some() { Reach::Group } else { reach() };
+        Ok(Running { child, pipes: Pipes { stdout, stderr }, reach, signals, pty })
     }
 
     /// Starts a program that has its streams for itself. The signals that reach us are passed on to it.
     pub(crate) fn beside(command: &mut Command) -> io::Result<Running> {
-        // Where there is a terminal, the command must stay in the group that it listens to, or a question asked there
-        // would stop it; the terminal sends that group its Ctrl-C. Without one the command gets a group of its own, to
-        // which we pass signals on.
-        let own_group = !io::stdin().is_terminal() && File::open("/dev/tty").is_err();
-        if own_group {
-            command.process_group(0);
-        }
-        let signals = Signals::listen()?;
+        let signals = listen(false)?;
         let child = command.spawn()?;
-        Ok(Running { child, pipes: Pipes::default(), own_group, signals })
+        Ok(Running { child, pipes: Pipes::default(), reach: reach(), signals, pty: None })
     }
 
     /// Takes in all that it prints until it ends.
@@ -130,7 +180,7 @@ impl Running {
         mut self,
         writer: &mut Writer<'_>,
         timeout: Option<Duration>,
-        mut progress: impl FnMut(u64, u64),
+        screen: &mut Screen,
     ) -> io::Result<Ended> {
         let started = Instant::now();
         let mut ended: Option<(ExitStatus, Instant)> = None;
@@ -139,6 +189,9 @@ impl Running {
         loop {
             if ended.is_none() {
                 ended = self.child.try_wait()?.map(|status| (status, Instant::now()));
+                if let (Some(_), Some(pty)) = (&ended, &mut self.pty) {
+                    pty.theirs = None;
+                }
             }
             if self.pipes.are_closed() && ended.is_some() {
                 break;
@@ -150,11 +203,13 @@ impl Running {
                 }
                 _ => Duration::from_millis(250),
             };
-            let ready = self.pipes.wait(Some(self.signals.wake.as_fd()), Some(wait))?;
-            self.signals.drain();
+            let ready = self.wait_for(Some(wait))?;
             self.pass_signals_on();
-            self.pipes.take(&ready, writer)?;
-            progress(writer.bytes(), writer.lines());
+            if let Some(pty) = &mut self.pty {
+                pty.pass_typed_on(ready.keyboard);
+            }
+            self.pipes.take(&ready, writer, &mut Some(&mut *screen))?;
+            screen.update(writer.bytes(), writer.lines());
             if let Some((_, at)) = &ended
                 && at.elapsed() >= LINGER
                 && !(ready.stdout || ready.stderr)
@@ -176,7 +231,9 @@ impl Running {
                     Some(_) => None,
                 };
                 if let Some(signal) = signal {
-                    self.send(signal);
+                    // The time of all that it has started is over too.
+                    let reach = if self.reach == Reach::Group { Reach::Group } else { Reach::Family };
+                    self.send(signal, reach);
                 }
             }
         }
@@ -195,31 +252,59 @@ impl Running {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(exit_of(status));
             }
-            self.pipes.wait(Some(self.signals.wake.as_fd()), None)?;
-            self.signals.drain();
+            self.wait_for(None)?;
             self.pass_signals_on();
         }
     }
 
-    fn pass_signals_on(&self) {
-        for (flag, signal) in &self.signals.flags {
+    fn wait_for(&self, longest: Option<Duration>) -> io::Result<Ready> {
+        let keyboard = self.pty.as_ref().and_then(|pty| pty.keyboard.as_ref());
+        let besides = Besides {
+            wake: Some(self.signals.get_read().as_fd()),
+            keyboard: keyboard.and_then(|keyboard| keyboard.wanted()),
+            has_typed: keyboard.is_some_and(|keyboard| !keyboard.typed.is_empty()),
+        };
+        self.pipes.wait(&besides, longest)
+    }
+
+    fn pass_signals_on(&mut self) {
+        for number in self.signals.pending() {
             // A terminal sends these two to the command itself.
-            let from_terminal = !self.own_group && matches!(*signal, Signal::INT | Signal::QUIT);
-            if flag.swap(false, Ordering::Relaxed) && !from_terminal {
-                self.send(*signal);
+            let from_terminal = self.reach == Reach::Command && matches!(number, SIGINT | SIGQUIT);
+            match (number, &self.pty, Signal::from_named_raw(number)) {
+                (SIGCHLD, ..) => {}
+                (SIGWINCH, Some(pty), _) => pty.fit(),
+                (_, _, Some(signal)) if !from_terminal => self.send(signal, self.reach),
+                _ => {}
             }
         }
     }
 
-    fn send(&self, signal: Signal) {
+    fn send(&self, signal: Signal, reach: Reach) {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else {
             return;
         };
-        // If it has just ended there is nobody to tell.
-        let _ = match self.own_group {
-            true => kill_process_group(pid, signal),
-            false => kill_process(pid, signal),
+        // Where one has just ended there is nobody to tell.
+        let processes = match reach {
+            Reach::Command => vec![pid],
+            Reach::Family => family::of(pid),
+            Reach::Group => {
+                let _ = kill_process_group(pid, signal);
+                return;
+            }
         };
+        for pid in processes {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// Whom signals are passed on to when the command is in our own process group. It stays in that group: a caller that
+/// ends the group means the command, and at a terminal a question asked from another group would stop it.
+fn reach() -> Reach {
+    match io::stdin().is_terminal() || File::open("/dev/tty").is_ok() {
+        true => Reach::Command,
+        false => Reach::Family,
     }
 }
 
@@ -233,69 +318,71 @@ fn exit_of(status: ExitStatus) -> Exit {
 struct Ready {
     stdout: bool,
     stderr: bool,
+    keyboard: bool,
+}
+
+/// A pipe or our end of a pseudo-terminal, with the screen that shows what comes from it.
+struct Source<'a, 'b> {
+    file: &'a mut File,
+    screen: &'a mut Option<&'b mut Screen>,
+}
+
+impl Read for Source<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match self.file.read(buffer) {
+            // A terminal whose last user has gone answers so.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => 0,
+            read => read?,
+        };
+        if let Some(screen) = self.screen {
+            screen.came(&buffer[..read]);
+        }
+        Ok(read)
+    }
 }
 
 /// Takes what a pipe has, and goes on while it stops inside a line: so lines of two streams seldom run together.
-fn take(pipe: &mut Option<File>, stream: Stream, writer: &mut Writer<'_>) -> io::Result<()> {
+fn take(
+    pipe: &mut Option<File>,
+    stream: Stream,
+    writer: &mut Writer<'_>,
+    screen: &mut Option<&mut Screen>,
+) -> io::Result<()> {
     for _ in 0..16 {
-        let Some(source) = pipe else { return Ok(()) };
-        match writer.read_from(stream, source) {
+        let Some(file) = pipe else { return Ok(()) };
+        match writer.read_from(stream, &mut Source { file, screen }) {
             Ok(0) => *pipe = None,
             Ok(_) => {
                 if writer.ends_a_line() {
                     return Ok(());
                 }
-                let mut fds = [PollFd::new(source, PollFlags::IN)];
+                let mut fds = [PollFd::new(file, PollFlags::IN)];
                 let now = Timespec { tv_sec: 0, tv_nsec: 0 };
                 if !matches!(poll(&mut fds, Some(&now)), Ok(1..)) {
                     return Ok(());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error),
         }
     }
     Ok(())
 }
 
-/// Signals that reach us: a flag for each, and a stream that wakes us.
-struct Signals {
-    wake: UnixStream,
-    flags: Vec<(Arc<AtomicBool>, Signal)>,
-}
+/// The signals that reach us, with a stream that wakes us: two descriptors for all of them.
+type Signals = SignalDelivery<UnixStream, SignalOnly>;
 
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        let (wake, waker) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        waker.set_nonblocking(true)?;
-        let mut flags = Vec::new();
-        let ignored = ignored_signals();
-        for (number, signal) in [
-            (SIGINT, Signal::INT),
-            (SIGTERM, Signal::TERM),
-            (SIGHUP, Signal::HUP),
-            (SIGQUIT, Signal::QUIT),
-            (SIGUSR1, Signal::USR1),
-            (SIGUSR2, Signal::USR2),
-        ] {
-            // What our caller ignores, the command ignores too: a handler of ours would end that.
-            if ignored & (1 << (number - 1)) != 0 {
-                continue;
-            }
-            let flag = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(number, flag.clone())?;
-            signal_hook::low_level::pipe::register(number, waker.try_clone()?)?;
-            flags.push((flag, signal));
-        }
-        signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        Ok(Signals { wake, flags })
-    }
-
-    fn drain(&self) {
-        let mut bytes = [0; 64];
-        while matches!((&self.wake).read(&mut bytes), Ok(1..)) {}
-    }
+fn listen(on_terminal: bool) -> io::Result<Signals> {
+    let (wake, waker) = UnixStream::pair()?;
+    let ignored = ignored_signals();
+    // What our caller ignores, the command ignores too: a handler of ours would end that.
+    let heeded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
+        .into_iter()
+        .filter(|number| ignored & (1 << (number - 1)) == 0)
+        .chain(on_terminal.then_some(SIGWINCH))
+        .chain([SIGCHLD]);
+    SignalDelivery::with_pipe(wake, waker, SignalOnly, heeded)
 }
 
 /// The signals that this process ignores, a bit each, where the system tells.

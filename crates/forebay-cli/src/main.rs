@@ -6,11 +6,15 @@ mod capture;
 mod commands;
 mod error;
 mod fallback;
+mod family;
+mod launch;
 mod live_log;
 mod machine_form;
 mod models;
 mod print;
 mod progress;
+mod pty;
+mod screen;
 mod settings;
 mod stop;
 mod typed;
@@ -20,6 +24,9 @@ mod web;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = launch::step() {
+        return code;
+    }
     // A file that may not grow further is a failure of the store like any other, not the end of this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let cli = typed::parse();

@@ -2,6 +2,7 @@
 
 use crate::print::{self, grouped};
 use forebay::extract;
+use rustix::termios::tcgetwinsize;
 use std::{
     io::{self, IsTerminal, Read},
     time::{Duration, Instant},
@@ -9,14 +10,24 @@ use std::{
 
 /// Shown while something takes its time, and only where a person is looking.
 pub(crate) struct Progress {
+    pub(crate) is_on: bool,
     started: Instant,
     shown: Option<Instant>,
-    on: bool,
+    /// What it said last.
+    said: String,
+    /// Whether that is in the last line of the screen.
+    is_drawn: bool,
 }
 
 impl Progress {
     pub(crate) fn new() -> Progress {
-        Progress { started: Instant::now(), shown: None, on: io::stderr().is_terminal() }
+        Progress {
+            is_on: io::stderr().is_terminal(),
+            started: Instant::now(),
+            shown: None,
+            said: String::new(),
+            is_drawn: false,
+        }
     }
 
     pub(crate) fn show(&mut self, bytes: u64, lines: u64) {
@@ -39,17 +50,38 @@ impl Progress {
 
     fn say(&mut self, what: impl FnOnce() -> String) {
         const OFTEN: Duration = Duration::from_millis(200);
-        if self.on && self.shown.unwrap_or(self.started).elapsed() >= OFTEN {
-            self.shown = Some(Instant::now());
-            print::err(&format!("\r\x1b[Kforebay: {}", what()));
+        if !self.is_on || self.shown.unwrap_or(self.started).elapsed() < OFTEN {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let said = what();
+        // Without news nothing is drawn: a question that somebody else wrote here may be waiting for an answer.
+        if said != self.said {
+            let start = if self.is_drawn { erase() } else { fresh_line() };
+            print::err(&format!("{start}forebay: {said}"));
+            (self.said, self.is_drawn) = (said, true);
         }
     }
 
-    pub(crate) fn clear(&self) {
-        if self.shown.is_some() {
-            print::err("\r\x1b[K");
+    /// Removes the line; returns whether there was one.
+    pub(crate) fn clear(&mut self) -> bool {
+        if self.is_drawn {
+            print::err(&erase());
         }
+        std::mem::take(&mut self.is_drawn)
     }
+}
+
+/// What empties the line that the cursor is in.
+pub(crate) fn erase() -> String {
+    "\r\x1b[K".to_owned()
+}
+
+/// What brings the cursor to the start of an empty line, whatever stands before it: so many spaces reach the next line
+/// unless the cursor was at the start of one.
+pub(crate) fn fresh_line() -> String {
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+    " ".repeat(columns.saturating_sub(1)) + &erase()
 }
 
 /// A source whose reading is shown.

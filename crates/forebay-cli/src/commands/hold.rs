@@ -7,6 +7,8 @@
 use super::{Context, Outcome};
 use crate::capture::Pipes;
 use crate::error::DONE;
+use crate::launch::this_binary;
+use crate::print;
 use forebay::{End, Exit, Handle, Output, Timestamp, Writer};
 use std::{
     fs::File,
@@ -37,24 +39,36 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Leaves an output to a process of its own. Where that cannot be, the output ends here, and says so.
-pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Context) -> io::Result<Output> {
+pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Context) -> Output {
+    const WHY: &str = "a process in the background still had the output open when the command ended";
     let (output, file) = match writer.hand_over(end.exit) {
         Ok(handed) => handed,
-        Err(writer) => {
-            let why = "a process in the background still had the output open when the command ended";
-            return Ok(writer.finish(End { cut_short: Some(why.to_owned()), ..end }));
-        }
+        Err(writer) => return writer.finish(End { cut_short: Some(WHY.to_owned()), ..end }),
     };
+    let handle = &output.record().handle;
+    // The process that goes on gets the file, so one is kept for the case that there is no such process.
+    let kept = file.try_clone();
+    let Err(error) = start(handle, file, pipes, end.exit, context) else { return output };
+    print::err(&format!("forebay: what a process in the background says of {handle} is not kept: {error}\n"));
+    let cut_short = Some(format!("{WHY}, and no process could go on with it: {error}"));
+    match kept.map(|kept| context.store.resume(handle, kept)) {
+        Ok(Ok(writer)) => writer.finish(End { cut_short, ..end }),
+        // The file is closed and its lock is gone, so the output counts as cut short from now on.
+        _ => output,
+    }
+}
+
+/// Starts the process that goes on with an output.
+fn start(handle: &Handle, file: File, pipes: Pipes, exit: Option<Exit>, context: &Context) -> io::Result<()> {
     let pipe = |pipe: Option<File>| pipe.map_or_else(Stdio::null, Stdio::from);
-    let (flag, number) = match end.exit {
+    let (flag, number) = match exit {
         Some(Exit::Signal(signal)) => ("--signal", signal),
         Some(Exit::Code(code)) => ("--code", code),
         None => ("--code", 0),
     };
-    // If it cannot be started, the file closes and its lock with it: the output then counts as cut short.
-    Command::new(std::env::current_exe()?)
+    Command::new(this_binary()?)
         .arg("hold")
-        .arg(output.record().handle.to_string())
+        .arg(handle.to_string())
         .arg(format!("{flag}={number}"))
         .arg("--root")
         .arg(context.store.root())
@@ -62,6 +76,6 @@ pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Contex
         .stdout(file)
         .stderr(pipe(pipes.stderr))
         .process_group(0)
-        .spawn()?;
-    Ok(output)
+        .spawn()
+        .map(drop)
 }

@@ -1,15 +1,19 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use super::{Context, Outcome, clean, hold, is_short_of_files, run_bare};
+use super::{Context, Outcome, clean, hold, run_bare};
 use crate::args::{CallArgs, Shown};
-use crate::capture::{Pipes, Running};
+use crate::capture::{NotStarted, Pipes, Running};
 use crate::error::CliError;
-use crate::print;
-use crate::progress::Progress;
+use crate::launch::Launch;
+use crate::print::{self, grouped};
+use crate::progress::fresh_line;
+use crate::pty::Pty;
+use crate::screen::Screen;
 use crate::units;
 use forebay::{End, Query, Timestamp, Writer, shell_word};
 use std::{
     ffi::OsString,
+    io::{self, IsTerminal},
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -17,13 +21,18 @@ use std::{
 /// Run a command, keep all it prints, print the view.
 ///
 /// The exit status is the command's own: 128 and the signal's number if a signal ended it, 127 if it was not found,
-/// 124 after a timeout. A small output goes to the streams it came from, byte for byte.
+/// 126 if it cannot be executed, 124 after a timeout. A small output goes to the streams it came from, byte for byte.
+///
+/// The command stays in the process group of its caller, and on Linux it ends when forebay is killed. Signals that
+/// reach forebay are passed on. If the output cannot be captured, the command runs all the same, with the streams of
+/// forebay.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay run -- cargo test
   forebay run --budget 800 -- sh -c 'make 2>&1 | tee build.log'
   forebay run --timeout 90s --preset head-tail -- pytest -x
+  forebay run --pty -- npm create vite         with colours, prompts and progress bars
   forebay run --json -- git log | jq .size")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -33,6 +42,9 @@ pub(crate) struct Args {
     /// End the command after this long (90, 90s, 5m, 1h); what it printed is kept
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
+    /// Run the command on a pseudo-terminal: it finds a terminal, and both streams become one
+    #[arg(long)]
+    pty: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -49,23 +61,28 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
     let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
 
-    let mut command = Command::new(program);
-    command.args(rest);
     if let Err(error) = context.can_keep() {
-        return Err(run_bare(&mut command, &error));
+        return Err(run_bare(Command::new(program).args(rest), &error));
     }
-    let running = match Running::start(&mut command) {
+    let pty = args.pty.then(Pty::open).and_then(|pty| {
+        let told = |error| print::err(&format!("forebay: the command gets no pseudo-terminal: {error}\n"));
+        pty.map_err(told).ok()
+    });
+    let mut screen = Screen::new(pty.as_ref().is_some_and(|pty| pty.keyboard.is_some()));
+    let launch = Launch { program, arguments: rest, on_terminal: pty.is_some() };
+    let running = match Running::start(&launch, pty) {
         Ok(running) => running,
-        Err(error) if is_short_of_files(&error) => {
-            return Err(run_bare(Command::new(program).args(rest), &CliError::cannot_run(program, &error)));
+        Err(NotStarted::Command(error)) => return Err(CliError::cannot_run(program, &error)),
+        Err(NotStarted::Capture(error)) => {
+            let no_limit = if args.timeout.is_some() { " and has no time limit" } else { "" };
+            print::err(&format!("forebay: the output is not kept{no_limit}: {error}\n"));
+            return Err(CliError::cannot_run(program, &launch.execute()));
         }
-        Err(error) => return Err(CliError::cannot_run(program, &error)),
     };
     clean::now_and_then(context);
     let mut writer = context.store().begin(&call);
-    let mut progress = Progress::new();
-    let ended = running.capture(&mut writer, args.timeout, |bytes, lines| progress.show(bytes, lines))?;
-    progress.clear();
+    let ended = running.capture(&mut writer, args.timeout, &mut screen)?;
+    screen.clear();
     let cut_short = ended.timed_out.then(|| {
         let seconds = args.timeout.unwrap_or_default().as_secs_f64();
         format!("the command was ended after {seconds} s")
@@ -73,7 +90,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let end = End { exit: Some(ended.exit), cut_short, at: Some(Timestamp::now()) };
     let held = ended.held.filter(|_| !ended.timed_out);
     // Whatever becomes of the answer, the status is the command's.
-    if let Err(error) = answer(writer, held, end, context) {
+    let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
+    if let Err(error) = answer(writer, held, end, is_seen, context) {
         error.report();
     }
     Ok(match ended.timed_out {
@@ -82,15 +100,27 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     })
 }
 
-/// Ends the output, or leaves it to a process of its own, and prints what the model gets.
-fn answer(writer: Writer<'_>, held: Option<Pipes>, end: End, context: &Context) -> Result<(), CliError> {
+/// Ends the output, or leaves it to a process of its own, and prints what the model gets; or only where it is kept, if
+/// it was on the screen as it came.
+fn answer(
+    writer: Writer<'_>,
+    held: Option<Pipes>,
+    end: End,
+    is_seen: bool,
+    context: &Context,
+) -> Result<(), CliError> {
     let output = match held {
-        Some(pipes) => hold::leave(writer, pipes, end, context)?,
+        Some(pipes) => hold::leave(writer, pipes, end, context),
         None => writer.finish(end),
     }
     .on(&context.surface);
-    let reply = context.session_outputs().reply(&output, &context.settings)?;
-    context.give(context.store(), &output, &reply)?;
+    if is_seen {
+        let (handle, lines) = (&output.record().handle, grouped(output.lines()?));
+        print::err(&format!("{}forebay: {lines} lines kept as {handle}\n", fresh_line()));
+    } else {
+        let reply = context.session_outputs().reply(&output, &context.settings)?;
+        context.give(context.store(), &output, &reply)?;
+    }
     if output.is_growing() && !context.json {
         let tail = context.surface.call(&output.record().handle, &Query::Tail(20));
         print::err(&format!(

@@ -200,6 +200,35 @@ fn where_no_thread_can_be_made_a_large_output_is_kept_shown_and_read() {
 }
 
 #[test]
+fn a_command_runs_however_few_files_may_be_open() {
+    let forebay = Forebay::new();
+    let limited = |limit: u32| {
+        let template = forebay.command(["x"]);
+        let mut shell = Command::new("sh");
+        let script =
+            format!("ulimit -n {limit}; exec \"$0\" run --call-id n{limit} -- sh -c 'echo hi; exit 3'");
+        shell
+            .args(["-c", &script, env!("CARGO_BIN_EXE_forebay")])
+            .env_clear()
+            .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+            .current_dir(forebay.folder())
+            .stdin(Stdio::null());
+        Ran::from(shell.output().unwrap())
+    };
+    let ran = limited(14);
+    assert_eq!((ran.status, ran.text().as_str(), ran.err.as_str()), (3, "hi\n", ""));
+    assert_eq!(forebay.run(["cat", "s/n14"]).ok().text(), "hi\n");
+    for limit in 5..14 {
+        let ran = limited(limit);
+        assert_eq!((ran.status, ran.text().as_str()), (3, "hi\n"), "{limit}: {}", ran.err);
+        let id = format!("s/n{limit}");
+        let is_told = ran.err.contains("forebay: the output is not kept: Too many open files")
+            || ran.err.contains("could not be kept");
+        assert_eq!(is_told, forebay.run(["cat", &id]).status != 0, "{limit}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_name_that_could_not_be_claimed_leaves_nothing_behind() {
     let forebay = Forebay::new();
     let template = forebay.command(["x"]);

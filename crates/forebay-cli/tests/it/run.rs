@@ -1,8 +1,85 @@
 //! `forebay run` leaves a command what is its own, and keeps all it prints.
 
-use crate::forebay::{Forebay, eventually};
-use rustix::process::{Pid, Signal, kill_process};
-use std::{fs, io::Write, process::Stdio};
+use crate::forebay::{Forebay, Ran, eventually};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::{
+    fs::{self, File},
+    io::{Read, Write},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+};
+
+/// A terminal with a person at it: what is on its screen, and a keyboard.
+struct Terminal {
+    name: String,
+    keyboard: File,
+    shown: Arc<Mutex<String>>,
+    reading: std::thread::JoinHandle<()>,
+}
+
+impl Terminal {
+    fn new(columns: u16) -> Terminal {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let keyboard = File::from(ours);
+        let (shown, mut screen) = (Arc::<Mutex<String>>::default(), keyboard.try_clone().unwrap());
+        let seen = shown.clone();
+        let reading = std::thread::spawn(move || {
+            let mut block = [0; 1024];
+            // A terminal whose last user has gone answers with an error.
+            while let Ok(read @ 1..) = screen.read(&mut block) {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&block[..read]));
+            }
+        });
+        Terminal { name, keyboard, shown, reading }
+    }
+
+    /// The end that programs write to.
+    fn end(&self) -> File {
+        File::options().read(true).write(true).open(&self.name).unwrap()
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    /// Waits until something is on the screen.
+    fn shows(&self, text: &str) {
+        eventually(text, || self.shown().contains(text));
+    }
+
+    /// What was on the screen, when all programs have ended.
+    fn all(self) -> String {
+        self.reading.join().unwrap();
+        self.shown.lock().unwrap().clone()
+    }
+}
+
+/// Whether a process runs: one that has ended and that nobody has asked for does not.
+fn lives(pid: &str) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap().stdout;
+    !matches!(state.first(), None | Some(b'Z'))
+}
+
+/// Starts a script in the background whose first line is the id of its process, and waits for so many lines.
+fn started(forebay: &Forebay, script: &str, lines: usize) -> (Child, Vec<String>) {
+    let mut command = forebay.command(shell(script));
+    let child = forebay.start(command.stdin(Stdio::null()).process_group(0));
+    let mut pids = Vec::new();
+    eventually("it has started", || {
+        let Some(listed) = forebay.ls().first().cloned() else { return false };
+        let text = forebay.run(["cat", listed["handle"].as_str().unwrap()]).text();
+        pids = text.lines().map(str::to_owned).collect();
+        pids.len() == lines
+    });
+    (child, pids)
+}
 
 const LONG: &str = "i=0; while [ $i -lt 4000 ]; do echo \"line $i of a long output\"; i=$((i+1)); done";
 
@@ -125,31 +202,197 @@ fn a_timeout_ends_the_command_and_keeps_what_it_printed() {
 
 #[test]
 fn on_a_terminal_a_line_shows_how_much_has_come() {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let screen = fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
-
-    let forebay = Forebay::new();
-    let script = "echo one; echo two; sleep 1; echo three";
-    let mut command = forebay.command(shell(script));
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(screen).spawn().unwrap();
+    let (forebay, terminal) = (Forebay::new(), Terminal::new(0));
+    let mut command = forebay.command(shell("echo one; echo two; sleep 1; echo three"));
+    let ran = command.stdin(Stdio::null()).stderr(terminal.end()).output().unwrap();
     drop(command);
-    let reading = std::thread::spawn(move || {
-        let mut shown = Vec::new();
-        let mut block = [0; 1024];
-        // A terminal whose last user has gone answers with an error.
-        while let Ok(read @ 1..) = rustix::io::read(&terminal, &mut block[..]) {
-            shown.extend_from_slice(&block[..read]);
-        }
-        String::from_utf8(shown).unwrap()
-    });
-    assert_eq!(child.wait_with_output().unwrap().stdout, b"one\ntwo\nthree\n");
-    let shown = reading.join().unwrap();
+    assert_eq!(ran.stdout, b"one\ntwo\nthree\n");
+    let shown = terminal.all();
     assert!(shown.contains("\r\u{1b}[Kforebay: 8 B, 2 lines so far"), "{shown:?}");
     assert!(shown.ends_with("\r\u{1b}[K"), "it is gone when the output comes: {shown:?}");
+}
+
+#[test]
+fn a_question_without_a_newline_is_on_the_screen_until_it_is_answered() {
+    let (forebay, terminal) = (Forebay::new(), Terminal::new(0));
+    let script =
+        "echo ready; printf 'Name? '; read name; printf 'Age? ' >&2; read age; echo \"$name is $age\"";
+    let mut command = forebay.command(shell(script));
+    command.stdin(terminal.end()).stdout(Stdio::piped()).stderr(terminal.end());
+    let child = command.spawn().unwrap();
+    drop(command);
+    for (question, answer) in [("Name? ", "Ada\n"), ("Age? ", "36\n")] {
+        terminal.shows(question);
+        // Time in which a line about the progress would be drawn.
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        assert!(terminal.shown().ends_with(question), "{:?}", terminal.shown());
+        (&terminal.keyboard).write_all(answer.as_bytes()).unwrap();
+    }
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.status, ran.text().as_str()), (0, "ready\nName? Ada is 36\n"));
+    let shown = terminal.all();
+    assert!(shown.contains("Name? Ada\r\nAge? 36\r\n"), "{shown:?}");
+}
+
+#[test]
+fn nothing_is_drawn_while_a_password_is_typed() {
+    let (forebay, terminal) = (Forebay::new(), Terminal::new(0));
+    let script = "stty -echo; echo one; sleep 0.7; echo two; sleep 0.7";
+    let mut command = forebay.command(shell(script));
+    let ran = command.stdin(terminal.end()).stderr(terminal.end()).output().unwrap();
+    drop(command);
+    assert_eq!(ran.stdout, b"one\ntwo\n");
+    let shown = terminal.all();
+    assert!(!shown.contains("so far"), "{shown:?}");
+}
+
+#[test]
+fn what_others_wrote_to_the_terminal_is_not_erased_and_nothing_is_drawn_without_news() {
+    let (forebay, terminal) = (Forebay::new(), Terminal::new(20));
+    let script = format!("printf 'Sure (yes/no)? ' >'{}'; echo one; sleep 1.5", terminal.name);
+    let mut command = forebay.command(shell(&script));
+    let ran = command.stdin(Stdio::null()).stderr(terminal.end()).output().unwrap();
+    drop(command);
+    assert_eq!(ran.stdout, b"one\n");
+    let shown = terminal.all();
+    // So many spaces end in the next line.
+    let drawn = format!("Sure (yes/no)? {}\r\u{1b}[Kforebay: 4 B, 1 lines so far\r\u{1b}[K", " ".repeat(19));
+    assert_eq!(shown, drawn);
+}
+
+#[test]
+fn on_a_pseudo_terminal_a_command_finds_a_terminal_and_keeps_its_end() {
+    let forebay = Forebay::new();
+    let on_pty = |script: &str| forebay.run(["run", "--pty", "--", "sh", "-c", script]);
+    let ran = on_pty("test -t 1 && test -t 2 && echo both; echo aside >&2; stty size </dev/tty; exit 3");
+    assert_eq!((ran.status, ran.text().as_str(), ran.err.as_str()), (3, "both\naside\n24 80\n", ""));
+    assert_eq!(on_pty("test -t 1 || test -t 2 || echo neither").text(), "");
+    let table = [("true", 0), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137)];
+    for (script, status) in table {
+        assert_eq!(on_pty(script).status, status, "{script}");
+    }
+    let large = on_pty("seq 100000; printf 'no newline'");
+    assert!(
+        large.text().starts_with("[forebay view of 100,001 lines, 588,905 bytes, exit 0"),
+        "{}",
+        large.text()
+    );
+    assert!(forebay.run(["run", "--pty", "--", "no-such-command-here"]).fails(127).contains("cannot run"));
+    let piped = forebay.run_with_input(["run", "--pty", "--", "cat"], b"\x03 as it is \x04\xff");
+    assert_eq!(piped.ok().out, b"\x03 as it is \x04\xff");
+    let ran = forebay.run(["run", "--pty", "--timeout", "1s", "--", "sh", "-c", "echo before; sleep 60"]);
+    assert_eq!((ran.status, ran.text().as_str()), (124, "before\n"));
+    let _ = forebay.run(["verify", "--json"]).ok();
+}
+
+#[test]
+fn at_a_terminal_a_pseudo_terminal_shows_takes_keys_and_has_the_same_size() {
+    let forebay = Forebay::new();
+    // A session with a terminal of its own, as a person has it: what is typed comes by a pipe.
+    let python = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    let inner = "stty size; test -t 0 && printf 'Name? '; read name; echo \"hello $name\"; \
+                 trap 'stty size; exit 5' WINCH; stty rows 44 cols 99 <\"$OUTER\"; \
+                 i=0; while [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done";
+    let outer = format!(
+        "stty rows 33 cols 77; OUTER=$(tty) '{}' run --pty --call-id typed -- sh -c \"$0\"; \
+         echo \"status $?\"; stty -a",
+        env!("CARGO_BIN_EXE_forebay")
+    );
+    let template = forebay.command(["x"]);
+    let mut command = Command::new("python3");
+    command
+        .args(["-c", python, "sh", "-c", &outer, inner])
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .current_dir(forebay.folder());
+    let mut child = forebay.start(command.stdin(Stdio::piped()));
+    let mut out = child.stdout.take().unwrap();
+    let (mut shown, mut block) = (String::new(), [0; 1024]);
+    while let read @ 1.. = out.read(&mut block).unwrap() {
+        let asked = shown.contains("Name? ");
+        shown.push_str(&String::from_utf8_lossy(&block[..read]));
+        if !asked && shown.contains("Name? ") {
+            child.stdin.as_mut().unwrap().write_all(b"Ada\r").unwrap();
+        }
+    }
+    assert!(child.wait().unwrap().success(), "{shown}");
+    let kept = "33 77\r\nName? Ada\r\nhello Ada\r\n44 99\r\n";
+    assert!(shown.starts_with(kept), "{shown:?}");
+    assert!(shown.contains("forebay: 4 lines kept as s/typed\r\nstatus 5\r\n"), "{shown:?}");
+    assert!(shown.contains(" echo ") && shown.contains(" icanon "), "the terminal is as it was: {shown:?}");
+    assert_eq!(forebay.run(["cat", "s/typed"]).ok().text(), kept);
+}
+
+#[test]
+fn a_script_that_does_not_say_by_what_it_is_run_is_run_by_a_shell() {
+    let forebay = Forebay::new();
+    let script = forebay.file("script", "echo \"$# $1\"; exit 6\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["./script", script.to_str().unwrap()] {
+        let ran = forebay.run(["run", "--", name, "a b"]);
+        assert_eq!((ran.status, ran.text().as_str()), (6, "1 a b\n"), "{}", ran.err);
+    }
+    let missing = forebay.file("missing", "#!/no/such/interpreter\n");
+    fs::set_permissions(&missing, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(forebay.run(["run", "--", "./missing"]).fails(127).contains("cannot run ./missing"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_ends_when_forebay_is_killed() {
+    let forebay = Forebay::new();
+    let (mut child, pids) = started(&forebay, "echo $$; exec sleep 300", 1);
+    assert!(lives(&pids[0]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("it ends", || !lives(&pids[0]));
+}
+
+#[test]
+fn a_caller_that_kills_its_process_group_kills_the_command_and_its_children() {
+    let forebay = Forebay::new();
+    let (mut child, pids) = started(&forebay, "echo $$; sh -c 'echo $$; sleep 300; :'; :", 2);
+    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    for pid in pids {
+        eventually("it ends", || !lives(&pid));
+    }
+}
+
+#[test]
+fn a_timeout_ends_the_children_of_a_command_too() {
+    let forebay = Forebay::new();
+    let script = "sh -c 'echo $$; sleep 300; :'; :";
+    let ran = forebay.run(["run", "--timeout", "1s", "--", "sh", "-c", script]);
+    assert_eq!(ran.status, 124);
+    eventually("it ends", || !lives(ran.text().trim()));
+}
+
+#[test]
+fn what_a_command_printed_is_shown_though_nothing_can_go_on_keeping_the_rest() {
+    let forebay = Forebay::new();
+    // A binary that can be executed only once.
+    let binary = forebay.folder().join("once");
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_forebay")).arg(&binary).status().unwrap();
+    let fifo = forebay.folder().join("go");
+    assert!(copied.success() && Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let script = format!("chmod 000 '{}'; cat '{}' & echo started; exit 4", binary.display(), fifo.display());
+    let template = forebay.command(["x"]);
+    let mut command = Command::new(&binary);
+    command
+        .args(shell(&script))
+        .env_clear()
+        .envs(template.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())))
+        .current_dir(forebay.folder())
+        .stdin(Stdio::null());
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!((ran.status, ran.text().as_str()), (4, "started\n"), "{}", ran.err);
+    assert!(ran.err.starts_with("forebay: what a process in the background says of s/"), "{}", ran.err);
+    let listed = &forebay.ls()[0];
+    assert_eq!((&listed["exit"], &listed["complete"]), (&4.into(), &false.into()));
+    let why = listed["state"]["cut-short"].as_str().unwrap();
+    assert!(why.contains("no process could go on with it: Permission denied"), "{why}");
+    drop(File::options().write(true).open(&fifo).unwrap());
 }
 
 #[test]
