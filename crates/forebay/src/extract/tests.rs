@@ -652,8 +652,7 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
     let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).read_by(models);
     for budget in [BUDGET, Budget { tokens: 150, bytes: 9_000, lines: None }] {
         let mut instructions = "all findings".to_owned();
-        let mut read = String::new();
-        loop {
+        let read = loop {
             let settings = settings();
             let wanted = Extraction {
                 instructions: &instructions,
@@ -668,17 +667,17 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
                 .find(|line| line.starts_with(|c: char| c.is_alphanumeric() && c != 'A'))
                 .unwrap();
             let from: usize = part_of(&instructions).1;
-            read = whole.chars().take(from).collect::<String>() + part;
+            let read = whole.chars().take(from).collect::<String>() + part;
             assert!(whole.starts_with(&read), "{text}");
             let Some((_, next)) = text.split_once("characters ").filter(|(head, _)| head.contains("[… "))
             else {
-                break;
+                break read;
             };
             let (_, next) = next.split_once(FROM).unwrap();
             let (next, _) = next.split_once(']').unwrap();
             assert!(next.parse::<usize>().unwrap() > from + 1, "{text}");
             instructions = format!("all findings {FROM}{next}]");
-        }
+        };
         assert_eq!(read, whole);
     }
     assert_eq!(model.asked.load(Ordering::SeqCst), 1, "it is read once");

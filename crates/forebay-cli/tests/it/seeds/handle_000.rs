@@ -1350,7 +1350,7 @@ fn row_000_96_from_a_large_output_to_its_abstract() {
 /// A line of JSON in which a word stands 400 times.
 fn one_line_of_json() -> String {
     let member = |n: usize| {
-        let state = if n % 40 == 0 { "failed" } else { "ok" };
+        let state = if n.is_multiple_of(40) { "failed" } else { "ok" };
         format!(r#"{{"id":{n},"state":"{state}","note":"a job of the queue that ran at night"}}"#)
     };
     format!("[{}]", (0..16_000).map(member).collect::<Vec<_>>().join(","))
