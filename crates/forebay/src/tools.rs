@@ -278,9 +278,10 @@ mod tests {
         let told = || {
             let mut told = Vec::new();
             (&store as &dyn Store)
-                .for_each_event(&Session::safe("s"), |event| match event.what {
-                    crate::What::QueryAnswered(answered) => told.push(answered),
-                    _ => {}
+                .for_each_event(&Session::safe("s"), |event| {
+                    if let crate::What::QueryAnswered(answered) = event.what {
+                        told.push(answered);
+                    }
                 })
                 .unwrap();
             told.pop().unwrap()
@@ -870,7 +871,7 @@ mod tests {
             (json!({"id": "lines12", "lines": 200}), from(700)),
             (json!({"id": "lines12", "lines": 2_000}), from(0)),
             (json!({"id": "lines12", "lines": 3}), from(897)),
-            (json!({"id": "giant12", "lines": 1}), giant.clone()),
+            (json!({"id": "giant12", "lines": 1}), giant),
         ] {
             let tail: Value =
                 serde_json::from_str(&asked(&store, "context.tail", arguments.clone()).text).unwrap();

@@ -134,7 +134,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     };
     let local = matches!(access, Access::LocalToken).then(|| LocalToken::of(root));
     let listen = args.socket.map_or(Listen::Address(args.listen), Listen::Socket);
-    let door = Door::new(listen.clone(), access, root, (args.origins, args.hosts))?;
+    let door = Door::new(listen.clone(), access, &context.store, (args.origins, args.hosts))?;
     let token = local.map(|local| local.get()).transpose()?;
     let config = Config {
         settings: context.settings.clone(),

@@ -168,17 +168,18 @@ impl Door {
     pub(crate) fn new(
         listen: Listen,
         access: Access,
-        root: &Path,
+        own: &DiskStore,
         (origins, hosts): (Vec<String>, Vec<String>),
     ) -> Result<Door, CliError> {
-        let nowhere = Arc::new(DiskStore::new(root.join(TENANTS).join(".nobody")));
+        let root = own.root();
+        let nowhere = Arc::new(own.at(root.join(TENANTS).join(".nobody")));
         if !listen.is_local() && !matches!(access, Access::Tokens(_)) {
             let why = format!("{listen} can be reached from other machines, so tokens are needed");
             return Err(CliError::usage(why).hint(
                 "make one with `forebay serve token --tokens FILE`, and give the file with --tokens; or listen on 127.0.0.1",
             ));
         }
-        let owner = || Visitor::new(Arc::new(DiskStore::new(root)), &Right::ALL, true);
+        let owner = || Visitor::new(Arc::new(own.at(root)), &Right::ALL, true);
         let guard = match access {
             Access::Open => Guard::Open(owner()),
             Access::LocalToken => {
@@ -189,7 +190,7 @@ impl Door {
                 token.get()?;
                 Guard::Local { token, visitor: owner(), cookie }
             }
-            Access::Tokens(tokens) => Guard::Tokens(known(tokens, root)?),
+            Access::Tokens(tokens) => Guard::Tokens(known(tokens, own)?),
         };
         Ok(Door { listen, origins, hosts, guard, nowhere })
     }
@@ -332,7 +333,7 @@ const LOCAL: &str = "open the address that `forebay serve` printed, or send `Aut
 const OF_FILE: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
 
 /// Who comes with the tokens of a file.
-fn known(tokens: Tokens, root: &Path) -> Result<Vec<(blake3::Hash, Visitor)>, CliError> {
+fn known(tokens: Tokens, own: &DiskStore) -> Result<Vec<(blake3::Hash, Visitor)>, CliError> {
     if tokens.all.is_empty() {
         return Err(CliError::usage("the file of tokens has none, so nobody could come")
             .hint("make one with `forebay serve token --tokens FILE`"));
@@ -343,11 +344,11 @@ fn known(tokens: Tokens, root: &Path) -> Result<Vec<(blake3::Hash, Visitor)>, Cl
         let there = stores.iter().find(|(tenant, _)| *tenant == token.tenant).map(|(_, store)| store.clone());
         let store = there.unwrap_or_else(|| {
             let folder = match &token.tenant {
-                Some(tenant) => root.join(TENANTS).join(tenant.as_str()),
-                None => root.to_owned(),
+                Some(tenant) => own.root().join(TENANTS).join(tenant.as_str()),
+                None => own.root().to_owned(),
             };
             // Whoever comes with a token may be on another machine, where our paths lead nowhere.
-            let store = Arc::new(DiskStore::new(folder).without_paths());
+            let store = Arc::new(own.at(folder).without_paths());
             stores.push((token.tenant.clone(), store.clone()));
             store
         });

@@ -453,7 +453,8 @@ fn a_browser_that_comes_with_the_token_gets_a_cookie_that_reads_for_our_own_page
     let (calls, output) = ("POST /v1/sessions/s/calls", format!("{OUTPUTS}/secret"));
     let get = format!("GET {output}/bytes");
     let several = format!("other=1; {name}=0; {cookie}");
-    let table: &[(&str, &[(&str, &str)], u16)] = &[
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
+    let table: &[Row] = &[
         (&get, &[("cookie", cookie)], 200),
         (&get, &[("cookie", &several)], 200),
         (&get, &[("cookie", cookie), ("sec-fetch-site", "same-origin")], 200),
