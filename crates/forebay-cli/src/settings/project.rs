@@ -63,7 +63,7 @@ mod tests {
     use crate::settings::keys;
 
     /// What is the user's own, each with the reason.
-    const OWN: [(&str, &[&str]); 6] = [
+    const OWN: [(&str, &[&str]); 7] = [
         ("where outputs are kept and which of them are read", &["root", "session"]),
         (
             "how long outputs stay",
@@ -89,6 +89,7 @@ mod tests {
                 "extract.parallel",
                 "extract.max_turns",
                 "extract.max_calls",
+                "extract.max_tool_calls",
                 "models.timeout_seconds",
                 "models.deadline_seconds",
                 "models.retries",
@@ -97,6 +98,7 @@ mod tests {
             ],
         ),
         ("what savings are counted against", &["host.shown_tokens"]),
+        ("what a query may take of the machine", &["query.timeout_seconds", "query.filter_memory_bytes"]),
     ];
 
     #[test]

@@ -601,7 +601,10 @@ fn by_every_way(lines: usize) -> [String; 4] {
     let asked = json!({"instructions": WANTED}).to_string();
     let by_http = server.post("/v1/sessions/s/outputs/big001/extract", &asked).is(200).json();
     let forebay = kept(lines);
-    forebay.file("forebay.toml", "[extract]\ncontext_tokens = 4000\noutput_tokens = 500\n");
+    let settings = forebay.folder().join(".config/forebay");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("settings.toml"), "[extract]\ncontext_tokens = 4000\noutput_tokens = 500\n")
+        .unwrap();
     let by_mcp =
         by_mcp(&forebay, &[], &models, "tools/call", json!({"name": "tool_output", "arguments": arguments}));
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{value}")).to_owned();

@@ -712,7 +712,7 @@ fn row_003_57_characters_out_of_a_stored_response_are_those_of_the_message() {
     assert!(
         log_lines(&forebay)[2].starts_with("[ERR] tool_output failed. handle=s/nope99 strategy=auto why=")
     );
-    assert!(failed.fails(1).starts_with("forebay: TOOL_OUTPUT FAILED FOR"));
+    assert_eq!((failed.status, failed.text().starts_with("TOOL_OUTPUT FAILED FOR")), (1, true));
 }
 
 #[test]
@@ -786,11 +786,9 @@ fn row_003_63_the_message_itself_tells_how_to_go_on() {
 fn row_003_64_an_unknown_handle_is_answered_as_not_found() {
     let forebay = Forebay::new();
     stored(&forebay, "file-1", &[]);
-    let said = tool_output(&forebay, "s/file-2", "line 5").fails(1);
+    let said = tool_output(&forebay, "s/file-2", "line 5").text();
     assert!(
-        said.starts_with(
-            "forebay: TOOL_OUTPUT FAILED FOR unknown tool WITH HANDLE s/file-2, STRATEGY:auto:\n\n"
-        ),
+        said.starts_with("TOOL_OUTPUT FAILED FOR unknown tool WITH HANDLE s/file-2, STRATEGY:auto:\n\n"),
         "{said}"
     );
     assert!(!said.contains("line 5 of a long output"), "{said}");
@@ -822,11 +820,8 @@ fn row_003_66_handles_of_a_process_that_ended_are_gone() {
     let _ = in_process_session(&forebay, script).ok();
     let script =
         "\"$FOREBAY\" call --session first tool_output '{\"handle\":\"first/call-1\",\"extract\":\"5\"}'";
-    let said = in_process_session(&forebay, script).fails(1);
-    assert!(
-        said.starts_with("forebay: TOOL_OUTPUT FAILED FOR unknown tool WITH HANDLE first/call-1"),
-        "{said}"
-    );
+    let said = in_process_session(&forebay, script).text();
+    assert!(said.starts_with("TOOL_OUTPUT FAILED FOR unknown tool WITH HANDLE first/call-1"), "{said}");
 }
 
 #[test]
