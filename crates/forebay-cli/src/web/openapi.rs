@@ -159,6 +159,10 @@ fn responses(route: &Route, tokens: bool) -> Value {
     }
     if route.arguments().next().is_some() {
         add("414", json!({ "description": "The address is longer than 64 KiB." }));
+        add(
+            "431",
+            json!({ "description": "The address and the headers together are longer than the server reads." }),
+        );
     }
     let more: &[&str] = match (route.name, route.gives, route.body) {
         (_, _, Body::Archive) => &["408", "409", "413", "422", "503", "507"],

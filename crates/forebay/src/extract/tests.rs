@@ -233,18 +233,20 @@ fn a_small_output_is_read_whole_and_the_answer_says_by_whom() {
 
 #[test]
 fn the_strategy_follows_from_lines_and_tokens() {
-    let long_lines = "x ".repeat(600) + "\n";
+    let line = |bytes: usize| -> String {
+        "some words of a line ".chars().cycle().take(bytes - 1).chain(['\n']).collect()
+    };
     let table = [
         // Small enough for one chunk; too large; too large with long lines; too large, but more chunks are allowed.
         (log(100), 1, "full-chunked"),
         (log(2_000), 1, "read-grep"),
-        (long_lines.repeat(20), 1, "full-chunked"),
+        (line(1_201).repeat(20), 1, "full-chunked"),
         // Lines of 1,001, 1,000 and 999 bytes with their newline: only more than 1,000 are long.
-        (("x ".repeat(500) + "\n").repeat(20), 1, "full-chunked"),
-        (("x ".repeat(499) + "x\n").repeat(20), 1, "read-grep"),
-        (("x ".repeat(499) + "\n").repeat(20), 1, "read-grep"),
+        (line(1_001).repeat(12), 1, "full-chunked"),
+        (line(1_000).repeat(12), 1, "read-grep"),
+        (line(999).repeat(12), 1, "read-grep"),
         // On average, which need not be a whole number.
-        (("x ".repeat(499) + "x\n").repeat(20) + &"x ".repeat(505), 1, "full-chunked"),
+        (line(1_000).repeat(12) + &line(1_001), 1, "full-chunked"),
         (log(2_000), 50, "full-chunked"),
     ];
     for (text, max_chunks, expected) in table {

@@ -43,7 +43,10 @@ impl Findings {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let range = at..at + line.len() as u64;
             at = range.end;
-            lines += usize::from(!line.trim_ascii().is_empty());
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            lines += 1;
             let Some(code) = code_in_file(line) else {
                 // What is no such list is not read to its end.
                 if lines > MANY * 2 && found * 2 < lines {
