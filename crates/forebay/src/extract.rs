@@ -10,6 +10,7 @@
 mod asking;
 mod chunked;
 mod chunks;
+mod narrowed;
 mod prompts;
 mod quotes;
 mod read_grep;

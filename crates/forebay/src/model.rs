@@ -15,6 +15,43 @@ pub trait Model: Sync {
 
     /// Asks it. Waiting, trying again and giving up in time are the implementor's: an error is the end of that.
     fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError>;
+
+    /// What is known of the model and its server. A reading asks for it before it plans its chunks, and again after an
+    /// overflow, so a client may ask its server once and must remember what errors and usage have taught it.
+    fn profile(&self) -> Profile {
+        Profile::default()
+    }
+}
+
+/// What is known of a model and its server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// Tokens that the model reads and writes at once, in its own tokens, if that is known.
+    pub window: Option<u64>,
+    /// Its tokens for each token that Forebay counts.
+    pub token_ratio: f64,
+    /// Requests that its server works on at the same time, if that is known.
+    pub slots: Option<u64>,
+    /// How the model calls tools.
+    pub tool_calls: ToolCalls,
+}
+
+impl Default for Profile {
+    fn default() -> Profile {
+        Profile { window: None, token_ratio: 1.0, slots: None, tool_calls: ToolCalls::Native }
+    }
+}
+
+/// How a model calls tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolCalls {
+    /// By the calls of its wire.
+    Native,
+    /// As lines of text: its server's template ignores tools.
+    Text,
+    /// Not at all.
+    None,
 }
 
 /// What a model is asked.
@@ -100,6 +137,16 @@ pub enum ModelError {
     /// Asking this model once more will not help; another may.
     #[error("{0}")]
     Lasting(String),
+    /// The prompt is longer than the model's window: a shorter one may be answered.
+    #[error("{why}")]
+    TooLong {
+        /// What the server said.
+        why: String,
+        /// Tokens of the prompt by the server's count, if it said that.
+        tokens: Option<u64>,
+        /// The window, if the server said that.
+        window: Option<u64>,
+    },
     /// Nobody waits for an answer any more.
     #[error("{0}")]
     Stopped(String),

@@ -92,7 +92,7 @@ impl Asking<'_> {
                     }
                     Err(Refusal::Model(ModelError::Stopped(why))) => return Err(Failure::Stopped(why)),
                     Err(Refusal::Broken(error)) => return Err(Failure::Broken(error)),
-                    Err(Refusal::Model(ModelError::Lasting(why))) => {
+                    Err(Refusal::Model(ModelError::Lasting(why) | ModelError::TooLong { why, .. })) => {
                         causes.push(format!("{}: {why}", model.name()));
                         break;
                     }
