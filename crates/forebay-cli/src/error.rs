@@ -10,6 +10,10 @@ pub(crate) const NOT_THERE: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// The store failed.
 pub(crate) const STORE: u8 = 3;
+/// No model read the output; what the library found by itself was given instead.
+pub(crate) const NOT_READ: u8 = 4;
+/// A signal ended it; what was done until then was given.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// A message may repeat what was typed, and that may be anything; so many characters of it are told.
 const LONGEST: usize = 1_000;

@@ -165,6 +165,8 @@ pub(crate) fn extract(handle: &Handle, answer: &Extract) -> Value {
         "strategy": answer.strategy,
         "fell_back": fell_back.map(|(from, why)| json!({"from": from.to_string(), "why": why})),
         "repeated": answer.repeated,
+        "stopped": answer.stopped,
+        "leniencies": reading.map(|reading| &reading.leniencies),
         "models": reading.map(|reading| &reading.models),
         "asked": reading.map(|reading| reading.asked),
         "usage": reading.map(|reading| reading.usage),

@@ -41,11 +41,8 @@ impl Progress {
 
     /// How far models have come with reading an output.
     pub(crate) fn reading(&mut self, step: extract::Progress) {
-        self.say(|| match step {
-            extract::Progress::Chunks { done, of } => format!("{done} of {of} chunks read"),
-            extract::Progress::Reducing { parts } => format!("making one answer of {parts}"),
-            extract::Progress::Turn { turn, of } => format!("turn {turn} of at most {of}"),
-        });
+        let elapsed = self.started.elapsed();
+        self.say(|| reading(step, elapsed));
     }
 
     fn say(&mut self, what: impl FnOnce() -> String) {
@@ -69,6 +66,29 @@ impl Progress {
             print::err(&erase());
         }
         std::mem::take(&mut self.is_drawn)
+    }
+}
+
+/// How far models have come with reading an output, after some time.
+fn reading(step: extract::Progress, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    match step {
+        extract::Progress::Chunks { done: 0, of, .. } => format!("0 of {of} chunks read · {seconds} s"),
+        extract::Progress::Chunks { done, of, tokens } => {
+            let rate = tokens as f64 / elapsed.as_secs_f64().max(0.001);
+            let left = elapsed.as_secs_f64() / done as f64 * (of - done.min(of)) as f64;
+            let (tokens, rate) = (grouped(tokens), grouped(rate.round() as u64));
+            format!(
+                "{done} of {of} chunks read · {tokens} tokens · {rate} tokens/s · about {} s left",
+                left.round()
+            )
+        }
+        extract::Progress::Passages => format!("reading the passages that match · {seconds} s"),
+        extract::Progress::Smaller { context } => {
+            format!("too long for the model: chunks for {} tokens · {seconds} s", grouped(context))
+        }
+        extract::Progress::Reducing { parts } => format!("making one answer of {parts} · {seconds} s"),
+        extract::Progress::Turn { turn, of } => format!("turn {turn} of at most {of} · {seconds} s"),
     }
 }
 
@@ -109,5 +129,30 @@ impl<R: Read> Read for Watched<R> {
 impl<R> Drop for Watched<R> {
     fn drop(&mut self) {
         self.progress.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use extract::Progress::{Chunks, Turn};
+
+    #[test]
+    fn progress_of_a_reading_tells_rate_and_time_left() {
+        let table = [
+            (Chunks { done: 0, of: 4, tokens: 0 }, "0 of 4 chunks read · 20 s"),
+            (
+                Chunks { done: 1, of: 4, tokens: 2_500 },
+                "1 of 4 chunks read · 2,500 tokens · 125 tokens/s · about 60 s left",
+            ),
+            (
+                Chunks { done: 4, of: 4, tokens: 10_000 },
+                "4 of 4 chunks read · 10,000 tokens · 500 tokens/s · about 0 s left",
+            ),
+            (Turn { turn: 2, of: 20 }, "turn 2 of at most 20 · 20 s"),
+        ];
+        for (step, expected) in table {
+            assert_eq!(reading(step, Duration::from_secs(20)), expected);
+        }
     }
 }

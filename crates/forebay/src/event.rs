@@ -7,6 +7,7 @@ use crate::{Error, Exit, Kind, Reason, Record, Result, Session, Size, State, Sto
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader, Read},
     ops::ControlFlow,
 };
@@ -171,6 +172,10 @@ pub struct Extracted {
     pub tokens_out: u64,
     /// Tokens of the answer that the asking model was given.
     pub tokens: u64,
+    /// How often a model's report departed from the requested format and was read all the same, by the word for it:
+    /// `not-closed`, `not-opened`, `other-nonce`, `no-tag`, `tag-repeated`, `repetition`, `cut-off`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub leniencies: BTreeMap<String, u64>,
     /// The call that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<ExtractionCall>,

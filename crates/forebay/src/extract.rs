@@ -2,7 +2,8 @@
 //!
 //! The answer is plain text in an envelope that says of which output it is and by which strategy it was made. Models
 //! read it whole, in chunks, or read and search it by themselves; without one, the passages answer that have the words
-//! of the instructions. A strategy that cannot run is replaced by `truncate`, and the answer says why.
+//! of the instructions. A strategy that cannot run is replaced by `truncate`: the passages that match the instructions,
+//! then the beginning and the end; and the answer says why.
 //!
 //! A mode that the caller forces reads the whole output or fails before the first call. Where `auto` reads only parts,
 //! the label of the answer and its first line give the share that was read.
@@ -14,24 +15,28 @@ mod narrowed;
 mod prompts;
 mod quotes;
 mod read_grep;
+mod text_calls;
+mod window;
 mod wrapper;
 
-use crate::model::{Model, Usage};
+use crate::model::{Model, ToolCalls, Usage};
 use crate::query::{Found, Outlined, fitted};
 use crate::settings::Extract as Settings;
 use crate::view::{count, grouped};
 use crate::{Budget, Error, Output, Query, Result, Surface, excerpt, tokens, view};
-use asking::{Asking, Failure};
+use asking::{Asking, Failure, Spent};
 use chunked::Chunked;
 use prompts::Prompts;
 use read_grep::ReadGrep;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fmt,
     ops::Range,
     str::FromStr,
     sync::{Mutex, atomic::AtomicBool},
 };
+use window::Window;
 use wrapper::Wrapper;
 
 /// How an output is to be read.
@@ -102,12 +107,21 @@ impl Models<'_> {
 /// How far an extraction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// So many chunks have been read.
+    /// Chunks are being read.
     Chunks {
-        /// Those that have been.
+        /// Chunks that have been read.
         done: usize,
-        /// All of them.
+        /// All chunks.
         of: usize,
+        /// Tokens of the chunks that have been read.
+        tokens: u64,
+    },
+    /// The passages that match the instructions are read before anything else.
+    Passages,
+    /// A request was longer than the model's window, and the chunks are made again.
+    Smaller {
+        /// Tokens of the window that is assumed now.
+        context: u64,
     },
     /// One answer is made of those of several parts.
     Reducing {
@@ -136,6 +150,8 @@ pub struct Extract {
     pub reading: Option<Reading>,
     /// Whether it is an earlier answer, and nothing was read for it now.
     pub repeated: bool,
+    /// Why the reading was stopped before its end, if it was: the text then has what was read until then.
+    pub stopped: Option<String>,
 }
 
 /// What models read for an answer, and what it cost.
@@ -153,6 +169,9 @@ pub struct Reading {
     pub answer: String,
     /// Where it comes from: whole, in a few words, and not at all, to be told as there is room.
     pub notes: Vec<String>,
+    /// How often a report departed from the requested format and was read all the same, by the word for it.
+    #[serde(skip)]
+    pub leniencies: BTreeMap<String, u64>,
 }
 
 /// What a strategy read.
@@ -167,6 +186,8 @@ enum How {
     Chunks(u64),
     /// A part of it: what the instructions speak of, or its beginning and its end.
     Narrowed { chunks: u64, by_words: bool },
+    /// The passages that match the instructions, which answered.
+    Passages,
     /// As an agent does; with the patterns that it searched for.
     Turns { turns: u64, calls: u64, patterns: Vec<String> },
 }
@@ -192,20 +213,26 @@ pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Bu
     }
     let (instructions, from) = part_of(wanted.instructions);
     let wanted = &Extraction { instructions, ..*wanted };
-    let none = || (wanted.mode, "no model is configured (extract.models)".to_owned());
-    let fell_back = match wanted.mode {
-        Mode::Truncate => None,
-        Mode::Auto if models.list.is_empty() => return passages(output, wanted, budget),
-        _ if models.list.is_empty() => Some(none()),
-        _ => match read(output, wanted, from, models, budget)? {
-            Ok(answer) => return Ok(answer),
-            Err((mode, why, reading)) => {
-                return Ok(Extract { reading: Some(reading), ..ends(output, Some((mode, why)), budget)? });
-            }
-        },
+    let instead = |mode: Mode, why: String, reading: Option<Reading>| {
+        let extract = fallback(output, wanted.instructions, mode, why, budget)?;
+        Ok(Extract { reading, ..extract })
     };
-    ends(output, fell_back, budget)
+    match wanted.mode {
+        Mode::Truncate => ends(output, budget),
+        Mode::Auto if models.list.is_empty() => passages(output, wanted, budget),
+        mode if models.list.is_empty() => {
+            instead(mode, "no model is configured (extract.models)".to_owned(), None)
+        }
+        _ => match read(output, wanted, from, models, budget)? {
+            Ok(answer) => Ok(answer),
+            Err((mode, why, reading)) => instead(mode, why, Some(reading)),
+        },
+    }
 }
+
+/// How often chunks are made again after an overflow. Each time they are smaller by what the server said, so that more
+/// than two are rare.
+const OVERFLOWS: usize = 6;
 
 /// Has models read the output; or why they could not, with the strategy that was tried and what it cost all the same.
 fn read(
@@ -219,52 +246,222 @@ fn read(
         let why = "no nonce could be drawn that does not stand in the output".to_owned();
         return Ok(Err((wanted.mode, why, Reading::default())));
     };
-    let asking = Asking {
-        models: models.list,
-        wrapper: &wrapper,
-        max_output: wanted.settings.output_tokens,
-        spent: Mutex::default(),
-        abandoned: AtomicBool::new(false),
-    };
     // What stands around the abstract needs some of the budget too.
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
-    let (settings, progress) = (wanted.settings, models.progress);
-    let whole = wanted.mode == Mode::FullChunked;
-    let chunked = Chunked { output, asking: &asking, prompts: &prompts, settings, progress, whole };
-    let has_long_lines = output.len() > settings.avg_line_bytes.saturating_mul(output.lines()?.max(1));
-    let mode = match wanted.mode {
-        Mode::Auto if has_long_lines => Mode::FullChunked,
-        Mode::Auto => match chunked.fits() {
-            Ok(false) => Mode::ReadGrep,
-            _ => Mode::FullChunked,
-        },
-        mode => mode,
-    };
-    let done = match mode {
-        Mode::ReadGrep => {
-            let file = output.clone().on(&Surface::Files);
-            ReadGrep::new(&file, &asking, &prompts, settings, progress).read()
+    let mut window = Window::of(wanted.settings, models.list);
+    let mut spent = Spent::default();
+    let mut overflows = 0;
+    let (mode, done) = loop {
+        let asking = Asking {
+            models: models.list,
+            wrapper: &wrapper,
+            window,
+            spent: Mutex::new(spent),
+            abandoned: AtomicBool::new(false),
+        };
+        let (mode, done) = Attempt { output, wanted, models, prompts: &prompts, asking: &asking }.read()?;
+        spent = asking.spent();
+        match done {
+            Err(Failure::TooLong(overflow, why)) => {
+                match window.after(overflow).filter(|_| overflows < OVERFLOWS) {
+                    Some(smaller) => {
+                        overflows += 1;
+                        window = smaller;
+                        (models.progress)(Progress::Smaller { context: window.context });
+                    }
+                    None => break (mode, Err(Failure::Failed(why))),
+                }
+            }
+            done => break (mode, done),
         }
-        _ => chunked.read(),
     };
-    let spent = asking.spent();
-    let reading =
-        Reading { models: spent.models, asked: spent.asked, usage: spent.usage, ..Reading::default() };
+    let reading = Reading {
+        models: spent.models,
+        asked: spent.asked,
+        usage: spent.usage,
+        leniencies: spent.leniencies,
+        ..Reading::default()
+    };
+    let strategy = Mode::NAMES[mode as usize];
     match done {
         Ok((answer, read)) => {
-            let (answer, missing) = quotes::checked(output, &answer)?;
+            let (answer, missing) = quotes::checked(output, &quotes::renumbered(output, &answer)?)?;
             let ranges = joined(read.ranges.clone());
             let notes = notes(output, &reading, &read, &ranges, missing)?;
-            let strategy = Mode::NAMES[mode as usize];
             let share = part_read(output, strategy, &ranges)?;
             let extract =
                 told(output, &Abstract { strategy, answer: &answer, notes: &notes, share, from }, budget);
             let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
             Ok(Ok(Extract { reading: Some(Reading { ranges, answer, notes, ..reading }), ..extract }))
         }
-        Err(Failure::Failed(why)) => Ok(Err((mode, why, reading))),
-        Err(Failure::Stopped(why)) => Err(Error::Stopped(why)),
+        Err(Failure::Failed(why) | Failure::TooLong(_, why)) => Ok(Err((mode, why, reading))),
+        Err(Failure::Stopped(why, parts)) if parts.is_empty() => Err(Error::Stopped(why)),
+        Err(Failure::Stopped(why, parts)) => {
+            let answer = unfinished(&why, &parts);
+            let extract = told(
+                output,
+                &Abstract { strategy, answer: &answer, notes: &[], share: None, from: 0 },
+                budget,
+            );
+            Ok(Ok(Extract { stopped: Some(why), reading: Some(reading), ..extract }))
+        }
         Err(Failure::Broken(error)) => Err(error),
+    }
+}
+
+/// A reading as it would be done, without asking a model to read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The strategy.
+    pub strategy: &'static str,
+    /// The models, in the order in which they are tried.
+    pub models: Vec<String>,
+    /// Tokens that one request may have, its answer included.
+    pub context_tokens: u64,
+    /// Requests at the same time.
+    pub parallel: u64,
+    /// Chunks of the output; none if an agent reads and searches.
+    pub chunks: Option<u64>,
+    /// Calls of a model: for chunks as many as are needed, for an agent at most this many.
+    pub calls: u64,
+    /// Tokens of what is sent; none if it depends on what an agent calls.
+    pub tokens: Option<u64>,
+}
+
+/// Plans the reading of an output. Nothing is read by a model; a client may ask its server for the window.
+pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Plan> {
+    let settings = wanted.settings;
+    let names = models.list.iter().map(|model| model.name().to_owned()).collect();
+    let window = Window::of(settings, models.list);
+    let mut plan = Plan {
+        strategy: TRUNCATE,
+        models: names,
+        context_tokens: window.context,
+        parallel: window.at_once,
+        chunks: None,
+        calls: 0,
+        tokens: Some(0),
+    };
+    if models.list.is_empty() || wanted.mode == Mode::Truncate {
+        if wanted.mode == Mode::Auto {
+            plan.strategy = "ask";
+        }
+        return Ok(plan);
+    }
+    // As long as a nonce that is drawn.
+    let wrapper = Wrapper::new("0".repeat(24));
+    let prompts = Prompts::new(output, wanted.instructions, &wrapper, 1_000)?;
+    let asking = Asking {
+        models: models.list,
+        wrapper: &wrapper,
+        window,
+        spent: Mutex::default(),
+        abandoned: AtomicBool::new(false),
+    };
+    let attempt = Attempt { output, wanted, models, prompts: &prompts, asking: &asking };
+    let has_long_lines = attempt.has_long_lines()?;
+    let chunked = attempt.chunked(has_long_lines, wanted.mode == Mode::FullChunked);
+    let failed = |failure: Failure| match failure {
+        Failure::Broken(error) => error,
+        Failure::Failed(why) | Failure::TooLong(_, why) | Failure::Stopped(why, _) => Error::BadQuery(why),
+    };
+    let cut = chunked.cut().map_err(failed)?;
+    let searches =
+        wanted.mode == Mode::ReadGrep || (wanted.mode == Mode::Auto && cut.is_none() && !has_long_lines);
+    if searches {
+        let strategy = Mode::NAMES[Mode::ReadGrep as usize];
+        return Ok(Plan { strategy, calls: settings.max_turns, tokens: None, ..plan });
+    }
+    let (chunks, tokens) = chunked.cost(cut).map_err(failed)?;
+    plan.strategy = Mode::NAMES[Mode::FullChunked as usize];
+    plan.chunks = Some(chunks);
+    plan.calls = chunks + u64::from(chunks > 1);
+    plan.tokens = Some(tokens);
+    Ok(plan)
+}
+
+/// The reports that had come when a reading was stopped.
+fn unfinished(why: &str, parts: &[(usize, String)]) -> String {
+    let mut text = format!(
+        "[stopped: {why}. {} had been read; their reports follow, not yet made into one answer]\n",
+        count("chunk", parts.len() as u64)
+    );
+    for (index, part) in parts {
+        text.push_str(&format!("\n[chunk {}]\n{part}\n", index + 1));
+    }
+    text
+}
+
+/// One attempt to read an output, with the window that is known now.
+struct Attempt<'a> {
+    output: &'a Output,
+    wanted: &'a Extraction<'a>,
+    models: &'a Models<'a>,
+    prompts: &'a Prompts<'a>,
+    asking: &'a Asking<'a>,
+}
+
+/// A report and what was read for it, or why there is none.
+type Done = std::result::Result<(String, Read), Failure>;
+
+impl Attempt<'_> {
+    /// Reads the output as the mode says; and the mode that was taken.
+    fn read(&self) -> Result<(Mode, Done)> {
+        let (mode, has_long_lines) = (self.wanted.mode, self.has_long_lines()?);
+        let chunked = self.chunked(has_long_lines, mode == Mode::FullChunked);
+        match mode {
+            Mode::Auto => {
+                let fits = match chunked.cut() {
+                    Ok(cut) => cut.is_some(),
+                    Err(Failure::Broken(error)) => return Err(error),
+                    Err(_) => true,
+                };
+                if !fits
+                    && self.asking.window.is_small
+                    && let Some(done) = chunked.passages_first()?
+                {
+                    return Ok((Mode::FullChunked, Ok(done)));
+                }
+                match has_long_lines || fits {
+                    true => Ok((Mode::FullChunked, chunked.read())),
+                    false => self.read_grep(has_long_lines),
+                }
+            }
+            Mode::ReadGrep => self.read_grep(has_long_lines),
+            Mode::FullChunked | Mode::Truncate => Ok((Mode::FullChunked, chunked.read())),
+        }
+    }
+
+    /// Whether the lines are too long on average to be searched line by line.
+    fn has_long_lines(&self) -> Result<bool> {
+        let most = self.wanted.settings.avg_line_bytes.saturating_mul(self.output.lines()?.max(1));
+        Ok(self.output.len() > most)
+    }
+
+    fn chunked(&self, has_long_lines: bool, whole: bool) -> Chunked<'_> {
+        Chunked {
+            output: self.output,
+            asking: self.asking,
+            prompts: self.prompts,
+            settings: self.wanted.settings,
+            progress: self.models.progress,
+            whole,
+            numbered: !has_long_lines,
+        }
+    }
+
+    /// Has models read and search. Where none of them has tool calls of its wire and that fails, they read chunks.
+    fn read_grep(&self, has_long_lines: bool) -> Result<(Mode, Done)> {
+        let file = self.output.clone().on(&Surface::Files);
+        let settings = self.wanted.settings;
+        let read = ReadGrep::new(&file, self.asking, self.prompts, settings, self.models.progress).read();
+        let native = |model: &&dyn Model| model.profile().tool_calls == ToolCalls::Native;
+        match read {
+            Err(Failure::Failed(_)) if !self.models.list.iter().any(native) => {
+                Ok((Mode::FullChunked, self.chunked(has_long_lines, false).read()))
+            }
+            read => Ok((Mode::ReadGrep, read)),
+        }
     }
 }
 
@@ -360,7 +557,7 @@ fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract {
     while !budget.holds(text.as_bytes()) {
         text = crate::shortened(&text, text.chars().count() / 2);
     }
-    Extract { text, strategy, fell_back: None, reading: None, repeated: false }
+    Extract { text, strategy, fell_back: None, reading: None, repeated: false, stopped: None }
 }
 
 /// An earlier answer, given again: all of it, or the part that the caller has not read yet.
@@ -405,6 +602,9 @@ fn notes(
             let chunks = count("chunk", *chunks);
             format!("in {chunks}: {covered}, {chosen}; the rest was not read (extract.max_chunks)")
         }
+        How::Passages => format!(
+            "in the passages that match the instructions: {covered}; the rest was not read (mode full-chunked reads all of it)"
+        ),
         How::Turns { turns, calls, patterns } => {
             let searched = match patterns.as_slice() {
                 [] => String::new(),
@@ -525,32 +725,72 @@ fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extr
         }
         _ => format!("{head}{}", String::from_utf8_lossy(&found.text)),
     };
-    Ok(Extract { text, strategy: "ask", fell_back: None, reading: None, repeated: false })
+    Ok(Extract { text, strategy: "ask", fell_back: None, reading: None, repeated: false, stopped: None })
 }
 
-/// The beginning and the end, and why nothing better.
-fn ends(output: &Output, fell_back: Option<(Mode, String)>, budget: Budget) -> Result<Extract> {
-    let bare = opening(output, "truncate");
-    let warned = |length: usize| match &fell_back {
-        Some((mode, why)) => format!(
-            "{bare}WARNING: {mode} could not run: {}. These are the beginning and the end instead.\n",
-            crate::shortened(why, length)
-        ),
-        None => bare.clone(),
+/// The beginning and the end, as the mode `truncate` gives them.
+fn ends(output: &Output, budget: Budget) -> Result<Extract> {
+    let head = opening(output, TRUNCATE);
+    let body = view::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
+    let text = held(head.clone() + &String::from_utf8_lossy(&body), &head, budget);
+    Ok(Extract { text, strategy: TRUNCATE, fell_back: None, reading: None, repeated: false, stopped: None })
+}
+
+const TRUNCATE: &str = Mode::NAMES[Mode::Truncate as usize];
+
+/// An output that no model has read, and why: the passages that match the instructions, then the beginning and the end.
+fn fallback(output: &Output, instructions: &str, mode: Mode, why: String, budget: Budget) -> Result<Extract> {
+    let bare = opening(output, TRUNCATE);
+    // A budget may be too small for a passage.
+    let passages = |room: Budget| match excerpt(output, &Query::Ask(instructions.to_owned()), room) {
+        Ok(found) => Ok(match &found.found {
+            Found::Passages(passages) if passages.is_empty() => None,
+            _ => Some(String::from_utf8_lossy(&found.text).into_owned()),
+        }),
+        Err(Error::BadQuery(_)) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let half = Budget { tokens: budget.tokens / 2, bytes: budget.bytes / 2, ..budget };
+    let has_passages = passages(half)?.is_some();
+    let what = match has_passages {
+        true => "These are the passages that match the instructions, then the beginning and the end.",
+        false => "These are the beginning and the end instead.",
+    };
+    let warned = |length: usize| {
+        let why = crate::shortened(&why, length);
+        format!("{bare}WARNING: {mode} could not run: {why}. No model has read this output. {what}\n")
     };
     // The cause must be told, and something of the output too.
     let room = Budget { tokens: budget.tokens * 3 / 4, bytes: budget.bytes * 3 / 4, ..budget };
     let heads = [2_000, 1_000, 500, 250, 100, 40].map(warned);
     let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
-    let body = view::top_and_bottom(output, budget.less(cost(head)))?.print(output)?;
-    let mut text = head.clone() + &String::from_utf8_lossy(&body);
-    if !budget.holds(text.as_bytes()) {
-        text.clone_from(head);
+    let mut text = head.clone();
+    if has_passages {
+        let left = budget.less(cost(&text));
+        let room = Budget { tokens: left.tokens * 2 / 3, bytes: left.bytes / 3 * 2, ..left };
+        text.push_str(&passages(room)?.unwrap_or_default());
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
     }
+    let without_ends = text.clone();
+    let ends = view::top_and_bottom(output, budget.less(cost(&text)))?.print(output)?;
+    text.push_str(&String::from_utf8_lossy(&ends));
+    if !budget.holds(text.as_bytes()) {
+        text = without_ends;
+    }
+    let text = held(text, head, budget);
+    let fell_back = Some((mode, why));
+    Ok(Extract { text, strategy: TRUNCATE, fell_back, reading: None, repeated: false, stopped: None })
+}
+
+/// A text that keeps to its budget; where it does not, as much of its head as does.
+fn held(text: String, head: &str, budget: Budget) -> String {
+    let mut text = if budget.holds(text.as_bytes()) { text } else { head.to_owned() };
     while !budget.holds(text.as_bytes()) {
         text = crate::shortened(&text, text.chars().count() / 2);
     }
-    Ok(Extract { text, strategy: "truncate", fell_back, reading: None, repeated: false })
+    text
 }
 
 fn cost(text: &str) -> Budget {

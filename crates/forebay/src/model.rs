@@ -108,6 +108,8 @@ pub enum Stop {
     Length,
     /// It, or its vendor, will not answer; with the reason as it was given.
     Refused(String),
+    /// It began to repeat itself, and its client ended it; the text ends before the repetition.
+    Repeated,
     /// Something else, in the vendor's word.
     Other(String),
 }

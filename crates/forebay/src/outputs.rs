@@ -8,7 +8,9 @@ use crate::accounting::Notice;
 use crate::event::{
     Answered, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Replied, SoFar,
 };
-use crate::extract::{Extract, Extraction, Mode, Models, Reading, again, extract, failed, part_of};
+use crate::extract::{
+    Extract, Extraction, Mode, Models, Plan, Reading, again, extract, failed, part_of, plan,
+};
 use crate::query::{Found, Searched, fitted, search};
 use crate::view::{Canvas, grouped};
 use crate::{
@@ -369,6 +371,11 @@ impl<'a> Outputs<'a> {
         Ok(answer)
     }
 
+    /// Plans the reading of an output, without asking a model to read.
+    pub fn plan(&self, text: &str, wanted: &Extraction) -> Result<Plan> {
+        plan(&self.open(text)?, wanted, &self.models)
+    }
+
     /// Reads an output as an extraction wants it. What models found before is given again and not read twice.
     pub fn extract(
         &self,
@@ -467,6 +474,7 @@ impl<'a> Outputs<'a> {
             tokens_in: reading.usage.tokens_in,
             tokens_out: reading.usage.tokens_out,
             tokens,
+            leniencies: reading.leniencies.clone(),
             request: Some(ExtractionCall::new(began, arguments, &answer.text)),
             // Only an answer of models is worth remembering: what we find ourselves is found again at once.
             memory: (!reading.answer.is_empty()).then(|| Memory {

@@ -289,7 +289,8 @@ pub struct Extract {
     pub avg_line_bytes: u64,
     /// Models as `provider/model`, tried in this order.
     pub models: Vec<String>,
-    /// How many tokens a model reads and writes at once; of a list of models, the fewest.
+    /// Tokens that a model reads and writes at once; of a list of models, the fewest. 0: as the model's server says, and
+    /// 100,000 where it does not.
     pub context_tokens: u64,
     /// How many of them are kept free for what it writes.
     pub output_tokens: u64,
@@ -364,7 +365,7 @@ impl Settings {
         if let Some((key, number, least)) = least.iter().find(|(_, number, least)| number < least) {
             return wrong(format!("extract.{key} is at least {least}, not {number}"));
         }
-        if output_tokens == 0 || output_tokens >= context_tokens {
+        if output_tokens == 0 || (context_tokens > 0 && output_tokens >= context_tokens) {
             return wrong(format!(
                 "extract.output_tokens is {output_tokens}, and must be less than extract.context_tokens, {context_tokens}, and not 0"
             ));

@@ -386,6 +386,7 @@ mod tests {
                     tokens_in: 900,
                     tokens_out: 40,
                     tokens: 30,
+                    leniencies: BTreeMap::new(),
                     request: None,
                     memory: None,
                 }),

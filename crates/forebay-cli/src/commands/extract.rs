@@ -2,22 +2,35 @@
 
 use super::{Context, Outcome, words};
 use crate::args::ByModels;
-use crate::error::DONE;
+use crate::error::{DONE, INTERRUPTED, NOT_READ};
+use crate::print::grouped;
 use crate::progress::Progress;
 use crate::{machine_form, models, print};
-use forebay::extract::{Extraction, Mode, Models};
+use forebay::extract::{self, Extraction, Mode, Models, Plan};
 use std::{
     process::ExitCode,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
 };
+
+/// Interval at which the progress line is brought up to date while nothing happens.
+const TICK: Duration = Duration::from_millis(500);
 
 /// Have an output read as instructions in plain words say.
 ///
 /// The answer is what the tool `tool_output` gives a model: plain text that says by which strategy it was made and what was
 /// read for it. A model reads the whole output in chunks (`full-chunked`), or reads and searches it by itself
 /// (`read-grep`); `auto` takes what fits the output. Without a model, the passages are found that have the words of the
-/// instructions (`ask`). A strategy that cannot run says why, and the beginning and the end are given instead
-/// (`truncate`). What models found before is given again, and nothing is read twice, unless --anew is said.
+/// instructions (`ask`). A strategy that cannot run says why; then no model has read the output, the passages that match
+/// the instructions are given with the beginning and the end (`truncate`), and the exit status is 4. What models found
+/// before is given again, and nothing is read twice, unless --anew is said.
+///
+/// Ctrl-C ends a reading and prints what the chunks had given until then (exit status 130). --dry-run shows how many
+/// calls and tokens a reading takes.
 ///
 /// `--mode full-chunked` reads every byte, or fails before the first call where that takes more calls of a model than
 /// extract.max_calls. Where `auto` reads only parts of long lines, the answer begins with the share that was read. Of an
@@ -30,6 +43,7 @@ use std::{
 Examples:
   forebay extract HANDLE 'all failing tests with their assertion'
   forebay extract HANDLE 'which users have no mail address?' --models openai/gpt-5-mini,ollama/qwen3 --max-chunks 8
+  forebay extract HANDLE 'every warning' --mode full-chunked --dry-run
   forebay extract HANDLE 'the first and the last request' --mode truncate")]
 pub(crate) struct Args {
     /// The output
@@ -46,6 +60,9 @@ pub(crate) struct Args {
     /// Have it read again even if the same was wanted before
     #[arg(long)]
     anew: bool,
+    /// Show the plan and its cost, and read nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     pub(crate) by_models: ByModels,
 }
@@ -54,10 +71,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     context.reach.check()?;
     let clients = context.reach.clients();
     let list = clients.list();
-    let progress = Mutex::new(Progress::new());
-    let shown = || progress.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = |step| shown().reading(step);
-    let models = Models { list: &list, nonce: &models::nonce, progress: &told };
+    let progress = Mutex::new((Progress::new(), None));
+    let show = |step: Option<extract::Progress>| {
+        let (progress, last) = &mut *progress.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = step.or(*last);
+        if let Some(step) = *last {
+            progress.reading(step);
+        }
+    };
+    let models = Models { list: &list, nonce: &models::nonce, progress: &|step| show(Some(step)) };
     let outputs = context.outputs(&args.handle)?.read_by(models);
     let handle = outputs.find(&args.handle)?;
     let budget = context.settings.excerpt_budget();
@@ -68,12 +90,60 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         anew: args.anew,
         settings: &context.settings.extract,
     };
-    let answer = outputs.extract(&args.handle, &wanted, budget, &context.surface);
-    shown().clear();
+    if args.dry_run {
+        let plan = outputs.plan(&args.handle, &wanted)?;
+        match context.json {
+            true => print::json(&serde_json::json!(plan))?,
+            false => print::out(printed(&plan).as_bytes())?,
+        }
+        return Ok(ExitCode::from(DONE));
+    }
+    let done = AtomicBool::new(false);
+    let answer = thread::scope(|scope| {
+        // A slow model says nothing for a while, and a person wants to see that something happens.
+        let tick = || {
+            while !done.load(Ordering::Relaxed) {
+                thread::park_timeout(TICK);
+                show(None);
+            }
+        };
+        let ticker = thread::Builder::new().spawn_scoped(scope, tick);
+        let answer = outputs.extract(&args.handle, &wanted, budget, &context.surface);
+        done.store(true, Ordering::Relaxed);
+        if let Ok(ticker) = ticker {
+            ticker.thread().unpark();
+        }
+        answer
+    });
+    progress.lock().unwrap_or_else(PoisonError::into_inner).0.clear();
     let answer = answer?;
     match context.json {
         true => print::json(&machine_form::extract(&handle, &answer))?,
         false => print::out(answer.text.as_bytes())?,
     }
-    Ok(ExitCode::from(DONE))
+    let code = match (&answer.stopped, &answer.fell_back) {
+        (Some(_), _) => INTERRUPTED,
+        (None, Some(_)) => NOT_READ,
+        (None, None) => DONE,
+    };
+    Ok(ExitCode::from(code))
+}
+
+/// A plan as lines for a person.
+fn printed(plan: &Plan) -> String {
+    let Plan { strategy, models, context_tokens, parallel, chunks, calls, tokens } = plan;
+    if models.is_empty() {
+        return format!("strategy  {strategy}\nmodels    none: no model reads it\n");
+    }
+    let chunks = chunks.map_or(String::new(), |chunks| format!("chunks    {}\n", grouped(chunks)));
+    let calls = match tokens {
+        Some(_) => grouped(*calls),
+        None => format!("at most {}", grouped(*calls)),
+    };
+    let tokens = tokens.map_or("depends on what the model searches for".to_owned(), grouped);
+    let context = grouped(*context_tokens);
+    format!(
+        "strategy  {strategy}\nmodels    {}\nwindow    {context} tokens\n{chunks}calls     {calls}, {parallel} at a time\ntokens    {tokens}\n",
+        models.join(", ")
+    )
 }

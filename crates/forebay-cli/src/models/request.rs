@@ -137,7 +137,7 @@ impl Request<'_> {
         let stop = match said.stop {
             Stop::Refused(why) => Stop::Refused(secret.out_of_error(&why).into_owned()),
             Stop::Other(word) => Stop::Other(secret.out_of_error(&word).into_owned()),
-            stop @ (Stop::Ended | Stop::Calls | Stop::Length) => stop,
+            stop @ (Stop::Ended | Stop::Calls | Stop::Length | Stop::Repeated) => stop,
         };
         let calls = said.calls.into_iter().map(|call| ToolCall {
             // What an agent searched for is told with its answer.

@@ -14,11 +14,45 @@ const STEP: usize = 512;
 pub(super) trait Source {
     /// The bytes of `range`, as far as there are any.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>>;
+
+    /// The text that a model is given for `range`.
+    fn sent(&self, range: Range<u64>) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.read(range)?).into_owned())
+    }
+
+    /// Tokens that a line has more in [`sent`](Source::sent) than in the bytes of it.
+    fn tokens_more_per_line(&self) -> u64 {
+        0
+    }
 }
 
 impl Source for crate::Output {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         crate::Output::read(self, range)
+    }
+}
+
+/// An output whose lines are given with their numbers. A model that is to copy lines finds them better then.
+pub(super) struct Numbered<'a>(pub(super) &'a crate::Output);
+
+impl Source for Numbered<'_> {
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        self.0.read(range)
+    }
+
+    fn sent(&self, range: Range<u64>) -> Result<String> {
+        let first = self.0.newlines_before(range.start)? + 1;
+        let text = String::from_utf8_lossy(&self.0.read(range)?).into_owned();
+        Ok((first..)
+            .zip(text.split_inclusive('\n'))
+            .map(|(number, line)| format!("{number}: {line}"))
+            .collect())
+    }
+
+    fn tokens_more_per_line(&self) -> u64 {
+        // Vocabularies have one token for up to three digits.
+        let digits = self.0.lines().unwrap_or(u64::MAX).max(1).ilog10() + 1;
+        u64::from(digits.div_ceil(3)) + 2
     }
 }
 
@@ -85,6 +119,7 @@ fn steps(source: &dyn Source, limit: u64, most: u64) -> Result<Option<Vec<Step>>
     let longest = STEP.min(usize::try_from(most / 16).unwrap_or(STEP)).max(16);
     let mut steps: Vec<Step> = Vec::new();
     let (mut at, mut total) = (0, 0);
+    let more_per_line = source.tokens_more_per_line();
     let mut rest: Vec<u8> = Vec::new();
     loop {
         let block = source.read(at..at + 256 * 1024)?;
@@ -96,7 +131,9 @@ fn steps(source: &dyn Source, limit: u64, most: u64) -> Result<Option<Vec<Step>>
         // The last step of a block may go on in the next one.
         while used < rest.len() && (ended || rest.len() - used > 2 * longest) {
             let length = step(&rest[used..], longest);
-            total += tokens::count_bytes(&rest[used..used + length]);
+            let bytes = &rest[used..used + length];
+            let lines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+            total += tokens::count_bytes(bytes) + lines * more_per_line;
             if total > limit {
                 return Ok(None);
             }
@@ -157,8 +194,7 @@ fn border(steps: &[Step], tokens: f64, near: f64) -> Option<usize> {
 /// Whether every chunk as it is really sent holds to its size.
 fn fit(source: &dyn Source, chunks: &[Range<u64>], most: u64) -> Result<bool> {
     for chunk in chunks {
-        let text = source.read(chunk.clone())?;
-        if tokens::count_up_to(&String::from_utf8_lossy(&text), most).is_none() {
+        if tokens::count_up_to(&source.sent(chunk.clone())?, most).is_none() {
             return Ok(false);
         }
     }

@@ -1,6 +1,6 @@
 //! What a reading model is told: the three prompts, with every place in them filled.
 
-use super::wrapper::Wrapper;
+use super::wrapper::{NOTHING_FOUND, Wrapper};
 use crate::view::grouped;
 use crate::{Output, Record};
 
@@ -65,6 +65,37 @@ WHAT TO EXTRACT
             self.source(""),
             self.format(),
             self.closing("in this chunk", "The document chunk", room),
+        )
+    }
+
+    /// The request behind a chunk: what to extract, the wrapper and the rule for nothing found, named again. A small
+    /// model follows what it has read last, and copies better than it sums up.
+    pub(super) fn behind_chunk(&self) -> String {
+        let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
+        format!(
+            "\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
+             Write {opening}\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write {closing}",
+            self.instructions
+        )
+    }
+
+    /// The request behind the reports on several chunks, which are in the system's prompt.
+    pub(super) fn behind_parts(&self) -> String {
+        let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
+        format!(
+            "Synthesize the chunk outputs into one final answer. If none of them is about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
+             Write {opening}\nthen copy the lines of the chunk outputs that answer it, each once,\nthen write {closing}",
+            self.instructions
+        )
+    }
+
+    /// The request behind what an agent is told of the file, and behind the last of its results.
+    pub(super) fn behind_file(&self) -> String {
+        let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
+        format!(
+            "If the file has nothing about what to extract, the final report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
+             The final report is {opening}\nthen the lines of the file that answer it, copied with their line numbers,\nthen {closing}",
+            self.instructions
         )
     }
 

@@ -1,5 +1,7 @@
-//! What an abstract quotes is looked for in the output; what is not there is marked.
+//! Quotes in an abstract are looked for in the output. A line that stands elsewhere than its number says gets the right
+//! number, and a quote that is not in the output is marked.
 
+use super::wrapper::Report;
 use crate::query::visible;
 use crate::{Output, Result};
 use aho_corasick::AhoCorasick;
@@ -18,6 +20,9 @@ const MOST: usize = 256;
 /// No more of a quote than this is looked for.
 const LONGEST: usize = 1_024;
 
+/// Longer lines are looked at in parts, in bytes.
+const LONG_LINE: usize = 64 * 1024;
+
 /// A quote in an abstract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Quote {
@@ -27,6 +32,115 @@ struct Quote {
     mark: String,
     /// What must stand in the output; where the quote leaves something out, all of its parts.
     parts: Vec<String>,
+}
+
+/// The lines of an unusable answer that are in the document it is about.
+pub(super) struct Copied {
+    pub(super) report: Report,
+    /// Whether these are all of its lines.
+    pub(super) is_whole: bool,
+}
+
+/// Keeps the lines of an answer that the document has; `None` if it has none of them.
+pub(super) fn copied(document: &str, answer: Report) -> Option<Copied> {
+    /// Shorter lines, such as brackets, are in every document.
+    const SHORTEST: usize = 6;
+    let document = document.lines().map(single_blanks).collect::<Vec<_>>().join("\n");
+    let lines: Vec<&str> =
+        answer.text.lines().filter(|line| !line.trim().is_empty() && !is_fence(line)).collect();
+    let is_there = |line: &&&str| {
+        let text = single_blanks(bare(line));
+        text.chars().count() >= SHORTEST && document.contains(&text)
+    };
+    let kept: Vec<&str> = lines.iter().filter(is_there).copied().collect();
+    let is_whole = kept.len() == lines.len();
+    let text = kept.join("\n");
+    (!kept.is_empty()).then(|| Copied { report: Report { text, ..answer }, is_whole })
+}
+
+/// A line that an abstract gives with its number, and the places where the output has it.
+struct Numbered {
+    /// Which line of the abstract it is.
+    at: usize,
+    /// The number that the model gave it.
+    number: u64,
+    /// The text, with single blanks.
+    text: String,
+    /// The line that is nearest to the number, of those that are the same and of those that contain the text.
+    same: Option<(u64, String)>,
+    contains: Option<(u64, String)>,
+}
+
+impl Numbered {
+    /// Takes a line of the output into account.
+    fn meet(&mut self, number: u64, line: &str, is_same: bool) {
+        let place = if is_same { &mut self.same } else { &mut self.contains };
+        let is_nearer = place
+            .as_ref()
+            .is_none_or(|(known, _)| number.abs_diff(self.number) < known.abs_diff(self.number));
+        if is_nearer {
+            *place = Some((number, line.to_owned()));
+        }
+    }
+}
+
+/// Longest line that is given whole in place of a part of it that the model copied, in characters.
+const WHOLE_LINE: usize = 400;
+
+/// The abstract with the right number before each line that it gives with a number. Small models copy the text more
+/// faithfully than the number.
+pub(super) fn renumbered(output: &Output, text: &str) -> Result<String> {
+    let mut wanted: Vec<Numbered> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let Some((number, rest)) = number_before(line) else { continue };
+        let text = single_blanks(bare(rest));
+        if text.chars().count() >= 3 && wanted.len() < MOST {
+            wanted.push(Numbered { at, number, text, same: None, contains: None });
+        }
+    }
+    let Ok(search) = AhoCorasick::new(wanted.iter().map(|quote| &quote.text)) else {
+        return Ok(text.to_owned());
+    };
+    if wanted.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let mut number = 1;
+    for_each_line(output, |line, is_end| {
+        let (at, next) = (number, number + u64::from(is_end));
+        number = next;
+        let shown = visible(line);
+        let blanks = single_blanks(&shown);
+        for place in search.find_overlapping_iter(&blanks) {
+            let quote = &mut wanted[place.pattern().as_usize()];
+            let is_same = quote.text.len() == blanks.len();
+            if is_same || quote.text.chars().count() >= SHORTEST {
+                quote.meet(at, shown.trim_end(), is_same);
+            }
+        }
+    })?;
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for quote in wanted {
+        let Some((number, line)) = quote.same.or(quote.contains) else { continue };
+        let whole = line.chars().count() <= WHOLE_LINE;
+        lines[quote.at] = format!("{number}: {}", if whole { &line } else { &quote.text });
+    }
+    Ok(lines.join("\n"))
+}
+
+/// The number before a line that a model copied with it, and the line.
+fn number_before(line: &str) -> Option<(u64, &str)> {
+    let line = line.trim_start_matches(|c: char| c.is_whitespace() || "-*>`[".contains(c));
+    let line = line.strip_prefix("Line ").or_else(|| line.strip_prefix("line ")).unwrap_or(line);
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = line[..line.len() - rest.len()].parse().ok()?;
+    let rest = rest.strip_prefix(']').unwrap_or(rest).trim_start_matches('*');
+    Some((number, rest.strip_prefix([':', '|', '.', ')'])?))
+}
+
+/// A line of an answer without its number and without the marks of a list or of code.
+fn bare(line: &str) -> &str {
+    let line = number_before(line).map_or(line, |(_, rest)| rest);
+    line.trim().trim_start_matches(['-', '*', '>']).trim().trim_matches('`').trim()
 }
 
 /// The abstract with every quote marked that is not in the output, and how many those are.
@@ -65,7 +179,6 @@ fn quotes(text: &str) -> Vec<Quote> {
             Some((start, line.trim_end_matches(['\n', '\r'])))
         })
         .collect();
-    let is_fence = |line: &str| line.trim().strip_prefix("```").is_some_and(|rest| !rest.contains('`'));
     let mut quotes = Vec::new();
     let mut number = 0;
     while let Some(&(at, line)) = lines.get(number) {
@@ -82,7 +195,7 @@ fn quotes(text: &str) -> Vec<Quote> {
                 }
                 number += length + 1;
             }
-            _ => match line.trim().strip_prefix('>') {
+            _ => match line.trim().strip_prefix('>').or(number_before(line).map(|(_, quoted)| quoted)) {
                 Some(quoted) => quotes.extend(quote(quoted.trim(), end, NOT_FOUND)),
                 None => quotes.extend(
                     between_marks(line)
@@ -93,6 +206,11 @@ fn quotes(text: &str) -> Vec<Quote> {
         number += 1;
     }
     quotes
+}
+
+/// Whether a line opens or closes a block of code.
+fn is_fence(line: &str) -> bool {
+    line.trim().strip_prefix("```").is_some_and(|rest| !rest.contains('`'))
 }
 
 /// What stands between quotation marks in a line, and where it goes on behind them.
@@ -161,13 +279,11 @@ fn found_as_it_is(output: &Output, parts: &[&str]) -> Result<Vec<bool>> {
 
 /// Looks for those that are missing in the lines as a terminal shows them, one blank for many.
 fn found_as_it_looks(output: &Output, parts: &[&str], found: &mut [bool]) -> Result<()> {
-    /// Longer lines are looked at in parts.
-    const LINE: usize = 64 * 1024;
     let missing: Vec<usize> = (0..parts.len()).filter(|&part| !found[part]).collect();
     let Ok(search) = AhoCorasick::new(missing.iter().map(|&part| single_blanks(parts[part]))) else {
         return Ok(());
     };
-    let mut look = |line: &[u8]| {
+    let look = |line: &[u8], _: bool| {
         let shown = visible(line);
         let mut search_in = |text: &str| {
             for place in search.find_overlapping_iter(&single_blanks(text)) {
@@ -179,21 +295,27 @@ fn found_as_it_looks(output: &Output, parts: &[&str], found: &mut [bool]) -> Res
             search_in(&unescaped(&shown));
         }
     };
+    for_each_line(output, look)
+}
+
+/// Gives each line without its newline, and whether it ends there: lines longer than [`LONG_LINE`] come in parts that
+/// overlap.
+fn for_each_line(output: &Output, mut take: impl FnMut(&[u8], bool)) -> Result<()> {
     let mut rest: Vec<u8> = Vec::new();
     output.for_each_block(0..output.len(), |_, block| {
         rest.extend_from_slice(block);
         let mut used = 0;
         while let Some(newline) = memchr(b'\n', &rest[used..]) {
-            look(&rest[used..used + newline]);
+            take(&rest[used..used + newline], true);
             used += newline + 1;
         }
-        if rest.len() - used > LINE {
-            look(&rest[used..]);
+        if rest.len() - used > LONG_LINE {
+            take(&rest[used..], false);
             used = rest.len() - LONGEST;
         }
         rest.drain(..used);
     })?;
-    look(&rest);
+    take(&rest, true);
     Ok(())
 }
 
@@ -263,6 +385,46 @@ mod tests {
         );
         let (marked, _) = checked(&output, "“out of memory here”, it says").unwrap();
         assert_eq!(marked, "“out of memory here” [not found in the output], it says");
+    }
+
+    #[test]
+    fn a_line_that_is_given_with_a_number_gets_the_right_one() {
+        let text: String = (1..=300).map(|n| format!("line {n} of   the log\n")).collect();
+        let text = text.replace("line 200 of", "error: disk is full at") + "}\n";
+        let output = output_of(text.as_bytes());
+        let table = [
+            ("200: error: disk is full at   the log", "200: error: disk is full at   the log"),
+            ("3: error: disk is full at the log", "200: error: disk is full at   the log"),
+            // A part of a line stands for the line, and a list or code for nothing.
+            ("- `7: error: disk is full`", "200: error: disk is full at   the log"),
+            ("Line 12: line 14 of the log\nso it is", "14: line 14 of   the log\nso it is"),
+            // What is nowhere keeps its number, and prose is left alone.
+            ("9: error: the moon is full", "9: error: the moon is full"),
+            ("It says error: disk is full.", "It says error: disk is full."),
+            ("301: }", "301: }"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(renumbered(&output, text).unwrap(), expected);
+        }
+        let (marked, missing) = checked(&output, "9: error: the moon is full").unwrap();
+        assert_eq!((marked.as_str(), missing), ("9: error: the moon is full [not found in the output]", 1));
+    }
+
+    #[test]
+    fn lines_of_an_answer_are_kept_if_the_document_has_them() {
+        let document = "1: the first line\n2: error: disk is full\n";
+        let table = [
+            ("2: error: disk is full", Some(("2: error: disk is full", true))),
+            ("It is full:\n```\nerror:  disk is full\n```", Some(("error:  disk is full", false))),
+            ("error: the moon is full", None),
+            ("}", None),
+        ];
+        for (text, expected) in table {
+            let answer = Report { text: text.to_owned(), leniencies: Vec::new() };
+            let copied = copied(document, answer);
+            let shown = copied.as_ref().map(|copied| (copied.report.text.as_str(), copied.is_whole));
+            assert_eq!(shown, expected, "{text}");
+        }
     }
 
     #[test]

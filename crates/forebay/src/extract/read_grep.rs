@@ -1,11 +1,13 @@
 //! The strategy `read-grep`: a model reads and searches the output by itself.
 //!
-//! It has two tools, and both can reach this one output and nothing else: they are given no store and no path.
+//! It has two tools, and both can reach this one output and nothing else: they are given no store and no path. A model
+//! whose server ignores tools calls them by lines of text (see [`text_calls`](super::text_calls)).
 
 use super::asking::{Asking, Failure, Refusal};
 use super::prompts::Prompts;
-use super::{How, Progress, Read};
-use crate::model::{Message, Model, Stop};
+use super::wrapper::Unusable;
+use super::{How, Progress, Read, text_calls};
+use crate::model::{Message, Model, Said, Stop, ToolCalls};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
 use crate::view::count;
@@ -19,6 +21,10 @@ const FILENAME: &str = "filename";
 
 /// What is said when no call is possible any more.
 pub(super) const LAST: &str = "[no further calls are possible: give the final report now]";
+
+/// Answer to a call that was made before: its result is in the conversation.
+const REPEATED: &str =
+    "[this call was made before, and its result is above: make another one or give the final report]";
 
 /// What the agent works with.
 pub(super) struct ReadGrep<'a> {
@@ -39,7 +45,14 @@ struct Seen {
     turns: u64,
     calls: u64,
     patterns: Vec<String>,
+    /// The calls that were made, by name and arguments.
+    calls_made: Vec<String>,
+    /// Turns in a row in which every call had been made before.
+    circles: u64,
 }
+
+/// Turns without a new call after which a model must answer.
+const CIRCLES: u64 = 2;
 
 impl<'a> ReadGrep<'a> {
     /// `output` must speak as [`Surface::Files`](crate::Surface::Files) does, so that what it suggests can be called.
@@ -60,15 +73,24 @@ impl<'a> ReadGrep<'a> {
 
     fn read_by(&self, model: &dyn Model) -> std::result::Result<(String, Read), Refusal> {
         let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
+        let in_text = match model.profile().tool_calls {
+            ToolCalls::Native => false,
+            ToolCalls::Text => true,
+            ToolCalls::None => return Err(useless("it cannot call tools".to_owned())),
+        };
         let system = self.prompts.read_grep();
         let handle = &self.output.record().handle;
         let (lines, bytes) = (count("line", self.output.lines()?), count("byte", self.output.len()));
-        let first = format!("The file {handle} has {lines}, {bytes}. Begin.");
-        let mut used = tokens::count(&system) + tokens::count(&first);
+        let how = if in_text { text_calls::EXPLAINED } else { "" };
+        let request = self.prompts.behind_file();
+        let first = format!("The file {handle} has {lines}, {bytes}. {how}Begin.\n\n{request}");
+        let tools: &[Tool] = if in_text { &[] } else { &self.tools };
+        let declared: u64 = tools.iter().map(|tool| tokens::count(&tool.schema.to_string())).sum();
+        let mut used = tokens::count(&system) + tokens::count(&first) + declared;
         let mut messages = vec![Message::User(first)];
         let mut seen = Seen::default();
         if self.is_full(used) {
-            let context = self.settings.context_tokens;
+            let context = self.asking.window.context;
             return Err(useless(format!(
                 "a context of {context} tokens has no room to read (extract.context_tokens)"
             )));
@@ -77,26 +99,30 @@ impl<'a> ReadGrep<'a> {
             seen.turns += 1;
             (self.progress)(Progress::Turn { turn: seen.turns, of: self.settings.max_turns });
             let last = self.is_last(&seen, used);
-            let said = self.asking.said(model, &system, &messages, &self.tools, !last)?;
+            let mut said = self.asking.said(model, &system, &messages, tools, !last)?;
+            if in_text && !last {
+                said.calls = text_calls::calls(&said.text, &handle.to_string());
+            }
             if said.calls.is_empty() || said.stop == Stop::Length {
-                let answer = self.asking.report(model, &said)?;
-                if seen.ranges.is_empty() && seen.patterns.is_empty() && !self.output.is_empty() {
-                    return Err(useless("it answered without reading or searching anything".to_owned()));
-                }
-                let how = How::Turns { turns: seen.turns, calls: seen.calls, patterns: seen.patterns };
-                return Ok((answer, Read { ranges: seen.ranges, how }));
+                return self.finished(model, &said, &messages, seen);
             }
             if last {
                 let limits = format!(
                     "extract.max_turns is {}, extract.max_tool_calls {}",
                     self.settings.max_turns, self.settings.max_tool_calls
                 );
-                return Err(useless(format!(
-                    "it went on calling tools after {} and gave no final report ({limits})",
-                    count("turn", seen.turns)
-                )));
+                let why = match seen.circles >= CIRCLES {
+                    true => "it went in circles: the same calls again and again".to_owned(),
+                    false => format!(
+                        "it went on calling tools after {} and gave no final report ({limits})",
+                        count("turn", seen.turns)
+                    ),
+                };
+                return Err(useless(why));
             }
-            used += tokens::count(&said.raw.to_string());
+            let said_in_text = || tokens::count(&said.text);
+            used += if in_text { said_in_text() } else { tokens::count(&said.raw.to_string()) };
+            let known = seen.calls_made.len();
             let mut results: Vec<ToolResult> = Vec::new();
             for call in &said.calls {
                 let result = match self.is_full(used) {
@@ -107,32 +133,63 @@ impl<'a> ReadGrep<'a> {
                 used += tokens::count(&result.text) + 16;
                 results.push(result);
             }
+            seen.circles = if seen.calls_made.len() > known { 0 } else { seen.circles + 1 };
             // The turn that comes is the last one: it must know.
-            if self.is_last(&Seen { turns: seen.turns + 1, calls: seen.calls, ..Seen::default() }, used)
+            let next =
+                Seen { turns: seen.turns + 1, calls: seen.calls, circles: seen.circles, ..Seen::default() };
+            if self.is_last(&next, used)
                 && let Some(result) = results.last_mut()
             {
-                result.text = format!("{}\n{LAST}", result.text.trim_end());
+                result.text = format!("{}\n{LAST}\n{request}", result.text.trim_end());
             }
             messages.push(Message::Model(said));
-            messages.push(Message::Results(results));
+            messages.push(match in_text {
+                true => Message::User(text_calls::results(&results)),
+                false => Message::Results(results),
+            });
         }
+    }
+
+    /// The report of an agent that calls nothing any more.
+    fn finished(
+        &self,
+        model: &dyn Model,
+        said: &Said,
+        messages: &[Message],
+        seen: Seen,
+    ) -> std::result::Result<(String, Read), Refusal> {
+        let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
+        let has_read = |nonce: &str| {
+            messages.iter().any(|message| match message {
+                Message::User(text) => text.contains(nonce),
+                Message::Model(_) => false,
+                Message::Results(results) => results.iter().any(|result| result.text.contains(nonce)),
+            })
+        };
+        let report = self.asking.report(said, &has_read).map_err(|Unusable { why, .. }| useless(why))?;
+        if seen.ranges.is_empty() && seen.patterns.is_empty() && !self.output.is_empty() {
+            return Err(useless("it answered without reading or searching anything".to_owned()));
+        }
+        let how = How::Turns { turns: seen.turns, calls: seen.calls, patterns: seen.patterns };
+        Ok((self.asking.read(report), Read { ranges: seen.ranges, how }))
     }
 
     /// Whether the model must answer in this turn: its turns, its calls or its context are used up.
     fn is_last(&self, seen: &Seen, used: u64) -> bool {
         seen.turns >= self.settings.max_turns
             || seen.calls >= self.settings.max_tool_calls
+            || seen.circles >= CIRCLES
             || self.is_full(used)
     }
 
     /// Whether one more answer of a tool has no room in the context.
     fn is_full(&self, used: u64) -> bool {
-        used + self.settings.output_tokens + self.budget().tokens * 2 > self.settings.context_tokens
+        used + self.asking.window.answer + self.budget().tokens * 2 > self.asking.window.context
     }
 
     /// What one answer of a tool may cost: a small part of the context, so that many can be had.
     fn budget(&self) -> Budget {
-        let tokens = (self.settings.context_tokens / 32).clamp(Budget::LEAST.tokens, 4_000);
+        let tokens = (self.asking.window.context / 32).clamp(Budget::LEAST.tokens, 4_000);
         Budget { tokens, bytes: tokens * 8, lines: None }
     }
 
@@ -142,6 +199,11 @@ impl<'a> ReadGrep<'a> {
             return Ok(call.failed(LAST));
         }
         seen.calls += 1;
+        let made = format!("{} {:?}", call.name, call.arguments.as_ref().ok());
+        match seen.calls_made.contains(&made) {
+            true => return Ok(call.failed(REPEATED)),
+            false => seen.calls_made.push(made),
+        }
         let query = match self.query(call) {
             Ok(query) => query,
             Err(why) => return Ok(call.failed(why)),

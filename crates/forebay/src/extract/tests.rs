@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Message, ModelError, Prompt, Said, Stop};
+use crate::model::{Message, ModelError, Profile, Prompt, Said, Stop, ToolCalls};
 use crate::store::memory::output_of;
 use crate::wire::ToolCall;
 use crate::{Call, MemoryStore, Outputs, Session, Store, Timestamp, keep};
@@ -112,12 +112,12 @@ fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot(
         expect![[r#"
             ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:truncate:
 
-            WARNING: read-grep could not run: no model is configured (extract.models). These are the beginning and the end instead.
-            [view of 500 lines]
-            line 1
-            line 2
-            line 3
-            line 4
+            WARNING: read-grep could not run: no model is configured (extract.models). No model has read this output. These are the passages that match the instructions, then the beginning and the end.
+            [2 passages · 500 lines · s/id1234]
+            [398–404]
+            line 398
+            line 399
+            error: disk is full
             --
             line 500"#]],
     );
@@ -213,11 +213,22 @@ fn a_small_output_is_read_whole_and_the_answer_says_by_whom() {
         - Quote lines exactly as they stand.
         - Keep the final report below 300 tokens.
         USER
-        one
-        two
-        three
-        error: disk is full
+        1: one
+        2: two
+        3: three
+        4: error: disk is full
 
+
+        END OF THE DOCUMENT CHUNK
+
+        If the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.
+
+        WHAT TO EXTRACT
+        which error is there?
+
+        Write <ai-agent-nonce-FINAL format="text">
+        then copy the few lines of the document above that answer it, each with its line number,
+        then write </ai-agent-nonce-FINAL>
     "#]].assert_eq(&heard.lock().unwrap());
     expect![[r#"
         ABSTRACT FROM TOOL OUTPUT run_command WITH HANDLE s/id1234, STRATEGY:full-chunked:
@@ -288,16 +299,24 @@ fn chunks_are_read_at_once_but_not_all_and_reduced_in_their_order() {
     let (_, outputs) = outputs.split_once("CHUNK OUTPUTS\n").unwrap();
     let (outputs, _) = outputs.split_once("\n\nOUTPUT FORMAT").unwrap();
     expect![[r#"
-        [nonce part 1 of 5]
-        chunk 1 of 5
-        [nonce part 2 of 5]
-        chunk 2 of 5
-        [nonce part 3 of 5]
-        chunk 3 of 5
-        [nonce part 4 of 5]
-        chunk 4 of 5
-        [nonce part 5 of 5]
-        chunk 5 of 5
+        [nonce part 1 of 9]
+        chunk 1 of 9
+        [nonce part 2 of 9]
+        chunk 2 of 9
+        [nonce part 3 of 9]
+        chunk 3 of 9
+        [nonce part 4 of 9]
+        chunk 4 of 9
+        [nonce part 5 of 9]
+        chunk 5 of 9
+        [nonce part 6 of 9]
+        chunk 6 of 9
+        [nonce part 7 of 9]
+        chunk 7 of 9
+        [nonce part 8 of 9]
+        chunk 8 of 9
+        [nonce part 9 of 9]
+        chunk 9 of 9
     "#]]
     .assert_eq(outputs);
     expect![[r#"
@@ -305,7 +324,7 @@ fn chunks_are_read_at_once_but_not_all_and_reduced_in_their_order() {
 
         all of them
 
-        [read by test/one in 5 chunks: all 2,000 lines · 600 tokens in, 60 out]
+        [read by test/one in 9 chunks: all 2,000 lines · 1,000 tokens in, 100 out]
     "#]]
     .assert_eq(&answer.text);
 }
@@ -329,13 +348,19 @@ fn what_chunks_gave_is_reduced_in_levels_where_it_is_too_much_at_once() {
 
     let endless = scripted("test/one", |_, _| Ok(report(&"word ".repeat(1_500))));
     let answer = run(&output, Mode::FullChunked, &settings, &[&endless]).unwrap();
-    assert_eq!(answer.strategy, "truncate");
-    assert!(answer.text.contains("cannot be read together in a context of 3000 tokens"), "{}", answer.text);
+    assert_eq!(answer.strategy, "full-chunked", "what was found is not lost");
+    let found = answer.reading.unwrap().answer;
+    assert!(found.starts_with("[nonce part 1 of 9]\nword word"), "{found}");
+    assert!(found.contains(
+        "[not made into one answer: what 9 chunks gave cannot be read together in a context of 3000 tokens"
+    ));
 }
 
 #[test]
 fn an_answer_that_is_of_no_use_is_asked_for_again_then_of_the_next_model() {
-    let cut = |_: &Prompt, _| Ok(Said { stop: Stop::Length, ..report("half of") });
+    let cut = |_: &Prompt, _| {
+        Ok(Said { stop: Stop::Length, ..said("<ai-agent-nonce-FINAL format=\"text\">half of") })
+    };
     let output = output_of(b"one\ntwo\n");
     let fallback = |list: &[&dyn Model]| {
         let answer = run(&output, Mode::Auto, &settings(), list).unwrap();
@@ -460,6 +485,15 @@ fn an_agent_reads_and_searches_this_output_and_nothing_else() {
     "#]].assert_eq(system);
     expect![[r#"
         The file s/id1234 has 5,000 lines, 48,904 bytes. Begin.
+
+        If the file has nothing about what to extract, the final report is NO RELEVANT DATA FOUND.
+
+        WHAT TO EXTRACT
+        which error is there?
+
+        The final report is <ai-agent-nonce-FINAL format="text">
+        then the lines of the file that answer it, copied with their line numbers,
+        then </ai-agent-nonce-FINAL>
         MODEL
         Grep {"filename":"s/id1234","pattern":"error"}
         Read {"filename":"/etc/passwd"}
@@ -498,13 +532,20 @@ fn an_agent_is_told_when_it_must_answer_and_fails_if_it_does_not() {
         (Settings { max_tool_calls: 3, ..small.clone() }, 2, 3, 3),
         (Settings { max_turns: 2, ..small.clone() }, 2, 2, 2),
         // The context is full long before the turns are used up, also by many calls at once.
-        (Settings { context_tokens: 12_000, max_turns: 1_000, max_tool_calls: 1_000, ..settings() }, 2, 5, 8),
-        (Settings { max_turns: 1_000, max_tool_calls: 1_000, ..small }, 50, 2, 17),
+        (
+            Settings { context_tokens: 12_000, max_turns: 1_000, max_tool_calls: 1_000, ..settings() },
+            2,
+            11,
+            20,
+        ),
+        (Settings { max_turns: 1_000, max_tool_calls: 1_000, ..small }, 50, 2, 21),
     ];
     for (settings, at_once, turns, calls) in table {
+        let first = AtomicUsize::new(0);
         let read = || {
-            let calls: Vec<_> = (0..at_once).map(|_| ("Read", json!({"filename": "s/id1234"}))).collect();
-            calling(&calls)
+            let line = || first.fetch_add(1, Ordering::SeqCst) + 1;
+            let call = |_| ("Read", json!({"filename": "s/id1234", "lines": format!("{}:", line())}));
+            calling(&(0..at_once).map(call).collect::<Vec<_>>())
         };
         let heard = Mutex::new((0, 0, String::new()));
         let endless = scripted("test/one", |prompt, turn| {
@@ -520,10 +561,210 @@ fn an_agent_is_told_when_it_must_answer_and_fails_if_it_does_not() {
         let (_, why) = answer.fell_back.unwrap();
         assert!(why.starts_with("test/one: it went on calling tools after "), "{why}");
         let (heard_turns, heard_calls, text) = heard.into_inner().unwrap();
-        assert!(tokens::count(&text) + settings.output_tokens <= settings.context_tokens);
+        let answer = settings.output_tokens.min(settings.context_tokens / 4);
+        assert!(tokens::count(&text) + answer <= settings.context_tokens);
         assert_eq!((heard_turns, heard_calls), (turns, calls), "{why}");
         let obeys = scripted("test/one", |prompt, _| Ok(if prompt.may_call { read() } else { report("ok") }));
         assert_eq!(run(&output, Mode::ReadGrep, &settings, &[&obeys]).unwrap().strategy, "read-grep");
+    }
+}
+
+#[test]
+fn an_agent_that_goes_in_circles_must_answer() {
+    let output = output_of(log(5_000).as_bytes());
+    let same = || calling(&[("Grep", json!({"filename": "s/id1234", "pattern": "error"}))]);
+    let endless = scripted("test/one", |_, _| Ok(same()));
+    let answer = run(&output, Mode::ReadGrep, &settings(), &[&endless]).unwrap();
+    let (_, why) = answer.fell_back.unwrap();
+    assert_eq!(why, "test/one: it went in circles: the same calls again and again");
+    assert_eq!(endless.asked.load(Ordering::SeqCst), 4);
+    let heard = Mutex::new(String::new());
+    let obeys = scripted("test/one", |prompt, _| {
+        *heard.lock().unwrap() = transcript(prompt);
+        Ok(if prompt.may_call { same() } else { report("Line 400 says it.") })
+    });
+    assert_eq!(run(&output, Mode::ReadGrep, &settings(), &[&obeys]).unwrap().strategy, "read-grep");
+    let heard = heard.lock().unwrap();
+    assert!(heard.contains("this call was made before") && heard.contains(read_grep::LAST), "{heard}");
+}
+
+/// A scripted model with a profile.
+struct Profiled<M> {
+    model: M,
+    profile: Profile,
+}
+
+impl<M: Model> Model for Profiled<M> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
+        self.model.answer(prompt)
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile
+    }
+}
+
+#[test]
+fn a_model_without_tool_calls_of_its_wire_calls_by_lines_or_reads_chunks() {
+    let output = output_of(log(5_000).as_bytes());
+    let settings = Settings { context_tokens: 20_000, ..settings() };
+    let heard = Mutex::new(String::new());
+    let calls_by_lines = |prompt: &Prompt, turn: usize| {
+        assert!(prompt.tools.is_empty());
+        *heard.lock().unwrap() = transcript(prompt);
+        Ok(match turn {
+            0 => said("I search first.\nGREP error\nREAD 399:401"),
+            _ => report("400: error: disk is full"),
+        })
+    };
+    let profile = Profile { tool_calls: ToolCalls::Text, ..Profile::default() };
+    let model = Profiled { model: scripted("test/one", calls_by_lines), profile };
+    let answer = run(&output, Mode::ReadGrep, &settings, &[&model]).unwrap();
+    assert_eq!(answer.strategy, "read-grep");
+    assert!(answer.text.contains("400: error: disk is full"), "{}", answer.text);
+    let heard = heard.lock().unwrap();
+    assert!(
+        heard.contains("READ first:last") && heard.contains("RESULT 2\n[lines 399–401 of 5,000"),
+        "{heard}"
+    );
+
+    for tool_calls in [ToolCalls::Text, ToolCalls::None] {
+        let profile = Profile { tool_calls, ..Profile::default() };
+        let hasty =
+            Profiled { model: scripted("test/one", |_, _| Ok(report("400: error: disk is full"))), profile };
+        let answer = run(&output, Mode::ReadGrep, &settings, &[&hasty]).unwrap();
+        assert_eq!(answer.strategy, "full-chunked", "{tool_calls:?}: {}", answer.text);
+    }
+}
+
+#[test]
+fn after_an_overflow_the_chunks_are_made_again_and_nothing_is_left_out() {
+    const WINDOW: u64 = 3_000;
+    let read = Mutex::new(String::new());
+    let model = scripted("test/one", |prompt, _| {
+        let text = transcript(prompt);
+        // Its vocabulary makes half as many tokens again.
+        let tokens = tokens::count(&text) * 3 / 2;
+        if tokens > WINDOW {
+            let why =
+                format!("request ({tokens} tokens) exceeds the available context size ({WINDOW} tokens)");
+            return Err(ModelError::TooLong { why, tokens: Some(tokens), window: Some(WINDOW) });
+        }
+        if prompt.system.contains("CHUNK OUTPUTS") {
+            return Ok(report("400: error: disk is full"));
+        }
+        read.lock().unwrap().push_str(&text);
+        Ok(report("some lines"))
+    });
+    let text = log(1_000);
+    let settings = Settings { output_tokens: 300, ..settings() };
+    let answer = run(&output_of(text.as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
+    assert_eq!(answer.fell_back, None, "{}", answer.text);
+    assert!(answer.text.contains("all 1,000 lines"), "{}", answer.text);
+    let read = read.lock().unwrap();
+    for line in text.lines() {
+        assert!(read.contains(&format!(": {line}\n")), "{line} was not read");
+    }
+
+    let never = scripted("test/one", |_, _| {
+        Err(ModelError::TooLong { why: "too long".to_owned(), tokens: None, window: None })
+    });
+    let answer = run(&output_of(text.as_bytes()), Mode::FullChunked, &settings, &[&never]).unwrap();
+    assert!(answer.fell_back.unwrap().1.contains("too long"));
+    assert!(never.asked.load(Ordering::SeqCst) <= 8);
+}
+
+#[test]
+fn requests_at_once_follow_the_slots_of_the_server() {
+    let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let busy = scripted("test/one", |_, _| {
+        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        now.fetch_sub(1, Ordering::SeqCst);
+        Ok(report("found"))
+    });
+    let profile = Profile { slots: Some(1), ..Profile::default() };
+    let settings = Settings { context_tokens: 3_000, output_tokens: 500, ..settings() };
+    let model = Profiled { model: busy, profile };
+    run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_small_model_reads_the_passages_first_where_a_part_can_answer() {
+    let small = Profile { window: Some(8_192), ..Profile::default() };
+    let copies = |prompt: &Prompt, _: usize| {
+        let found = transcript(prompt).contains("error: disk is full");
+        Ok(report(if found { "400: error: disk is full" } else { "NO RELEVANT DATA FOUND" }))
+    };
+    let output = output_of(log(5_000).as_bytes());
+    let model = Profiled { model: scripted("test/one", copies), profile: small };
+    let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
+    assert!(answer.text.contains("STRATEGY:full-chunked, "), "{}", answer.text);
+    assert!(answer.text.contains("in the passages that match the instructions"), "{}", answer.text);
+    assert_eq!(model.model.asked.load(Ordering::SeqCst), 1);
+
+    // A copy that is nowhere is no answer, and the output is read further.
+    let invents = scripted("test/one", |prompt, _| match prompt.tools.is_empty() {
+        true => Ok(report("7: error: the moon is full")),
+        false => Ok(report("none")),
+    });
+    let model = Profiled { model: invents, profile: small };
+    let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
+    assert!(!answer.text.contains("in the passages that match"), "{}", answer.text);
+}
+
+#[test]
+fn what_was_read_before_a_stop_is_given() {
+    let model = scripted("test/one", |prompt, _| match prompt.system.contains("Index: 3 of") {
+        true => Err(ModelError::Stopped("a signal came".to_owned())),
+        false => Ok(report("some lines")),
+    });
+    let settings = Settings { parallel: 1, context_tokens: 3_000, output_tokens: 500, ..settings() };
+    let answer = run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
+    assert_eq!(answer.stopped.as_deref(), Some("a signal came"));
+    expect![[r#"
+        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked:
+
+        [stopped: a signal came. 2 chunks had been read; their reports follow, not yet made into one answer]
+
+        [chunk 1]
+        some lines
+
+        [chunk 2]
+        some lines
+
+    "#]]
+    .assert_eq(&answer.text);
+}
+
+#[test]
+fn a_second_attempt_says_what_was_wrong_and_copied_lines_are_kept() {
+    let output = output_of(log(500).as_bytes());
+    let heard = Mutex::new(String::new());
+    let model = scripted("test/one", |prompt, time| {
+        *heard.lock().unwrap() = transcript(prompt);
+        Ok(if time == 0 { said("The disk.") } else { report("ok") })
+    });
+    assert_eq!(run(&output, Mode::Auto, &settings(), &[&model]).unwrap().fell_back, None);
+    let heard = heard.lock().unwrap();
+    assert!(
+        heard.contains("An earlier answer of yours could not be used: your answer had no <ai-agent-nonce"),
+        "{heard}"
+    );
+
+    // A copy proves itself; of an answer that is half a copy, the copied lines are kept.
+    for (text, times) in [("400: error: disk is full", 1), ("So it is:\n3: error: disk is full", 2)] {
+        let model = scripted("test/one", |_, _| Ok(said(text)));
+        let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
+        let reading = answer.reading.unwrap();
+        assert_eq!(reading.answer, "400: error: disk is full", "with its right number");
+        assert_eq!(reading.leniencies.get("no-tag"), Some(&1));
+        assert_eq!(model.asked.load(Ordering::SeqCst), times);
     }
 }
 
@@ -575,7 +816,7 @@ fn one_chunk_that_fails_ends_the_waiting_for_the_others() {
     });
     let settings = Settings { max_chunks: 50, context_tokens: 3_000, output_tokens: 500, ..settings() };
     let answer = run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
-    assert_eq!(answer.fell_back.unwrap().1, "chunk 1 of 5: test/one: 402: no money");
+    assert_eq!(answer.fell_back.unwrap().1, "chunk 1 of 9: test/one: 402: no money");
 }
 
 #[test]
