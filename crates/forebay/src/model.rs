@@ -21,6 +21,11 @@ pub trait Model: Sync {
     fn profile(&self) -> Profile {
         Profile::default()
     }
+
+    /// How it calls tools. Only who wants to give it tools asks: a client may have to probe its server for it.
+    fn tool_calls(&self) -> ToolCalls {
+        ToolCalls::Native
+    }
 }
 
 /// What is known of a model and its server.
@@ -32,13 +37,11 @@ pub struct Profile {
     pub token_ratio: f64,
     /// Requests that its server works on at the same time, if that is known.
     pub slots: Option<u64>,
-    /// How the model calls tools.
-    pub tool_calls: ToolCalls,
 }
 
 impl Default for Profile {
     fn default() -> Profile {
-        Profile { window: None, token_ratio: 1.0, slots: None, tool_calls: ToolCalls::Native }
+        Profile { window: None, token_ratio: 1.0, slots: None }
     }
 }
 
