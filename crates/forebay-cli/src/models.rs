@@ -6,6 +6,7 @@
 mod anthropic;
 mod gemini;
 mod openai_chat;
+mod overflow;
 mod provider;
 mod redact;
 mod request;
@@ -205,6 +206,13 @@ impl Client {
                 }
                 Problem::OtherLimit => {
                     return Err(ModelError::Lasting("it takes no limit of its answer".to_owned()));
+                }
+                Problem::TooLong { why, overflow } => {
+                    return Err(ModelError::TooLong {
+                        why,
+                        tokens: overflow.prompt,
+                        window: overflow.window,
+                    });
                 }
                 Problem::Passing { why, after } => (why, after),
             };

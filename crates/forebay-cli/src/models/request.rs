@@ -1,5 +1,6 @@
 //! One request to a provider, and what became of it.
 
+use super::overflow::{self, Overflow};
 use super::provider::ModelWire;
 use super::redact::Secret;
 use super::sse::Events;
@@ -63,6 +64,8 @@ pub(super) enum Problem {
     Lasting(String),
     /// The server wants the limit of the answer under its other name.
     OtherLimit,
+    /// The prompt, or it and the limit of the answer, are longer than the window.
+    TooLong { why: String, overflow: Overflow },
 }
 
 impl Request<'_> {
@@ -116,8 +119,8 @@ impl Request<'_> {
                 }
             }
         };
-        if let Some(why) = self.error_in(&answer) {
-            return Err(Problem::Passing { why, after: None });
+        if let Some(problem) = self.error_in(&answer) {
+            return Err(problem);
         }
         let said = match self.wire {
             ModelWire::OpenaiChat => openai_chat::said(&answer),
@@ -202,18 +205,15 @@ impl Request<'_> {
         Problem::Passing { why, after: None }
     }
 
-    /// What an error says that came in place of an answer.
-    fn error_in(&self, answer: &Value) -> Option<String> {
+    /// What an error means that came in place of an answer.
+    fn error_in(&self, answer: &Value) -> Option<Problem> {
         let error = answer.get("error").filter(|error| !error.is_null())?;
-        Some(self.message_in(answer).unwrap_or_else(|| self.beginning(error.to_string().as_bytes())))
-    }
-
-    fn message_in(&self, answer: &Value) -> Option<String> {
-        // Gemini gives a list with one error in it.
-        let answer = answer.get(0).unwrap_or(answer);
-        let error = answer.get("error")?;
-        let message = error.get("message").and_then(Value::as_str).or(error.as_str())?;
-        Some(self.beginning(message.as_bytes()))
+        let words = words_of(error).map_or_else(|| error.to_string(), str::to_owned);
+        let why = self.beginning(words.as_bytes());
+        Some(match overflow::of(None, error, &words) {
+            Some(overflow) => Problem::TooLong { why, overflow },
+            None => Problem::Passing { why, after: None },
+        })
     }
 
     /// The beginning of what a server said. It may repeat what it was sent, and a key is for nobody's eyes.
@@ -230,14 +230,23 @@ impl Request<'_> {
         let to = response.headers().get("location").and_then(|to| to.to_str().ok());
         let to = to.map_or(String::new(), |to| format!(" to {}", self.beginning(to.as_bytes())));
         let body = self.body(&mut response).await.unwrap_or_default();
-        let said = serde_json::from_slice(&body).ok().and_then(|answer| self.message_in(&answer));
-        let said = said.unwrap_or_else(|| self.beginning(&body));
+        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        // Gemini gives a list with one error in it; some servers give the error without a name.
+        let answer = answer.get(0).unwrap_or(&answer);
+        let error = answer.get("error").unwrap_or(answer);
+        let start = String::from_utf8_lossy(&body[..body.len().min(LONGEST_ERROR)]);
+        let words = words_of(error).unwrap_or(&start);
+        let overflow = overflow::of(Some(status.as_u16()), error, words);
+        let said = self.beginning(words.as_bytes());
         let name = match status {
             StatusCode::TOO_MANY_REQUESTS => "rate limit",
             _ => status.canonical_reason().unwrap_or("error"),
         };
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         let why = format!("{} {name}{to}{said}", status.as_u16());
+        if let Some(overflow) = overflow {
+            return Problem::TooLong { why, overflow };
+        }
         let names = |field: &str| said.contains(field);
         match status.as_u16() {
             400 | 422 if names("max_tokens") && names("max_completion_tokens") => Problem::OtherLimit,
@@ -260,6 +269,11 @@ impl Request<'_> {
             false => Problem::Passing { why, after: None },
         }
     }
+}
+
+/// The words of an error, as servers give it: an object with a message, or the message alone.
+fn words_of(error: &Value) -> Option<&str> {
+    error.get("message").and_then(Value::as_str).or(error.as_str())
 }
 
 /// Takes the key out of a value.
@@ -306,7 +320,7 @@ impl Streamed {
             }
         })?;
         match request.error_in(&event) {
-            Some(why) => Err(Problem::Passing { why, after: None }),
+            Some(problem) => Err(problem),
             None => {
                 self.fold.take(event);
                 Ok(true)
