@@ -1,22 +1,30 @@
 //! The models that are configured, as clients of their providers.
 //!
 //! A request is sent again where its server was busy or broken, after a pause, until the retries or the deadline are
-//! used up; a signal ends all waiting. How each provider speaks stands in a file of its own.
+//! used up; a signal ends all waiting. How each provider speaks stands in a file of its own. Windows, token ratios and
+//! slots are learnt from what servers report and from what their errors and their usage say.
 
 mod anthropic;
 mod gemini;
+mod learnt;
 mod openai_chat;
 mod overflow;
 mod provider;
 mod redact;
 mod request;
+mod server;
 mod sse;
 
+pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
 
 use crate::error::CliError;
-use forebay::model::{Model, ModelError, Prompt, Said};
-use request::{Problem, Request};
+use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said};
+use forebay::tokens;
+use learnt::{Learnt, Report};
+use overflow::Overflow;
+use provider::{ModelWire, Operator};
+use request::{Answered, Problem, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -33,7 +41,8 @@ use tokio::{runtime::Runtime, sync::OnceCell};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waiting {
-    /// So many seconds of silence end a request.
+    /// So many seconds of silence in an answer end a request. Before the answer begins, a server of one's own may take as
+    /// long as the deadline leaves it: a request that waits for its turn is not silence.
     pub(crate) timeout_seconds: u64,
     /// So many seconds may one extraction take with all its requests.
     pub(crate) deadline_seconds: u64,
@@ -50,6 +59,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Nobody waits longer: a week, in seconds.
 const LONGEST: u64 = 7 * 24 * 3_600;
+
+/// Tokens of an answer that are left to a model at the least, however full its window is.
+const LEAST_ANSWER: u64 = 64;
+
+/// Tokens of a prompt, by our count, below which its count by the server says little of the token ratio: the server's
+/// template adds some dozens.
+const LEAST_COUNTED: u64 = 300;
 
 /// Which models there are, and how they are reached.
 #[derive(Clone, Debug)]
@@ -80,6 +96,11 @@ impl Reach {
 
     /// The models for one extraction. Nothing is opened before the first is asked.
     pub(crate) fn clients(&self) -> Clients {
+        self.clients_with(Learnt::new(crate::settings::model_facts()))
+    }
+
+    fn clients_with(&self, learnt: Learnt) -> Clients {
+        let learnt = Arc::new(learnt);
         let opened = Arc::<OnceLock<Result<Opened, ModelError>>>::default();
         let mut keys: BTreeMap<&str, Arc<Fetched>> = BTreeMap::new();
         let mut clients: Vec<Client> = Vec::new();
@@ -90,14 +111,20 @@ impl Reach {
             let (provider, model) = name.split_once('/').unwrap_or((name, ""));
             let missing =
                 || ModelError::Lasting(format!("there is no provider {provider:?} for the model {name:?}"));
+            let found = self.providers.get(provider);
             clients.push(Client {
                 name: name.clone(),
                 model: model.to_owned(),
-                provider: self.providers.get(provider).cloned().ok_or_else(missing),
+                operator: found.map_or(Operator::Vendor, |found| Operator::of(provider, found)),
+                fact_name: format!("{} {model}", found.map(Provider::address).unwrap_or_default()),
+                provider: found.cloned().ok_or_else(missing),
                 key: keys.entry(provider).or_default().clone(),
                 waiting: self.waiting.clone(),
                 ends_by_signal: self.ends_by_signal,
                 other_limit: AtomicBool::new(false),
+                report: OnceLock::new(),
+                report_of_running: OnceLock::new(),
+                learnt: learnt.clone(),
                 opened: opened.clone(),
             });
         }
@@ -156,12 +183,21 @@ pub(crate) struct Client {
     model: String,
     /// Who has it, or that nobody does.
     pub(crate) provider: Result<Provider, ModelError>,
+    /// Who runs its server.
+    operator: Operator,
+    /// Name under which facts about it are kept: of its server and its own.
+    fact_name: String,
     /// The provider's key, once it was wanted.
     key: Arc<Fetched>,
     waiting: Waiting,
     ends_by_signal: bool,
     /// Whether its server takes the limit of an answer only under its other name.
     other_limit: AtomicBool,
+    /// What its server says of itself, once it was asked: it is asked once in an extraction.
+    report: OnceLock<Report>,
+    /// The same once the model runs, where that tells more.
+    report_of_running: OnceLock<Report>,
+    learnt: Arc<Learnt>,
     opened: Arc<OnceLock<Result<Opened, ModelError>>>,
 }
 
@@ -171,32 +207,150 @@ impl Model for Client {
     }
 
     fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
-        let provider = self.provider.as_ref().map_err(Clone::clone)?;
-        let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
-        let opened = opened.as_ref().map_err(Clone::clone)?;
-        let source = provider.key();
-        let key = self.waited_for(opened, prompt, self.key.get_or_init(|| source.value()))?;
-        let request = Request {
-            wire: provider.wire,
-            base_url: &provider.base_url(),
-            key: key.as_ref().map_err(Clone::clone)?.as_deref(),
-            model: &self.model,
-            stream: self.waiting.stream,
-            silence: Duration::from_secs(self.waiting.timeout_seconds.min(LONGEST)),
-            other_limit: &self.other_limit,
-        };
-        self.asked(opened, &request, prompt)
+        self.answered(prompt, self.waiting.retries).map(|answered| answered.said)
+    }
+
+    fn profile(&self) -> Profile {
+        self.report();
+        let facts = self.facts();
+        Profile { window: facts.window(), token_ratio: self.token_ratio(), slots: facts.slots() }
     }
 }
 
 impl Client {
-    fn asked(&self, opened: &Opened, request: &Request, prompt: &Prompt) -> Result<Said, ModelError> {
-        let mut tries = 0;
-        loop {
-            let problem = match self.waited_for(opened, prompt, request.send(&opened.http, prompt))? {
-                Ok(said) => return Ok(said),
-                Err(problem) => problem,
+    /// What is known of the model.
+    pub(crate) fn facts(&self) -> Facts {
+        self.learnt.of(&self.fact_name)
+    }
+
+    /// An answer, and whether it came in parts.
+    pub(crate) fn streamed_answer(&self, prompt: &Prompt) -> Result<(Said, bool), ModelError> {
+        self.answered(prompt, self.waiting.retries).map(|answered| (answered.said, answered.streamed))
+    }
+
+    /// The model's tokens for each that we count: as seen, or a guess on the safe side.
+    pub(crate) fn token_ratio(&self) -> f64 {
+        self.facts().token_ratio().unwrap_or_else(|| self.guess())
+    }
+
+    /// The token ratio before anything is known. Newer models of OpenAI have the vocabulary that we count by; those of
+    /// other vendors make up to a quarter more tokens of English text and code, and small models with small vocabularies
+    /// (SmolLM2 has 49,152 entries) 32 to 46 % more.
+    fn guess(&self) -> f64 {
+        let wire = self.provider.as_ref().map(|provider| provider.wire);
+        match (self.operator, wire) {
+            (Operator::User, _) => 1.5,
+            (Operator::Vendor, Ok(ModelWire::OpenaiChat)) => 1.0,
+            (Operator::Broker, _) if self.model.starts_with("openai/") => 1.0,
+            (Operator::Vendor | Operator::Broker, _) => 1.25,
+        }
+    }
+
+    fn opened(&self) -> Result<&Opened, ModelError> {
+        let opened = self.opened.get_or_init(|| Opened::new(&self.waiting, self.ends_by_signal));
+        opened.as_ref().map_err(Clone::clone)
+    }
+
+    fn key(&self, opened: &Opened, abandoned: &AtomicBool) -> Result<Option<&str>, ModelError> {
+        let source = self.provider.as_ref().map_err(Clone::clone)?.key();
+        let key =
+            self.waited_for(opened, abandoned, self.key.get_or_init(|| async move { source.value().await }))?;
+        key.as_ref().map(Option::as_deref).map_err(Clone::clone)
+    }
+
+    /// What the server says of itself. A vendor's is not asked, and one that does not answer has said nothing.
+    fn report(&self) -> &Report {
+        self.report.get_or_init(|| match self.operator {
+            Operator::Vendor => Report::default(),
+            Operator::Broker if self.facts().is_fresh() => Report::default(),
+            Operator::Broker | Operator::User => self.reported_now(),
+        })
+    }
+
+    fn reported_now(&self) -> Report {
+        let asked = || -> Result<Report, ModelError> {
+            let provider = self.provider.as_ref().map_err(Clone::clone)?;
+            let (opened, nobody) = (self.opened()?, AtomicBool::new(false));
+            let key = self.key(opened, &nobody)?;
+            let Ok(headers) = request::headers(provider.wire, key) else { return Ok(Report::default()) };
+            let server = server::Server {
+                http: &opened.http,
+                base_url: &provider.base_url(),
+                headers,
+                model: &self.model,
+                is_ollama: self.name.starts_with("ollama/"),
             };
+            self.waited_for(opened, &nobody, server.report())
+        };
+        let report = asked().unwrap_or_default();
+        self.learnt.learn(&self.fact_name, |facts| {
+            facts.report(&report);
+            if self.operator == Operator::Broker {
+                facts.asked_now();
+            }
+        });
+        report
+    }
+
+    /// Whether a prompt was cut off by a server that says its window only while the model runs, and cuts off what is
+    /// longer without a word. It is asked again behind the first answer.
+    fn was_cut_off(&self, counted: u64) -> Option<ModelError> {
+        if !self.report.get().is_some_and(|report| report.is_guess) {
+            return None;
+        }
+        let report = self.report_of_running.get_or_init(|| self.reported_now());
+        let window = report.window.filter(|&window| !report.is_guess && counted > window)?;
+        let why = format!("its server cut the prompt off: its window has {window} tokens");
+        Some(ModelError::TooLong { why, tokens: None, window: Some(window) })
+    }
+
+    /// The answer, and how it came.
+    fn answered(&self, prompt: &Prompt, retries: u64) -> Result<Answered, ModelError> {
+        let provider = self.provider.as_ref().map_err(Clone::clone)?;
+        let opened = self.opened()?;
+        let silence = Duration::from_secs(self.waiting.timeout_seconds.min(LONGEST));
+        let request = Request {
+            wire: provider.wire,
+            base_url: &provider.base_url(),
+            key: self.key(opened, prompt.abandoned)?,
+            model: &self.model,
+            stream: self.waiting.stream,
+            silence,
+            patience: Some(silence),
+            other_limit: &self.other_limit,
+        };
+        let counted = counted(prompt);
+        let answered = self.asked(opened, &request, prompt, counted, retries)?;
+        self.learnt.learn(&self.fact_name, |facts| {
+            if counted >= LEAST_COUNTED {
+                facts.count(counted, answered.said.usage.tokens_in, self.guess());
+            }
+            facts.speed(answered.prompt_speed, answered.answer_speed);
+        });
+        if let Some(error) = self.was_cut_off(counted) {
+            return Err(error);
+        }
+        Ok(answered)
+    }
+
+    fn asked(
+        &self,
+        opened: &Opened,
+        request: &Request,
+        prompt: &Prompt,
+        counted: u64,
+        retries: u64,
+    ) -> Result<Answered, ModelError> {
+        let (mut tries, mut is_shorter) = (0, false);
+        let estimate = || (counted as f64 * self.token_ratio()).ceil() as u64;
+        let mut prompt = *prompt;
+        prompt.max_output = limit(prompt.max_output, self.facts().window(), estimate());
+        loop {
+            let problem =
+                match self.waited_for(opened, prompt.abandoned, request.send(&opened.http, &prompt))? {
+                    Ok(answered) => return Ok(answered),
+                    Err(problem) => problem,
+                };
             tries += 1;
             let (why, pause) = match problem {
                 Problem::Lasting(why) => return Err(ModelError::Lasting(why)),
@@ -207,17 +361,27 @@ impl Client {
                 Problem::OtherLimit => {
                     return Err(ModelError::Lasting("it takes no limit of its answer".to_owned()));
                 }
-                Problem::TooLong { why, overflow } => {
-                    return Err(ModelError::TooLong {
-                        why,
-                        tokens: overflow.prompt,
-                        window: overflow.window,
+                Problem::TooLong { why, overflow: Overflow { prompt: tokens, window } } => {
+                    self.learnt.learn(&self.fact_name, |facts| {
+                        window.into_iter().for_each(|window| facts.overflow(window));
+                        if let Some(tokens) = tokens.filter(|_| counted >= LEAST_COUNTED) {
+                            facts.count(counted, tokens, self.guess());
+                        }
                     });
+                    // Some servers refuse a prompt that fits, for an answer that might not.
+                    let used = tokens.unwrap_or_else(estimate);
+                    let shorter = limit(prompt.max_output, window, used);
+                    let fits = window.is_some_and(|window| used + shorter <= window);
+                    if !is_shorter && fits && shorter < prompt.max_output {
+                        (is_shorter, prompt.max_output) = (true, shorter);
+                        continue;
+                    }
+                    return Err(ModelError::TooLong { why, tokens, window });
                 }
                 Problem::Passing { why, after } => (why, after),
             };
             let times = if tries == 1 { String::new() } else { format!(" ({tries} times)") };
-            if tries > self.waiting.retries {
+            if tries > retries {
                 return Err(ModelError::Lasting(format!("{why}{times}")));
             }
             let pause = pause.unwrap_or_else(|| self.pause(tries));
@@ -225,7 +389,7 @@ impl Client {
                 let asked = format!("the deadline would pass before the next try in {} s", pause.as_secs());
                 return Err(ModelError::Lasting(format!("{why}{times}; {asked}")));
             }
-            self.waited_for(opened, prompt, async { tokio::time::sleep(pause).await })?;
+            self.waited_for(opened, prompt.abandoned, async { tokio::time::sleep(pause).await })?;
         }
     }
 
@@ -233,7 +397,7 @@ impl Client {
     fn waited_for<T>(
         &self,
         opened: &Opened,
-        prompt: &Prompt,
+        abandoned: &AtomicBool,
         work: impl Future<Output = T>,
     ) -> Result<T, ModelError> {
         let ended = async {
@@ -241,7 +405,7 @@ impl Client {
                 if opened.signalled.load(Ordering::Relaxed) {
                     break "a signal came";
                 }
-                if prompt.abandoned.load(Ordering::Relaxed) {
+                if abandoned.load(Ordering::Relaxed) {
                     break "nobody waits for it any more";
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -277,6 +441,29 @@ impl Client {
     }
 }
 
+/// Tokens that an answer may have: as many as are wanted, or as the window has left behind a prompt of `used` tokens.
+fn limit(wanted: u64, window: Option<u64>, used: u64) -> u64 {
+    let left = window.map_or(wanted, |window| window.saturating_sub(used).max(LEAST_ANSWER));
+    wanted.min(left)
+}
+
+/// Tokens of all that a prompt sends, by our count.
+fn counted(prompt: &Prompt) -> u64 {
+    let message = |message: &Message| match message {
+        Message::User(text) => tokens::count(text),
+        Message::Model(said) => {
+            let calls =
+                said.calls.iter().map(|call| tokens::count(&format!("{} {:?}", call.name, call.arguments)));
+            tokens::count(&said.text) + calls.sum::<u64>()
+        }
+        Message::Results(results) => results.iter().map(|result| tokens::count(&result.text)).sum(),
+    };
+    let tools = prompt.tools.iter();
+    let tools =
+        tools.map(|tool| tokens::count(&format!("{} {} {}", tool.name, tool.description, tool.schema)));
+    tokens::count(prompt.system) + prompt.messages.iter().map(message).sum::<u64>() + tools.sum::<u64>()
+}
+
 /// Random letters and digits that no text knows.
 pub(crate) fn nonce() -> String {
     let mut random = [0; 12];
@@ -290,8 +477,75 @@ pub(crate) fn nonce() -> String {
 #[cfg(test)]
 mod tests {
     use super::request::Fold;
-    use super::{anthropic, gemini, openai_chat};
+    use super::*;
     use serde_json::{Value, json};
+    use std::{io::Read, net::TcpListener};
+
+    #[test]
+    fn an_answer_is_no_longer_than_the_window_leaves_it() {
+        let table = [
+            (8_192, None, 1_000_000, 8_192),
+            (8_192, Some(100_000), 1_000, 8_192),
+            (8_192, Some(4_096), 1_000, 3_096),
+            (8_192, Some(4_096), 4_090, 64),
+            (8_192, Some(4_096), 9_000, 64),
+            (32, Some(4_096), 9_000, 32),
+        ];
+        for (wanted, window, used, expected) in table {
+            assert_eq!(super::limit(wanted, window, used), expected, "{wanted} {window:?} {used}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_nobody_waits_for_is_not_received_any_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let provider = Provider {
+            wire: super::provider::ModelWire::OpenaiChat,
+            base_url: format!("http://{}", listener.local_addr().unwrap()),
+            base_url_env: String::new(),
+            key_env: Vec::new(),
+            key_command: String::new(),
+            key_optional: true,
+        };
+        let reach = Reach {
+            names: vec!["mine/model".to_owned()],
+            waiting: Waiting {
+                timeout_seconds: 60,
+                deadline_seconds: 60,
+                retries: 0,
+                backoff_milliseconds: 1,
+                stream: true,
+            },
+            providers: [("mine".to_owned(), provider)].into(),
+            ends_by_signal: false,
+        };
+        let abandoned = AtomicBool::new(false);
+        let clients = reach.clients_with(Learnt::new(None));
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut buffer = [0; 65_536];
+                assert!(stream.read(&mut buffer).unwrap() > 0);
+                abandoned.store(true, Ordering::Relaxed);
+                // Zero bytes are the end of the connection.
+                stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+                while stream.read(&mut buffer).unwrap() > 0 {}
+            });
+            let prompt = Prompt {
+                system: "",
+                messages: &[Message::User("hello".to_owned())],
+                tools: &[],
+                may_call: false,
+                max_output: 64,
+                abandoned: &abandoned,
+            };
+            let error = clients.list()[0].answer(&prompt).unwrap_err();
+            assert_eq!(error, ModelError::Stopped("nobody waits for it any more".to_owned()));
+            server.join().unwrap();
+        });
+        // Until here the client could still have used the connection.
+        drop(clients);
+    }
 
     /// Whatever a server sends, it is read or refused.
     #[test]

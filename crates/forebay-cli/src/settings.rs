@@ -484,6 +484,11 @@ pub(crate) fn user_settings() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/settings.toml"))
 }
 
+/// Where facts about models are kept.
+pub(crate) fn model_facts() -> Option<PathBuf> {
+    folder("XDG_CACHE_HOME", ".cache").map(|cache| cache.join("forebay/models.json"))
+}
+
 fn user_file() -> Option<PathBuf> {
     user_settings().filter(|path| path.symlink_metadata().is_ok())
 }

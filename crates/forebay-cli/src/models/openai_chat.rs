@@ -75,6 +75,8 @@ pub(super) struct Stream {
     calls: Vec<Call>,
     finish: Option<Value>,
     usage: Value,
+    /// Speeds, as llama.cpp gives them.
+    timings: Value,
 }
 
 /// A call as it comes in parts.
@@ -114,6 +116,9 @@ impl Fold for Stream {
         if let Some(usage) = event.get("usage").filter(|usage| !usage.is_null()) {
             self.usage = usage.clone();
         }
+        if let Some(timings) = event.get("timings").filter(|timings| timings.is_object()) {
+            self.timings = timings.clone();
+        }
         let Some(choice) = event.pointer("/choices/0") else { return };
         let text = |name: &str| choice.pointer(name).and_then(Value::as_str).unwrap_or_default();
         self.content.push_str(text("/delta/content"));
@@ -139,6 +144,7 @@ impl Fold for Stream {
             });
             message["tool_calls"] = calls.collect();
         }
-        Some(json!({"choices": [{"message": message, "finish_reason": finish}], "usage": self.usage}))
+        let choices = json!([{"message": message, "finish_reason": finish}]);
+        Some(json!({"choices": choices, "usage": self.usage, "timings": self.timings}))
     }
 }

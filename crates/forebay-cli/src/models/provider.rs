@@ -4,7 +4,7 @@ use forebay::model::ModelError;
 use forebay::wire::Wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{env, fmt, process::Stdio};
+use std::{env, fmt, net::IpAddr, process::Stdio};
 
 /// How a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,18 @@ impl Provider {
         }
     }
 
+    /// Where it is, as it may be shown and kept: an address may have a password in it.
+    pub(crate) fn address(&self) -> String {
+        let url = self.base_url();
+        match url.split_once("://") {
+            Some((scheme, rest)) => {
+                let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                format!("{scheme}://{}{path}", host.rsplit_once('@').map_or(host, |(_, host)| host))
+            }
+            None => url,
+        }
+    }
+
     pub(crate) fn key(&self) -> Key {
         let set = |name: &&String| env::var(name).is_ok_and(|key| !key.trim().is_empty());
         match self.key_env.iter().find(set) {
@@ -132,6 +144,49 @@ impl Key {
     }
 }
 
+/// Who runs a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    /// A vendor whose models have large windows and who says little of them.
+    Vendor,
+    /// A service that has models of many vendors and lists their windows.
+    Broker,
+    /// The user, or somebody nearby: a server with a small window, few slots and no haste.
+    User,
+}
+
+impl Operator {
+    /// Who runs the server of a provider, by its name and its address.
+    pub(crate) fn of(name: &str, provider: &Provider) -> Operator {
+        match name {
+            _ if provider.wire != ModelWire::OpenaiChat => Operator::Vendor,
+            "openai" => Operator::Vendor,
+            "openrouter" => Operator::Broker,
+            "ollama" | "vllm" | "llamacpp" => Operator::User,
+            _ if is_near(&provider.address()) => Operator::User,
+            _ => Operator::Broker,
+        }
+    }
+}
+
+/// Whether an address is of this machine or of a network that is not the internet.
+fn is_near(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    match host.parse() {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        // A name without a dot is one of the same network: a container, or a machine.
+        Err(_) => {
+            !host.contains('.') || [".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
+        }
+    }
+}
+
 /// Where it comes from, never what it is.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,6 +223,34 @@ mod tests {
         ];
         for (wire, given, expected) in table {
             assert_eq!(provider(wire, given).base_url(), expected);
+        }
+    }
+
+    #[test]
+    fn who_runs_a_server_is_told_by_its_name_and_its_address() {
+        let table = [
+            ("openai", "http://127.0.0.1:1/v1", Operator::Vendor),
+            ("openrouter", "https://openrouter.ai/api/v1", Operator::Broker),
+            ("ollama", "https://ollama.example.com/v1", Operator::User),
+            ("mine", "http://user:secret@127.0.0.1:8000/v1", Operator::User),
+            ("mine", "http://[::1]:8000/v1", Operator::User),
+            ("mine", "http://192.168.1.4:8000/v1", Operator::User),
+            ("mine", "http://gpu:8000/v1", Operator::User),
+            ("mine", "http://gpu.local/v1", Operator::User),
+            ("mine", "https://api.example.com/v1", Operator::Broker),
+            ("mine", "https://8.8.8.8/v1", Operator::Broker),
+        ];
+        for (name, base_url, expected) in table {
+            let provider = Provider {
+                wire: ModelWire::OpenaiChat,
+                base_url: base_url.to_owned(),
+                base_url_env: String::new(),
+                key_env: Vec::new(),
+                key_command: String::new(),
+                key_optional: true,
+            };
+            assert_eq!(Operator::of(name, &provider), expected, "{name} {base_url}");
+            assert!(!provider.address().contains("secret"));
         }
     }
 

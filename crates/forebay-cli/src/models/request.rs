@@ -10,13 +10,22 @@ use forebay::wire::ToolCall;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 
 /// An answer has no more bytes than this: a server that goes on and on is not let fill the memory.
 const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Bytes of an error that are looked at: of more than this, no one needs the rest.
 const LONGEST_ERROR: usize = 64 * 1024;
+
+/// Tokens of a prompt below which the time to the first word says little of how fast it is read.
+const LEAST_READ: u64 = 200;
+
+/// Tokens of an answer below which its time says little of how fast it is written.
+const LEAST_WRITTEN: u64 = 16;
 
 /// A client that can be used without certificates where none are needed.
 pub(super) fn client() -> Result<reqwest::Client, ModelError> {
@@ -28,6 +37,8 @@ pub(super) fn client() -> Result<reqwest::Client, ModelError> {
     reqwest::Client::builder()
         .user_agent(concat!("forebay/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10))
+        // A server that is gone is noticed where a request may wait for minutes.
+        .tcp_keepalive(Duration::from_secs(30))
         .redirect(reqwest::redirect::Policy::none())
         .tls_certs_merge(roots)
         .build()
@@ -50,10 +61,24 @@ pub(super) struct Request<'a> {
     pub(super) key: Option<&'a str>,
     pub(super) model: &'a str,
     pub(super) stream: bool,
-    /// So long may a server say nothing.
+    /// So long may a server say nothing in the middle of an answer.
     pub(super) silence: Duration,
+    /// So long may it say nothing before that; `None` if only the deadline counts. A server with few slots lets requests
+    /// wait, and a slow one needs minutes to read a prompt: neither is silence.
+    pub(super) patience: Option<Duration>,
     /// Whether the limit of the answer has its other name: servers take one or the other.
     pub(super) other_limit: &'a AtomicBool,
+}
+
+/// An answer, and how it came.
+pub(super) struct Answered {
+    pub(super) said: Said,
+    /// Whether it came in parts.
+    pub(super) streamed: bool,
+    /// Tokens of the prompt read in a second, if the server says so or it can be told.
+    pub(super) prompt_speed: Option<f64>,
+    /// Tokens of the answer written in a second.
+    pub(super) answer_speed: Option<f64>,
 }
 
 /// Why a request gave no answer.
@@ -70,7 +95,11 @@ pub(super) enum Problem {
 
 impl Request<'_> {
     /// Sends it and reads the answer.
-    pub(super) async fn send(&self, http: &reqwest::Client, prompt: &Prompt<'_>) -> Result<Said, Problem> {
+    pub(super) async fn send(
+        &self,
+        http: &reqwest::Client,
+        prompt: &Prompt<'_>,
+    ) -> Result<Answered, Problem> {
         let (path, body) = match self.wire {
             ModelWire::OpenaiChat => openai_chat::request(self, prompt),
             ModelWire::Anthropic => anthropic::request(self, prompt),
@@ -80,31 +109,38 @@ impl Request<'_> {
         let sent = http
             .post(format!("{}{path}", self.base_url))
             .header("content-type", "application/json")
-            .headers(self.headers()?)
+            .headers(headers(self.wire, self.key)?)
             .body(body)
             .send();
-        let mut response = match tokio::time::timeout(self.silence, sent).await {
-            Err(_) => return Err(self.silent()),
-            Ok(Err(error)) => return Err(self.broken(error)),
-            Ok(Ok(response)) => response,
+        let started = Instant::now();
+        let mut response = match within(self.patience, sent).await {
+            None => return Err(silent(self.patience)),
+            Some(Err(error)) => return Err(self.broken(error)),
+            Some(Ok(response)) => response,
         };
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let streamed = kind.is_some_and(|kind| kind.to_lowercase().starts_with("text/event-stream"));
+        // What comes first may take as long as the server has to do; from then on it must go on.
+        let mut next = self.part(&mut response, self.patience).await?;
+        let first = Instant::now();
         let answer = match streamed {
             true => {
                 let mut stream = self.stream();
-                while let Some(part) = self.part(&mut response).await? {
+                while let Some(part) = next {
                     if !stream.take(self, &part)? {
                         break;
                     }
+                    next = self.part(&mut response, Some(self.silence)).await?;
                 }
+                // The server works on until nobody listens.
+                drop(response);
                 stream.whole(self)?
             }
             false => {
-                let body = self.body(&mut response).await?;
+                let body = self.body(&mut response, next).await?;
                 // Some servers stream and do not say so.
                 match body.starts_with(b"data:") || body.starts_with(b"event:") || body.starts_with(b":") {
                     true => {
@@ -127,9 +163,21 @@ impl Request<'_> {
             ModelWire::Anthropic => anthropic::said(&answer),
             ModelWire::Gemini => gemini::said(&answer),
         };
-        said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
+        let said = said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
             why: format!("its answer cannot be read: {}", self.beginning(why.as_bytes())),
             after: None,
+        })?;
+        let speed = |name: &str, tokens: u64, least: u64, time: Duration| {
+            let told = answer.pointer(&format!("/timings/{name}_per_second")).and_then(Value::as_f64);
+            let seen = tokens as f64 / time.as_secs_f64().max(0.001);
+            told.or((streamed && tokens >= least).then_some(seen))
+        };
+        let (before, after) = (first - started, first.elapsed());
+        Ok(Answered {
+            streamed,
+            prompt_speed: speed("prompt", said.usage.tokens_in, LEAST_READ, before),
+            answer_speed: speed("predicted", said.usage.tokens_out, LEAST_WRITTEN, after),
+            said,
         })
     }
 
@@ -153,24 +201,6 @@ impl Request<'_> {
         Said { text: without(said.text), stop, calls: calls.collect(), ..said }
     }
 
-    fn headers(&self) -> Result<HeaderMap, Problem> {
-        let mut headers = HeaderMap::new();
-        if self.wire == ModelWire::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-        }
-        let Some(key) = self.key else { return Ok(headers) };
-        let (name, value) = match self.wire {
-            ModelWire::OpenaiChat => ("authorization", format!("Bearer {key}")),
-            ModelWire::Anthropic => ("x-api-key", key.to_owned()),
-            ModelWire::Gemini => ("x-goog-api-key", key.to_owned()),
-        };
-        let mut value = HeaderValue::from_str(&value)
-            .map_err(|_| Problem::Lasting("its key has characters that no header can have".to_owned()))?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-        Ok(headers)
-    }
-
     fn stream(&self) -> Streamed {
         let fold: Box<dyn Fold> = match self.wire {
             ModelWire::OpenaiChat => Box::<openai_chat::Stream>::default(),
@@ -180,29 +210,31 @@ impl Request<'_> {
         Streamed { fold, events: Events::default(), bytes: 0 }
     }
 
-    async fn body(&self, response: &mut Response) -> Result<Vec<u8>, Problem> {
+    /// The rest of a body whose first part is here.
+    async fn body(&self, response: &mut Response, first: Option<Vec<u8>>) -> Result<Vec<u8>, Problem> {
         let mut body = Vec::new();
-        while let Some(part) = self.part(response).await? {
+        let mut next = first;
+        while let Some(part) = next {
             body.extend_from_slice(&part);
             if body.len() > LARGEST {
                 return Err(Problem::Lasting("its answer does not end".to_owned()));
             }
+            next = self.part(response, Some(self.silence)).await?;
         }
         Ok(body)
     }
 
-    /// What comes next of an answer.
-    async fn part(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Problem> {
-        match tokio::time::timeout(self.silence, response.chunk()).await {
-            Err(_) => Err(self.silent()),
-            Ok(Err(error)) => Err(self.broken(error)),
-            Ok(Ok(part)) => Ok(part.map(|part| part.to_vec())),
+    /// What comes next of an answer, within some time.
+    async fn part(
+        &self,
+        response: &mut Response,
+        patience: Option<Duration>,
+    ) -> Result<Option<Vec<u8>>, Problem> {
+        match within(patience, response.chunk()).await {
+            None => Err(silent(patience)),
+            Some(Err(error)) => Err(self.broken(error)),
+            Some(Ok(part)) => Ok(part.map(|part| part.to_vec())),
         }
-    }
-
-    fn silent(&self) -> Problem {
-        let why = format!("timeout: nothing came for {} s (models.timeout_seconds)", self.silence.as_secs());
-        Problem::Passing { why, after: None }
     }
 
     /// What an error means that came in place of an answer.
@@ -229,7 +261,8 @@ impl Request<'_> {
         let after = retry_after(response.headers());
         let to = response.headers().get("location").and_then(|to| to.to_str().ok());
         let to = to.map_or(String::new(), |to| format!(" to {}", self.beginning(to.as_bytes())));
-        let body = self.body(&mut response).await.unwrap_or_default();
+        let first = self.part(&mut response, Some(self.silence)).await.unwrap_or_default();
+        let body = self.body(&mut response, first).await.unwrap_or_default();
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         // Gemini gives a list with one error in it; some servers give the error without a name.
         let answer = answer.get(0).unwrap_or(&answer);
@@ -268,6 +301,41 @@ impl Request<'_> {
             true => Problem::Lasting(why),
             false => Problem::Passing { why, after: None },
         }
+    }
+}
+
+/// Headers that say who asks, and in which version of the wire.
+pub(super) fn headers(wire: ModelWire, key: Option<&str>) -> Result<HeaderMap, Problem> {
+    let mut headers = HeaderMap::new();
+    if wire == ModelWire::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    let Some(key) = key else { return Ok(headers) };
+    let (name, value) = match wire {
+        ModelWire::OpenaiChat => ("authorization", format!("Bearer {key}")),
+        ModelWire::Anthropic => ("x-api-key", key.to_owned()),
+        ModelWire::Gemini => ("x-goog-api-key", key.to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&value)
+        .map_err(|_| Problem::Lasting("its key has characters that no header can have".to_owned()))?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+/// The result of something, unless it takes longer than it may.
+async fn within<T>(patience: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match patience {
+        Some(patience) => tokio::time::timeout(patience, work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
+fn silent(patience: Option<Duration>) -> Problem {
+    let seconds = patience.unwrap_or_default().as_secs();
+    Problem::Passing {
+        why: format!("timeout: nothing came for {seconds} s (models.timeout_seconds)"),
+        after: None,
     }
 }
 
