@@ -317,6 +317,8 @@ impl Client {
             stream: self.waiting.stream,
             silence,
             patience: Some(silence),
+            address: &provider.address(),
+            start: self.start(&provider.address()),
             other_limit: &self.other_limit,
         };
         let counted = counted(prompt);
@@ -331,6 +333,23 @@ impl Client {
             return Err(error);
         }
         Ok(answered)
+    }
+
+    /// The command that starts a server like this one.
+    fn start(&self, address: &str) -> Option<String> {
+        let (name, _) = self.name.split_once('/')?;
+        let host = address.split_once("://").map_or(address, |(_, rest)| rest).split('/').next()?;
+        let port = host.rsplit_once(':').map(|(_, port)| port);
+        let port_unless = |usual: &str| match port.filter(|&port| port != usual) {
+            Some(port) => format!(" --port {port}"),
+            None => String::new(),
+        };
+        match name {
+            "ollama" => Some("ollama serve".to_owned()),
+            "llamacpp" => Some(format!("llama-server -m MODEL.gguf --port {}", port.unwrap_or("8080"))),
+            "vllm" => Some(format!("vllm serve {}{}", self.model, port_unless("8000"))),
+            _ => None,
+        }
     }
 
     fn asked(

@@ -11,6 +11,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use std::{
+    io::ErrorKind,
     sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
@@ -66,6 +67,10 @@ pub(super) struct Request<'a> {
     /// So long may it say nothing before that; `None` if only the deadline counts. A server with few slots lets requests
     /// wait, and a slow one needs minutes to read a prompt: neither is silence.
     pub(super) patience: Option<Duration>,
+    /// Where the server is, as it may be shown.
+    pub(super) address: &'a str,
+    /// The command that starts such a server, if there is one to name.
+    pub(super) start: Option<String>,
     /// Whether the limit of the answer has its other name: servers take one or the other.
     pub(super) other_limit: &'a AtomicBool,
 }
@@ -290,6 +295,10 @@ impl Request<'_> {
 
     /// A connection that did not come about or broke: its cause is the innermost one.
     fn broken(&self, error: reqwest::Error) -> Problem {
+        if let Some(what) = nobody_there(&error) {
+            let start = self.start.as_ref().map(|start| format!("; start it with `{start}`"));
+            return Problem::Lasting(format!("{what} at {}{}", self.address, start.unwrap_or_default()));
+        }
         let is_address = error.is_builder();
         let what = match error.is_connect() {
             _ if is_address => "its address cannot be used",
@@ -302,6 +311,22 @@ impl Request<'_> {
             false => Problem::Passing { why, after: None },
         }
     }
+}
+
+/// Says that no server is there, if that is why a connection did not come about: trying again at once does not help.
+fn nobody_there(error: &reqwest::Error) -> Option<&'static str> {
+    let mut cause: Option<&dyn std::error::Error> = error.is_connect().then_some(error);
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            return Some("connection refused: no server listens");
+        }
+        if error.to_string().starts_with("dns error") {
+            return Some("its host has no address: no server can be found");
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// Headers that say who asks, and in which version of the wire.
