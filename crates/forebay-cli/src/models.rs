@@ -11,6 +11,7 @@ mod openai_chat;
 mod overflow;
 mod provider;
 mod redact;
+mod repetition;
 mod request;
 mod server;
 mod sse;
@@ -19,7 +20,7 @@ pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
 
 use crate::error::CliError;
-use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said};
+use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, Usage};
 use forebay::tokens;
 use learnt::{Learnt, Report};
 use overflow::Overflow;
@@ -332,7 +333,7 @@ impl Client {
         if let Some(error) = self.was_cut_off(counted) {
             return Err(error);
         }
-        Ok(answered)
+        Ok(self.with_usage(answered, counted))
     }
 
     /// The command that starts a server like this one.
@@ -350,6 +351,17 @@ impl Client {
             "vllm" => Some(format!("vllm serve {}{}", self.model, port_unless("8000"))),
             _ => None,
         }
+    }
+
+    /// An answer whose cost is not 0 where the server did not get to tell it.
+    fn with_usage(&self, mut answered: Answered, counted: u64) -> Answered {
+        if answered.said.usage == Usage::default() && answered.said.stop == request::repetition() {
+            let ratio = self.token_ratio();
+            let tokens = |counted: u64| (counted as f64 * ratio).ceil() as u64;
+            answered.said.usage =
+                Usage { tokens_in: tokens(counted), tokens_out: tokens(tokens::count(&answered.said.text)) };
+        }
+        answered
     }
 
     fn asked(
@@ -608,6 +620,7 @@ mod tests {
         ];
         for (mut fold, said) in folds.into_iter().zip([openai_chat::said, anthropic::said, gemini::said]) {
             for event in &events {
+                let _ = fold.adds(event);
                 fold.take(event.clone());
                 let _ = said(event);
             }

@@ -126,6 +126,15 @@ impl Fold for Stream {
         }
     }
 
+    fn adds<'a>(&self, event: &'a Value) -> &'a str {
+        let text = |name: &str| event.pointer(&format!("/delta/{name}")).and_then(Value::as_str);
+        text("text").or(text("thinking")).unwrap_or_default()
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+    }
+
     fn whole(self: Box<Self>) -> Option<Value> {
         let message = json!({
             "role": "assistant", "content": self.blocks, "stop_reason": self.stop, "usage": self.usage,

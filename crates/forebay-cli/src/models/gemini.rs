@@ -79,6 +79,14 @@ impl Fold for Stream {
         }
     }
 
+    fn adds<'a>(&self, event: &'a Value) -> &'a str {
+        event.pointer("/candidates/0/content/parts/0/text").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn end(&mut self) {
+        self.finish.get_or_insert_with(|| "STOP".into());
+    }
+
     fn whole(self: Box<Self>) -> Option<Value> {
         if self.finish.is_none() && self.blocked.is_none() {
             return None;

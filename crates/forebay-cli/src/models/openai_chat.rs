@@ -131,6 +131,17 @@ impl Fold for Stream {
         }
     }
 
+    fn adds<'a>(&self, event: &'a Value) -> &'a str {
+        // Servers have one of two names for thoughts.
+        let places = ["content", "reasoning_content", "reasoning"];
+        let text = |name: &&str| event.pointer(&format!("/choices/0/delta/{name}")).and_then(Value::as_str);
+        places.iter().filter_map(text).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    fn end(&mut self) {
+        self.finish.get_or_insert_with(|| "stop".into());
+    }
+
     fn whole(self: Box<Self>) -> Option<Value> {
         let finish = self.finish?;
         let mut message = json!({"role": "assistant", "content": self.content});

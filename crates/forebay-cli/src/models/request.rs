@@ -3,9 +3,10 @@
 use super::overflow::{self, Overflow};
 use super::provider::ModelWire;
 use super::redact::Secret;
+use super::repetition::{self, Watch};
 use super::sse::Events;
 use super::{anthropic, gemini, openai_chat};
-use forebay::model::{ModelError, Prompt, Said, Stop};
+use forebay::model::{Message, ModelError, Prompt, Said, Stop};
 use forebay::wire::ToolCall;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
@@ -21,6 +22,11 @@ const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Bytes of an error that are looked at: of more than this, no one needs the rest.
 const LONGEST_ERROR: usize = 64 * 1024;
+
+/// Why an answer stopped that repeated itself.
+pub(super) fn repetition() -> Stop {
+    Stop::Other("repetition".to_owned())
+}
 
 /// Tokens of a prompt below which the time to the first word says little of how fast it is read.
 const LEAST_READ: u64 = 200;
@@ -50,6 +56,12 @@ pub(super) fn client() -> Result<reqwest::Client, ModelError> {
 pub(super) trait Fold {
     /// Takes the next event.
     fn take(&mut self, event: Value);
+
+    /// Text or thoughts that an event adds.
+    fn adds<'a>(&self, event: &'a Value) -> &'a str;
+
+    /// Ends the answer where it is: nothing more is read of it.
+    fn end(&mut self);
 
     /// The answer as it would have come at once; `None` if the stream broke off before its end.
     fn whole(self: Box<Self>) -> Option<Value>;
@@ -128,15 +140,22 @@ impl Request<'_> {
         }
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let streamed = kind.is_some_and(|kind| kind.to_lowercase().starts_with("text/event-stream"));
+        let is_copied = |text: &str| prompt.messages.iter().any(|message| has(message, text));
         // What comes first may take as long as the server has to do; from then on it must go on.
         let mut next = self.part(&mut response, self.patience).await?;
         let first = Instant::now();
+        let mut repeats = false;
         let answer = match streamed {
             true => {
                 let mut stream = self.stream();
                 while let Some(part) = next {
-                    if !stream.take(self, &part)? {
-                        break;
+                    match stream.take(self, &part, is_copied)? {
+                        Taken::More => {}
+                        Taken::All => break,
+                        Taken::Repeats => {
+                            repeats = true;
+                            break;
+                        }
                     }
                     next = self.part(&mut response, Some(self.silence)).await?;
                 }
@@ -150,7 +169,7 @@ impl Request<'_> {
                 match body.starts_with(b"data:") || body.starts_with(b"event:") || body.starts_with(b":") {
                     true => {
                         let mut stream = self.stream();
-                        stream.take(self, &body)?;
+                        repeats = stream.take(self, &body, is_copied)? == Taken::Repeats;
                         stream.whole(self)?
                     }
                     false => serde_json::from_slice(&body).map_err(|error| Problem::Passing {
@@ -168,10 +187,15 @@ impl Request<'_> {
             ModelWire::Anthropic => anthropic::said(&answer),
             ModelWire::Gemini => gemini::said(&answer),
         };
-        let said = said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
+        let mut said = said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
             why: format!("its answer cannot be read: {}", self.beginning(why.as_bytes())),
             after: None,
         })?;
+        let cut = repetition::cut(&said.text, is_copied);
+        said.text.truncate(cut.unwrap_or(said.text.len()));
+        if repeats || cut.is_some() {
+            said.stop = repetition();
+        }
         let speed = |name: &str, tokens: u64, least: u64, time: Duration| {
             let told = answer.pointer(&format!("/timings/{name}_per_second")).and_then(Value::as_f64);
             let seen = tokens as f64 / time.as_secs_f64().max(0.001);
@@ -212,7 +236,7 @@ impl Request<'_> {
             ModelWire::Anthropic => Box::<anthropic::Stream>::default(),
             ModelWire::Gemini => Box::<gemini::Stream>::default(),
         };
-        Streamed { fold, events: Events::default(), bytes: 0 }
+        Streamed { fold, events: Events::default(), watch: Watch::default(), bytes: 0 }
     }
 
     /// The rest of a body whose first part is here.
@@ -364,6 +388,15 @@ fn silent(patience: Option<Duration>) -> Problem {
     }
 }
 
+/// Whether a message has a text in it.
+fn has(message: &Message, text: &str) -> bool {
+    match message {
+        Message::User(message) => message.contains(text),
+        Message::Model(_) => false,
+        Message::Results(results) => results.iter().any(|result| result.text.contains(text)),
+    }
+}
+
 /// The words of an error, as servers give it: an object with a message, or the message alone.
 fn words_of(error: &Value) -> Option<&str> {
     error.get("message").and_then(Value::as_str).or(error.as_str())
@@ -383,27 +416,50 @@ fn take_out(secret: &Secret, value: &mut Value) {
 struct Streamed {
     fold: Box<dyn Fold>,
     events: Events,
+    watch: Watch,
     bytes: usize,
 }
 
+/// How a stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// More is to come.
+    More,
+    /// That was all.
+    All,
+    /// It repeats itself, and was ended.
+    Repeats,
+}
+
 impl Streamed {
-    /// Takes what came next; whether more is to come.
-    fn take(&mut self, request: &Request, part: &[u8]) -> Result<bool, Problem> {
+    /// Takes what came next.
+    fn take(
+        &mut self,
+        request: &Request,
+        part: &[u8],
+        is_copied: impl Fn(&str) -> bool + Copy,
+    ) -> Result<Taken, Problem> {
         self.bytes += part.len();
         if self.bytes > LARGEST {
             return Err(Problem::Lasting("its answer does not end".to_owned()));
         }
         for data in self.events.take(part) {
-            if !self.event(request, &data)? {
-                return Ok(false);
+            match self.event(request, &data, is_copied)? {
+                Taken::More => {}
+                end => return Ok(end),
             }
         }
-        Ok(true)
+        Ok(Taken::More)
     }
 
-    fn event(&mut self, request: &Request, data: &str) -> Result<bool, Problem> {
+    fn event(
+        &mut self,
+        request: &Request,
+        data: &str,
+        is_copied: impl Fn(&str) -> bool,
+    ) -> Result<Taken, Problem> {
         if data.trim() == "[DONE]" {
-            return Ok(false);
+            return Ok(Taken::All);
         }
         let event: Value = serde_json::from_str(data).map_err(|error| {
             let data = request.beginning(data.as_bytes());
@@ -412,18 +468,21 @@ impl Streamed {
                 after: None,
             }
         })?;
-        match request.error_in(&event) {
-            Some(problem) => Err(problem),
-            None => {
-                self.fold.take(event);
-                Ok(true)
-            }
+        if let Some(problem) = request.error_in(&event) {
+            return Err(problem);
         }
+        let repeats = self.watch.repeats(self.fold.adds(&event), is_copied);
+        self.fold.take(event);
+        if repeats {
+            self.fold.end();
+            return Ok(Taken::Repeats);
+        }
+        Ok(Taken::More)
     }
 
     fn whole(mut self, request: &Request) -> Result<Value, Problem> {
         if let Some(data) = self.events.end() {
-            self.event(request, &data)?;
+            self.event(request, &data, |_| true)?;
         }
         let why = "its answer broke off before the end".to_owned();
         self.fold.whole().ok_or(Problem::Passing { why, after: None })
