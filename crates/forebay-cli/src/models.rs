@@ -317,7 +317,7 @@ impl Client {
             model: &self.model,
             stream: self.waiting.stream,
             silence,
-            patience: Some(silence),
+            patience: (self.operator != Operator::User).then_some(silence),
             address: &provider.address(),
             start: self.start(&provider.address()),
             other_limit: &self.other_limit,
