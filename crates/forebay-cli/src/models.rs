@@ -9,6 +9,7 @@ mod gemini;
 mod learnt;
 mod openai_chat;
 mod overflow;
+mod probe;
 mod provider;
 mod redact;
 mod repetition;
@@ -20,7 +21,7 @@ pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
 
 use crate::error::CliError;
-use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, Usage};
+use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, ToolCalls, Usage};
 use forebay::tokens;
 use learnt::{Learnt, Report};
 use overflow::Overflow;
@@ -215,6 +216,22 @@ impl Model for Client {
         self.report();
         let facts = self.facts();
         Profile { window: facts.window(), token_ratio: self.token_ratio(), slots: facts.slots() }
+    }
+
+    fn tool_calls(&self) -> ToolCalls {
+        if self.operator == Operator::Vendor {
+            return ToolCalls::Native;
+        }
+        let takes_tools = self.report().takes_tools;
+        if let Some(known) = self.facts().tool_calls() {
+            return known;
+        }
+        let probed = probe::tool_calls(takes_tools, |prompt| Ok(self.answered(prompt, 0)?.said));
+        if let Some(probed) = probed {
+            self.learnt.learn(&self.fact_name, |facts| facts.probed(probed));
+        }
+        // A server that cannot be probed cannot be asked for more either.
+        probed.unwrap_or(ToolCalls::Native)
     }
 }
 
