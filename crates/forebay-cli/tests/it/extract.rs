@@ -508,17 +508,25 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
     let checked = forebay.run(["models", "--check"]);
     assert_eq!(checked.status, 1);
     let text = checked.text().replace(&server.url, "URL");
-    // A port may have fewer digits, and the columns are then closer.
     let text: String =
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect();
     let yes = text.find("yes, in ").unwrap();
     let end = yes + text[yes..].find('\n').unwrap();
     expect![[r#"
-        model wire address key answers
-        local/good openai-chat URL/v1 from its key command yes
-        local/bad openai-chat URL/v1 from its key command no: 404 Not Found: no such model
-        openai/gpt openai-chat https://api.openai.com/v1 missing: set OPENAI_API_KEY no: it has no key: set OPENAI_API_KEY, or key_command of its provider
-    "#]].assert_eq(&format!("{}yes{}", &text[..yes], &text[end..]));
+        local/good openai-chat URL/v1 key from its key command
+        answers yes
+        window unknown: its server does not say
+        token ratio 1.50 of its tokens for each of ours (a guess)
+        tools none
+        streaming yes
+
+        local/bad openai-chat URL/v1 key from its key command
+        answers no: 404 Not Found: no such model
+
+        openai/gpt openai-chat https://api.openai.com/v1 key missing: set OPENAI_API_KEY
+        answers no: it has no key: set OPENAI_API_KEY, or key_command of its provider
+    "#]]
+    .assert_eq(&format!("{}yes{}", &text[..yes], &text[end..]));
     assert_eq!(server.asked()[0].header("authorization"), format!("Bearer {SECRET}"));
     let lines = forebay.run(["models", "--json"]).ok().text();
     assert!(lines.contains(r#""key":"from its key command""#) && !lines.contains(SECRET), "{lines}");

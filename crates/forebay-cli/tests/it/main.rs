@@ -9,6 +9,7 @@ mod extract;
 mod failures;
 mod forebay;
 mod http;
+mod local_models;
 mod many;
 mod mcp;
 mod model_server;

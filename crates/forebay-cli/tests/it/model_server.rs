@@ -31,6 +31,12 @@ pub(crate) enum Does {
     BreaksOff(String),
     /// The body is this, whatever it is.
     Babbles(&'static str),
+    /// Says this again and again in a stream, until nobody listens; `#` is the number of the time.
+    GoesOn(&'static str),
+    /// Says this in a stream, and then nothing more.
+    Stalls(&'static str),
+    /// Says nothing for so many milliseconds, then this.
+    Waits(u64, String),
 }
 
 /// A report in the wrapper that the prompt asks for.
@@ -84,23 +90,51 @@ impl Asked {
 pub(crate) struct ModelServer {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    looked_up: Arc<Mutex<Vec<String>>>,
     most: Arc<AtomicUsize>,
+    closed: Arc<AtomicUsize>,
 }
 
 impl ModelServer {
-    /// Starts it; `script` says what the model does with each request.
+    /// Starts it; `script` says what the model does with each request. Of itself it says nothing.
     pub(crate) fn start(script: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> ModelServer {
+        ModelServer::telling(|_| None, script)
+    }
+
+    /// Starts one that also tells something of itself: `told` has what it says at a path.
+    pub(crate) fn telling(
+        told: impl Fn(&str) -> Option<Value> + Send + Sync + 'static,
+        script: impl Fn(&Asked) -> Does + Send + Sync + 'static,
+    ) -> ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (asked, most) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicUsize>::default());
-        let server = ModelServer { url, asked: asked.clone(), most: most.clone() };
+        let (looked_up, closed) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
+        let server = ModelServer {
+            url,
+            asked: asked.clone(),
+            looked_up: looked_up.clone(),
+            most: most.clone(),
+            closed: closed.clone(),
+        };
+        let told = Arc::new(told);
         let (script, now) = (Arc::new(script), Arc::<AtomicUsize>::default());
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (script, asked, now, most) = (script.clone(), asked.clone(), now.clone(), most.clone());
+                let (told, looked_up, closed) = (told.clone(), looked_up.clone(), closed.clone());
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
                     while let Some(mut request) = read(&mut reader) {
+                        if request.body.is_null() || request.path.starts_with("/api/") {
+                            looked_up.lock().unwrap().push(request.path.clone());
+                            let does = match told(&request.path) {
+                                Some(told) => Does::Fails(200, "", told.to_string()),
+                                None => Does::Fails(404, "", "not found".to_owned()),
+                            };
+                            answer(&mut &stream, &request, does);
+                            continue;
+                        }
                         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         let mut all = asked.lock().unwrap();
                         request.number = all.len();
@@ -109,7 +143,9 @@ impl ModelServer {
                         let does = script(&request);
                         // Whoever has the answer may ask again before we come back from giving it.
                         now.fetch_sub(1, Ordering::SeqCst);
+                        let goes_on = matches!(does, Does::GoesOn(_));
                         if !answer(&mut &stream, &request, does) {
+                            closed.fetch_add(usize::from(goes_on), Ordering::SeqCst);
                             break;
                         }
                     }
@@ -122,6 +158,16 @@ impl ModelServer {
     /// What it was asked so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// The paths at which it was asked about itself.
+    pub(crate) fn looked_up(&self) -> Vec<String> {
+        self.looked_up.lock().unwrap().clone()
+    }
+
+    /// How many answers that go on nobody listens to any more.
+    pub(crate) fn closed(&self) -> usize {
+        self.closed.load(Ordering::SeqCst)
     }
 
     /// How many requests it had at once.
@@ -143,8 +189,11 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
             None => break,
         }
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
-    let mut body = vec![0; length];
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let Some((_, length)) = length else {
+        return Some(Asked { number: 0, path, headers, body: Value::Null });
+    };
+    let mut body = vec![0; length.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
     Some(Asked { number: 0, path, headers, body: serde_json::from_slice(&body).ok()? })
 }
@@ -157,6 +206,28 @@ fn answer(stream: &mut impl Write, asked: &Asked, does: Does) -> bool {
         Does::IsSilent => {
             thread::sleep(Duration::from_secs(60));
             return false;
+        }
+        Does::GoesOn(text) | Does::Stalls(text) => {
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let mut sent = stream.write_all(head.as_bytes()).is_ok();
+            for number in 0_usize.. {
+                let delta = json!({"content": text.replace('#', &number.to_string())});
+                let event = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+                let event = format!("data: {event}\n\n");
+                let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+                sent = sent && stream.write_all(chunk.as_bytes()).and_then(|()| stream.flush()).is_ok();
+                let pause = if matches!(does, Does::Stalls(_)) { 60_000 } else { 2 };
+                thread::sleep(Duration::from_millis(pause));
+                if !sent || pause > 2 {
+                    break;
+                }
+            }
+            return false;
+        }
+        Does::Waits(milliseconds, text) => {
+            thread::sleep(Duration::from_millis(*milliseconds));
+            return answer(stream, asked, Does::Says(text.clone()));
         }
         _ if is_streamed(asked) => {
             let events = if asked.path.starts_with("/v1beta") {
