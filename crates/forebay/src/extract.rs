@@ -455,7 +455,7 @@ impl Attempt<'_> {
         let file = self.output.clone().on(&Surface::Files);
         let settings = self.wanted.settings;
         let read = ReadGrep::new(&file, self.asking, self.prompts, settings, self.models.progress).read();
-        let native = |model: &&dyn Model| model.profile().tool_calls == ToolCalls::Native;
+        let native = |model: &&dyn Model| model.tool_calls() == ToolCalls::Native;
         match read {
             Err(Failure::Failed(_)) if !self.models.list.iter().any(native) => {
                 Ok((Mode::FullChunked, self.chunked(has_long_lines, false).read()))

@@ -73,7 +73,7 @@ impl<'a> ReadGrep<'a> {
 
     fn read_by(&self, model: &dyn Model) -> std::result::Result<(String, Read), Refusal> {
         let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
-        let in_text = match model.profile().tool_calls {
+        let in_text = match model.tool_calls() {
             ToolCalls::Native => false,
             ToolCalls::Text => true,
             ToolCalls::None => return Err(useless("it cannot call tools".to_owned())),

@@ -592,6 +592,7 @@ fn an_agent_that_goes_in_circles_must_answer() {
 struct Profiled<M> {
     model: M,
     profile: Profile,
+    tool_calls: ToolCalls,
 }
 
 impl<M: Model> Model for Profiled<M> {
@@ -606,6 +607,18 @@ impl<M: Model> Model for Profiled<M> {
     fn profile(&self) -> Profile {
         self.profile
     }
+
+    fn tool_calls(&self) -> ToolCalls {
+        self.tool_calls
+    }
+}
+
+fn profiled<M: Model>(model: M, profile: Profile) -> Profiled<M> {
+    Profiled { model, profile, tool_calls: ToolCalls::Native }
+}
+
+fn calling_by<M: Model>(model: M, tool_calls: ToolCalls) -> Profiled<M> {
+    Profiled { model, profile: Profile::default(), tool_calls }
 }
 
 #[test]
@@ -621,8 +634,7 @@ fn a_model_without_tool_calls_of_its_wire_calls_by_lines_or_reads_chunks() {
             _ => report("400: error: disk is full"),
         })
     };
-    let profile = Profile { tool_calls: ToolCalls::Text, ..Profile::default() };
-    let model = Profiled { model: scripted("test/one", calls_by_lines), profile };
+    let model = calling_by(scripted("test/one", calls_by_lines), ToolCalls::Text);
     let answer = run(&output, Mode::ReadGrep, &settings, &[&model]).unwrap();
     assert_eq!(answer.strategy, "read-grep");
     assert!(answer.text.contains("400: error: disk is full"), "{}", answer.text);
@@ -633,9 +645,8 @@ fn a_model_without_tool_calls_of_its_wire_calls_by_lines_or_reads_chunks() {
     );
 
     for tool_calls in [ToolCalls::Text, ToolCalls::None] {
-        let profile = Profile { tool_calls, ..Profile::default() };
         let hasty =
-            Profiled { model: scripted("test/one", |_, _| Ok(report("400: error: disk is full"))), profile };
+            calling_by(scripted("test/one", |_, _| Ok(report("400: error: disk is full"))), tool_calls);
         let answer = run(&output, Mode::ReadGrep, &settings, &[&hasty]).unwrap();
         assert_eq!(answer.strategy, "full-chunked", "{tool_calls:?}: {}", answer.text);
     }
@@ -689,7 +700,7 @@ fn requests_at_once_follow_the_slots_of_the_server() {
     });
     let profile = Profile { slots: Some(1), ..Profile::default() };
     let settings = Settings { context_tokens: 3_000, output_tokens: 500, ..settings() };
-    let model = Profiled { model: busy, profile };
+    let model = profiled(busy, profile);
     run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
     assert_eq!(most.load(Ordering::SeqCst), 1);
 }
@@ -702,7 +713,7 @@ fn a_small_model_reads_the_passages_first_where_a_part_can_answer() {
         Ok(report(if found { "400: error: disk is full" } else { "NO RELEVANT DATA FOUND" }))
     };
     let output = output_of(log(5_000).as_bytes());
-    let model = Profiled { model: scripted("test/one", copies), profile: small };
+    let model = profiled(scripted("test/one", copies), small);
     let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
     assert!(answer.text.contains("STRATEGY:full-chunked, "), "{}", answer.text);
     assert!(answer.text.contains("in the passages that match the instructions"), "{}", answer.text);
@@ -713,7 +724,7 @@ fn a_small_model_reads_the_passages_first_where_a_part_can_answer() {
         true => Ok(report("7: error: the moon is full")),
         false => Ok(report("none")),
     });
-    let model = Profiled { model: invents, profile: small };
+    let model = profiled(invents, small);
     let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
     assert!(!answer.text.contains("in the passages that match"), "{}", answer.text);
 }
