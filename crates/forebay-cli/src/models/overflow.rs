@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn the_words_of_real_servers_are_understood() {
-        let table: &[(&str, u16, &str, Option<u64>, Option<u64>)] = &[
+        type Row = (&'static str, u16, &'static str, Option<u64>, Option<u64>);
+        let table: &[Row] = &[
             (
                 "llama.cpp",
                 400,

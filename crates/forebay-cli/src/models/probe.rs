@@ -101,7 +101,8 @@ mod tests {
         let line: Answer = || said("Sure:\n`GREP timeout`\n");
         let talk: Answer = || said("I would use GREP to search.");
         let example: Answer = || said("GREP warning");
-        let table: [(&str, Option<bool>, Answer, Answer, Option<ToolCalls>, u32); 9] = [
+        type Row = (&'static str, Option<bool>, Answer, Answer, Option<ToolCalls>, u32);
+        let table: [Row; 9] = [
             ("a call", None, calls, talk, Some(Native), 1),
             ("a call of something else", Some(true), other, line, Some(Text), 2),
             ("text", None, talk, line, Some(Text), 2),
