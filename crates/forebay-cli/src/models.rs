@@ -21,7 +21,7 @@ pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
 
 use crate::error::CliError;
-use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, ToolCalls, Usage};
+use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, Stop, ToolCalls, Usage};
 use forebay::tokens;
 use learnt::{Learnt, Report};
 use overflow::Overflow;
@@ -372,7 +372,7 @@ impl Client {
 
     /// An answer whose cost is not 0 where the server did not get to tell it.
     fn with_usage(&self, mut answered: Answered, counted: u64) -> Answered {
-        if answered.said.usage == Usage::default() && answered.said.stop == request::repetition() {
+        if answered.said.usage == Usage::default() && answered.said.stop == Stop::Repeated {
             let ratio = self.token_ratio();
             let tokens = |counted: u64| (counted as f64 * ratio).ceil() as u64;
             answered.said.usage =

@@ -23,7 +23,7 @@ use crate::model::{Model, ToolCalls, Usage};
 use crate::query::{Found, Outlined, fitted};
 use crate::settings::Extract as Settings;
 use crate::view::{count, grouped};
-use crate::{Budget, Error, Output, Query, Result, Surface, excerpt, tokens, view};
+use crate::{Budget, Error, Excerpt, Output, Query, Result, Surface, excerpt, tokens, view};
 use asking::{Asking, Failure, Spent};
 use chunked::Chunked;
 use prompts::Prompts;
@@ -745,16 +745,18 @@ fn fallback(output: &Output, instructions: &str, mode: Mode, why: String, budget
     let passages = |room: Budget| match excerpt(output, &Query::Ask(instructions.to_owned()), room) {
         Ok(found) => Ok(match &found.found {
             Found::Passages(passages) if passages.is_empty() => None,
-            _ => Some(String::from_utf8_lossy(&found.text).into_owned()),
+            _ => Some(found),
         }),
         Err(Error::BadQuery(_)) => Ok(None),
         Err(error) => Err(error),
     };
     let half = Budget { tokens: budget.tokens / 2, bytes: budget.bytes / 2, ..budget };
-    let has_passages = passages(half)?.is_some();
-    let what = match has_passages {
-        true => "These are the passages that match the instructions, then the beginning and the end.",
-        false => "These are the beginning and the end instead.",
+    let found = passages(half)?;
+    let is_all = |found: &Excerpt| joined(found.shown.clone()).first() == Some(&(0..output.len()));
+    let what = match &found {
+        Some(found) if is_all(found) => "This is all of it.",
+        Some(_) => "These are the passages that match the instructions, then the beginning and the end.",
+        None => "These are the beginning and the end instead.",
     };
     let warned = |length: usize| {
         let why = crate::shortened(&why, length);
@@ -765,10 +767,11 @@ fn fallback(output: &Output, instructions: &str, mode: Mode, why: String, budget
     let heads = [2_000, 1_000, 500, 250, 100, 40].map(warned);
     let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
     let mut text = head.clone();
-    if has_passages {
+    if let Some(found) = found.as_ref().filter(|found| !is_all(found)) {
         let left = budget.less(cost(&text));
         let room = Budget { tokens: left.tokens * 2 / 3, bytes: left.bytes / 3 * 2, ..left };
-        text.push_str(&passages(room)?.unwrap_or_default());
+        let found = passages(room)?.map_or_else(|| found.text.clone(), |found| found.text);
+        text.push_str(&String::from_utf8_lossy(&found));
         if !text.ends_with('\n') {
             text.push('\n');
         }

@@ -23,11 +23,6 @@ const LARGEST: usize = 64 * 1024 * 1024;
 /// Bytes of an error that are looked at: of more than this, no one needs the rest.
 const LONGEST_ERROR: usize = 64 * 1024;
 
-/// Why an answer stopped that repeated itself.
-pub(super) fn repetition() -> Stop {
-    Stop::Other("repetition".to_owned())
-}
-
 /// Tokens of a prompt below which the time to the first word says little of how fast it is read.
 const LEAST_READ: u64 = 200;
 
@@ -194,7 +189,7 @@ impl Request<'_> {
         let cut = repetition::cut(&said.text, is_copied);
         said.text.truncate(cut.unwrap_or(said.text.len()));
         if repeats || cut.is_some() {
-            said.stop = repetition();
+            said.stop = Stop::Repeated;
         }
         let speed = |name: &str, tokens: u64, least: u64, time: Duration| {
             let told = answer.pointer(&format!("/timings/{name}_per_second")).and_then(Value::as_f64);

@@ -70,7 +70,7 @@ fn each_wire_has_an_output_read_whole_streaming_and_not() {
             assert_eq!(answer.text(), expected, "{model} {stream}");
             let [asked] = &server.asked()[..] else { panic!("{model}") };
             assert!(asked.system().starts_with("You are an internal extraction agent."));
-            assert!(asked.body.to_string().contains("line 1 of the log\\nline 2"));
+            assert!(asked.body.to_string().contains("1: line 1 of the log\\n2: line 2"));
         }
     }
 }
@@ -138,16 +138,16 @@ fn requests_are_those_of_the_vendors() {
     expect![[r#"
         /v1/chat/completions
         authorization: Bearer sk-very-secret-0123
-        {"model":"gpt-test","messages":[{"role":"system","content":"SYSTEM"},{"role":"user","content":"one\ntwo\n"}],"max_tokens":8192}
+        {"model":"gpt-test","messages":[{"role":"system","content":"SYSTEM"},{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-d1053347c0a8371d1d61821d-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-d1053347c0a8371d1d61821d-FINAL>"}],"max_tokens":8192}
 
         /v1/messages
         x-api-key: sk-very-secret-0123
         anthropic-version: 2023-06-01
-        {"model":"claude-test","max_tokens":8192,"system":"SYSTEM","messages":[{"role":"user","content":"one\ntwo\n"}]}
+        {"model":"claude-test","max_tokens":8192,"system":"SYSTEM","messages":[{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-a9d44d3e78fd6fcdecb27222-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-a9d44d3e78fd6fcdecb27222-FINAL>"}]}
 
         /v1beta/models/gemini-test:generateContent
         x-goog-api-key: sk-very-secret-0123
-        {"systemInstruction":{"parts":[{"text":"SYSTEM"}]},"contents":[{"role":"user","parts":[{"text":"one\ntwo\n"}]}],"generationConfig":{"maxOutputTokens":8192}}
+        {"systemInstruction":{"parts":[{"text":"SYSTEM"}]},"contents":[{"role":"user","parts":[{"text":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-a5e19999e17e2e10645e22db-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-a5e19999e17e2e10645e22db-FINAL>"}]}],"generationConfig":{"maxOutputTokens":8192}}
     "#]].assert_eq(&shown.join("\n"));
 }
 
@@ -199,7 +199,7 @@ fn every_cause_of_a_failure_reaches_the_user() {
             .env("FOREBAY_MODELS_RETRIES", "2")
             .env("FOREBAY_MODELS_TIMEOUT_SECONDS", "1")
             .env("FOREBAY_EXTRACT_MAX_TURNS", "2"))
-        .ok();
+        .answered();
         let text = answer.text();
         let warning = format!("STRATEGY:truncate:\n\nWARNING: {mode} could not run: {model}: ");
         assert!(text.contains(&warning), "{model} {stream} {name}: {text}");
@@ -269,7 +269,7 @@ fn a_key_that_a_server_repeats_in_any_form_reaches_nobody() {
                         let answer = ran(extracting(&forebay, &server, model, &["--mode", mode])
                             .env("FOREBAY_MODELS_RETRIES", "0"));
                         let events = std::fs::read_to_string(forebay.root().join("s/events.jsonl")).unwrap();
-                        let text = answer.ok().text();
+                        let text = answer.answered().text();
                         assert!(text.contains('…'), "{model}, {name}, {written:?}: {text}");
                         for shown in [
                             text,
@@ -371,11 +371,11 @@ fn the_deadline_and_a_signal_end_all_waiting() {
     let server = ModelServer::start(|_| Does::IsSilent);
     let answer = ran(extracting(&forebay, &server, "openai/one,gemini/two", &[])
         .env("FOREBAY_MODELS_DEADLINE_SECONDS", "1"))
-    .ok();
+    .answered();
     assert!(answer.text().contains("openai/one: the deadline of 1 s passed"), "{}", answer.text());
     // A server that wants us to wait longer than that is not waited for.
     let patient = ModelServer::start(|_| Does::Fails(429, "retry-after: 3600", String::new()));
-    let answer = ran(&mut extracting(&forebay, &patient, "openai/one", &[])).ok().text();
+    let answer = ran(&mut extracting(&forebay, &patient, "openai/one", &[])).answered().text();
     assert!(
         answer.contains("429 rate limit; the deadline would pass before the next try in 3600 s"),
         "{answer}"
@@ -408,6 +408,52 @@ fn chunks_are_read_at_once_as_many_as_are_allowed() {
     assert!(server.asked().len() > 6, "{}", server.asked().len());
     assert_eq!(server.most_at_once(), 3);
     assert_eq!(answer["read"], json!([[0, log(20_000).len()]]));
+}
+
+#[test]
+fn a_reading_is_planned_without_asking_a_model() {
+    let forebay = Forebay::new();
+    forebay.put("big001", log(20_000).as_bytes(), &[]);
+    let server = ModelServer::start(|asked| report(asked, "found"));
+    let plan = |args: &[&str]| {
+        let args = [&["--dry-run"], args].concat();
+        ran(extracting(&forebay, &server, "openai/one", &args).env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000"))
+            .ok()
+    };
+    let whole = plan(&["--mode", "full-chunked", "--json"]).json();
+    assert_eq!(whole["strategy"], "full-chunked");
+    assert_eq!(whole["calls"].as_u64(), whole["chunks"].as_u64().map(|chunks| chunks + 1));
+    assert!(whole["tokens"].as_u64() > Some(120_000), "{whole}");
+    let text = plan(&[]).text();
+    expect![[r#"
+        strategy  read-grep
+        models    openai/one
+        window    20,000 tokens
+        calls     at most 20, 4 at a time
+        tokens    depends on what the model searches for
+    "#]].assert_eq(&text);
+    assert!(server.asked().is_empty());
+}
+
+#[test]
+fn a_signal_ends_a_reading_and_what_was_read_is_printed() {
+    let forebay = Forebay::new();
+    forebay.put("big001", log(20_000).as_bytes(), &[]);
+    let server = ModelServer::start(|asked| match asked.system().contains("Index: 1 of") {
+        true => report(asked, "400: error: disk is full"),
+        false => Does::IsSilent,
+    });
+    let mut command = extracting(&forebay, &server, "openai/one", &["--mode", "full-chunked"]);
+    command.env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000").env("FOREBAY_EXTRACT_PARALLEL", "1");
+    let child = forebay.start(command.stdin(Stdio::null()));
+    eventually("it reads the second chunk", || server.asked().len() > 1);
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.status, ended.err.as_str()), (130, ""));
+    let text = ended.text();
+    assert!(text.contains("[stopped: a signal came. 1 chunk had been read"), "{text}");
+    assert!(text.contains("[chunk 1]\n400: error: disk is full\n"), "{text}");
 }
 
 #[test]
@@ -537,8 +583,8 @@ fn models_are_shown_with_where_their_keys_come_from_and_whether_they_answer() {
     forebay.put("big001", log(20_000).as_bytes(), &[]);
     let mut chunks =
         forebay.command(["extract", "big001", "what?", "--models", "local/good", "--max-chunks", "16"]);
-    let answer =
-        ran(chunks.env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000").args(["--mode", "full-chunked"])).ok();
+    let answer = ran(chunks.env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000").args(["--mode", "full-chunked"]))
+        .answered();
     assert!(answer.text().contains("local/good: its answer had no"), "{}", answer.text());
     assert_eq!(calls(), "called\ncalled\n");
 

@@ -139,6 +139,15 @@ impl Ran {
         self
     }
 
+    /// It must have given an answer: with code 4 if a warning in it says that no model read the output, else with 0.
+    #[track_caller]
+    pub(crate) fn answered(self) -> Ran {
+        let text = self.text();
+        let is_fallback = text.contains("STRATEGY:truncate:") && text.contains("WARNING: ");
+        assert_eq!((self.status, self.err.as_str()), (if is_fallback { 4 } else { 0 }, ""), "{text}");
+        self
+    }
+
     /// It must have failed with this code, and said why.
     #[track_caller]
     pub(crate) fn fails(self, code: i32) -> String {

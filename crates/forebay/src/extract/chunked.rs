@@ -44,7 +44,8 @@ pub(super) struct Chunked<'a> {
     pub(super) progress: &'a (dyn Fn(Progress) + Sync),
     /// Whether the output is read whole or not at all.
     pub(super) whole: bool,
-    /// Whether its lines are given with their numbers. Those of an output with long lines are not.
+    /// Whether its lines are given with their numbers where there is room for them. Those of an output with long lines
+    /// are not.
     pub(super) numbered: bool,
 }
 
@@ -52,6 +53,7 @@ pub(super) struct Chunked<'a> {
 pub(super) struct Cut {
     pub(super) chunks: Vec<Range<u64>>,
     overlap: u64,
+    numbered: bool,
 }
 
 impl Chunked<'_> {
@@ -66,7 +68,7 @@ impl Chunked<'_> {
         let overlap = self.settings.overlap_percent;
         let prompt = tokens::count(&self.prompts.map(LAST_CHUNK, LAST_CHUNK, overlap))
             .max(tokens::count(&self.prompts.map(1, 1, overlap)))
-            + tokens::count(&self.prompts.behind_chunk());
+            + tokens::count(&self.prompts.behind_chunk(true));
         let (context, reserve) = (self.asking.window.context, self.asking.window.answer);
         let most = context.saturating_sub(reserve).saturating_sub(prompt + FRAMING);
         match most < LEAST {
@@ -80,13 +82,18 @@ impl Chunked<'_> {
     /// The chunks of the whole output, or `None` if those are more than there may be.
     pub(super) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
-        let chunks = self.whole_output(|source| chunks(source, sizes))?;
-        Ok(chunks.map(|chunks| Cut { chunks, overlap: sizes.overlap }))
+        // Numbers are worth little where they alone make it too long.
+        for numbered in [true, false].into_iter().filter(|numbered| self.numbered || !numbered) {
+            if let Some(chunks) = self.whole_output(numbered, |source| chunks(source, sizes))? {
+                return Ok(Some(Cut { chunks, overlap: sizes.overlap, numbered }));
+            }
+        }
+        Ok(None)
     }
 
     /// Does something with the output in the form in which it is read.
-    fn whole_output<T>(&self, work: impl FnOnce(&(dyn Source + Sync)) -> T) -> T {
-        match self.numbered {
+    fn whole_output<T>(&self, numbered: bool, work: impl FnOnce(&(dyn Source + Sync)) -> T) -> T {
+        match numbered {
             true => work(&Numbered(self.output)),
             false => work(self.output),
         }
@@ -95,8 +102,9 @@ impl Chunked<'_> {
     /// Reads the output.
     pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
         let sizes = self.sizes()?;
-        if let Some(Cut { chunks, overlap }) = self.cut()? {
-            let text = self.whole_output(|source| self.map_and_reduce(source, &chunks, overlap))?;
+        if let Some(cut) = self.cut()? {
+            let text = self.whole_output(cut.numbered, |source| self.map_and_reduce(source, &cut))?;
+            let chunks = cut.chunks;
             let all = vec![0..self.output.len()];
             return Ok((text, Read { ranges: all, how: super::How::Chunks(chunks.len() as u64) }));
         }
@@ -108,9 +116,11 @@ impl Chunked<'_> {
         loop {
             let narrowed = narrowed(self.output, self.prompts.instructions, room)?;
             let sizes = Sizes { overlap: 0, ..sizes };
-            if let Some(parts) = chunks(&narrowed.text, sizes)? {
-                let text = self.map_and_reduce(&narrowed.text, &parts, 0)?;
-                let how = super::How::Narrowed { chunks: parts.len() as u64, by_words: narrowed.by_words };
+            if let Some(chunks) = chunks(&narrowed.text, sizes)? {
+                let cut = Cut { chunks, overlap: 0, numbered: false };
+                let text = self.map_and_reduce(&narrowed.text, &cut)?;
+                let how =
+                    super::How::Narrowed { chunks: cut.chunks.len() as u64, by_words: narrowed.by_words };
                 return Ok((text, Read { ranges: narrowed.ranges, how }));
             }
             if room < LEAST {
@@ -124,8 +134,8 @@ impl Chunked<'_> {
     pub(super) fn cost(&self, cut: Option<Cut>) -> std::result::Result<(u64, u64), Failure> {
         let sizes = self.sizes()?;
         let prompt = tokens::count(&self.prompts.map(1, 1, sizes.overlap))
-            + tokens::count(&self.prompts.behind_chunk());
-        let Some(Cut { chunks, .. }) = cut else {
+            + tokens::count(&self.prompts.behind_chunk(true));
+        let Some(Cut { chunks, numbered, .. }) = cut else {
             if self.whole {
                 return Err(self.too_many_calls(sizes)?);
             }
@@ -135,7 +145,8 @@ impl Chunked<'_> {
         let count = chunks.len() as u64;
         let mut sent = prompt * count;
         for chunk in chunks {
-            sent += self.whole_output(|source| Ok::<_, Failure>(tokens::count(&source.sent(chunk)?)))?;
+            sent +=
+                self.whole_output(numbered, |source| Ok::<_, Failure>(tokens::count(&source.sent(chunk)?)))?;
         }
         // The reports go into one more request, each at most as long as an answer may be.
         let reduced = if count > 1 { prompt } else { 0 };
@@ -165,7 +176,7 @@ impl Chunked<'_> {
         }
         (self.progress)(Progress::Passages);
         let document = String::from_utf8_lossy(&found.text).into_owned();
-        let request = self.prompts.behind_chunk();
+        let request = self.prompts.behind_chunk(true);
         let reading = Reading { document: &document, request: &request };
         let Ok(text) = self.asking.answer(&self.prompts.map(1, 1, 0), reading) else { return Ok(None) };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
@@ -177,7 +188,7 @@ impl Chunked<'_> {
     fn calls_needed(&self, sizes: Sizes) -> Result<String> {
         if self.output.len() <= COUNTED
             && let Some(chunks) =
-                self.whole_output(|source| chunks(source, Sizes { chunks: u64::MAX, ..sizes }))?
+                self.whole_output(false, |source| chunks(source, Sizes { chunks: u64::MAX, ..sizes }))?
         {
             return Ok(grouped(chunks.len() as u64 + 1));
         }
@@ -188,19 +199,19 @@ impl Chunked<'_> {
     fn map_and_reduce(
         &self,
         source: &(dyn Source + Sync),
-        parts: &[Range<u64>],
-        overlap: u64,
+        cut: &Cut,
     ) -> std::result::Result<String, Failure> {
+        let Cut { chunks: parts, overlap, numbered } = cut;
         let (of, done, tokens) = (parts.len(), AtomicUsize::new(0), AtomicU64::new(0));
         let report = || {
             let (done, tokens) = (done.load(Ordering::Relaxed), tokens.load(Ordering::Relaxed));
             (self.progress)(Progress::Chunks { done, of, tokens });
         };
         report();
-        let request = self.prompts.behind_chunk();
+        let request = self.prompts.behind_chunk(*numbered);
         let abandoned = &self.asking.abandoned;
         let texts = in_parallel(parts, self.asking.window.at_once, abandoned, |index, part| {
-            let system = self.prompts.map(index + 1, of, overlap);
+            let system = self.prompts.map(index + 1, of, *overlap);
             let document = source.sent(part.clone())?;
             let reading = Reading { document: &document, request: &request };
             let answer = self.asking.answer(&system, reading).map_err(|failure| match failure {

@@ -70,11 +70,15 @@ WHAT TO EXTRACT
 
     /// The request behind a chunk: what to extract, the wrapper and the rule for nothing found, named again. A small
     /// model follows what it has read last, and copies better than it sums up.
-    pub(super) fn behind_chunk(&self) -> String {
+    pub(super) fn behind_chunk(&self, numbered: bool) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
+        let copy = match numbered {
+            true => "copy the few lines of the document above that answer it, each with its line number",
+            false => "copy the few parts of the document above that answer it, exactly as they stand",
+        };
         format!(
             "\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
-             Write {opening}\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write {closing}",
+             Write {opening}\nthen {copy},\nthen write {closing}",
             self.instructions
         )
     }
