@@ -15,6 +15,7 @@ mod narrowed;
 mod prompts;
 mod quotes;
 mod read_grep;
+mod records;
 mod text_calls;
 mod window;
 mod wrapper;
@@ -26,6 +27,7 @@ use crate::view::{count, grouped};
 use crate::{Budget, Error, Excerpt, Output, Query, Result, Surface, excerpt, tokens, view};
 use asking::{Asking, Failure, Spent};
 use chunked::Chunked;
+use chunks::Whole;
 use prompts::Prompts;
 use read_grep::ReadGrep;
 use serde::{Deserialize, Serialize};
@@ -184,8 +186,8 @@ struct Read {
 enum How {
     /// All of it, in so many chunks.
     Chunks(u64),
-    /// A part of it: what the instructions speak of, or its beginning and its end.
-    Narrowed { chunks: u64, by_words: bool },
+    /// A part of it.
+    Narrowed { chunks: u64, by: narrowed::By },
     /// The passages that match the instructions, which answered.
     Passages,
     /// As an agent does; with the patterns that it searched for.
@@ -447,6 +449,7 @@ impl Attempt<'_> {
             progress: self.models.progress,
             whole,
             numbered: !has_long_lines,
+            unnumbered: Whole::new(self.output),
         }
     }
 
@@ -594,10 +597,18 @@ fn notes(
     let covered = covered(output, ranges)?;
     let how = match &read.how {
         How::Chunks(chunks) => format!("in {}: {covered}", count("chunk", *chunks)),
-        How::Narrowed { chunks, by_words } => {
-            let chosen = match by_words {
-                true => "chosen by the words of the instructions",
-                false => "its beginning and its end, since no words of the instructions are in it",
+        How::Narrowed { chunks, by } => {
+            let chosen = match by {
+                narrowed::By::Words => "chosen by the words of the instructions",
+                narrowed::By::Records => {
+                    "records chosen by the words of the instructions and others spread over it"
+                }
+                narrowed::By::Ends => {
+                    "its beginning and its end, since no words of the instructions are in it"
+                }
+                narrowed::By::Spread => {
+                    "records spread over it, since no words of the instructions are in it"
+                }
             };
             let chunks = count("chunk", *chunks);
             format!("in {chunks}: {covered}, {chosen}; the rest was not read (extract.max_chunks)")

@@ -14,12 +14,12 @@ mod search;
 mod twice;
 
 pub use ask::Passage;
-pub(crate) use ask::visible;
+pub(crate) use ask::{record_weights, visible};
 pub use grep::{Grep, Match, SHOWN, Wanted};
 pub use json::{
     BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes, values,
 };
-pub(crate) use json::{Place, member, shape};
+pub(crate) use json::{JsonRecord, Level, ListKind, Place, Records, member, records, shape, text_border};
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;
 pub use range::{byte_ranges, line_ranges};
@@ -100,6 +100,11 @@ pub struct Matches {
     /// Those that are shown.
     #[serde(rename = "matches")]
     pub shown: Vec<Match>,
+}
+
+/// Whether an output is JSON, or has a few lines of text around it.
+pub(crate) fn is_json(output: &Output) -> Result<bool> {
+    Ok(json::found(output)?.is_some())
 }
 
 /// Answers a query within a budget.

@@ -431,7 +431,8 @@ fn a_reading_is_planned_without_asking_a_model() {
         window    20,000 tokens
         calls     at most 20, 4 at a time
         tokens    depends on what the model searches for
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
     assert!(server.asked().is_empty());
 }
 

@@ -5,7 +5,7 @@
 //! parts that match the instructions.
 
 use super::asking::{Asking, Failure, Reading, in_parallel};
-use super::chunks::{Numbered, Sizes, Source, chunks};
+use super::chunks::{Numbered, Sizes, Source, Whole, chunks};
 use super::narrowed::narrowed;
 use super::prompts::Prompts;
 use super::wrapper::{NOTHING_FOUND, Report};
@@ -13,7 +13,7 @@ use super::{Progress, Read, quotes};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
 use crate::view::grouped;
-use crate::{Budget, Output, Query, Result, excerpt, tokens};
+use crate::{Budget, Kind, Output, Query, Result, excerpt, tokens};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -47,6 +47,8 @@ pub(super) struct Chunked<'a> {
     /// Whether its lines are given with their numbers where there is room for them. Those of an output with long lines
     /// are not.
     pub(super) numbered: bool,
+    /// The output without numbers.
+    pub(super) unnumbered: Whole<'a>,
 }
 
 /// How an output would be read.
@@ -82,11 +84,15 @@ impl Chunked<'_> {
     /// The chunks of the whole output, or `None` if those are more than there may be.
     pub(super) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
-        // Numbers are worth little where they alone make it too long.
+        // Numbers are worth little where they alone make it too long, and chunks of JSON are cut between records.
+        let is_json = matches!(self.output.record().kind, Kind::Json | Kind::JsonLines);
         for numbered in [true, false].into_iter().filter(|numbered| self.numbered || !numbered) {
-            if let Some(chunks) = self.whole_output(numbered, |source| chunks(source, sizes))? {
-                return Ok(Some(Cut { chunks, overlap: sizes.overlap, numbered }));
-            }
+            let chunks = self.whole_output(numbered, |source| chunks(source, sizes))?;
+            let Some(chunks) = chunks.filter(|chunks| chunks.len() == 1 || !(numbered && is_json)) else {
+                continue;
+            };
+            let overlap = if numbered { sizes.overlap } else { self.unnumbered.overlap(sizes.overlap) };
+            return Ok(Some(Cut { chunks, overlap, numbered }));
         }
         Ok(None)
     }
@@ -95,7 +101,7 @@ impl Chunked<'_> {
     fn whole_output<T>(&self, numbered: bool, work: impl FnOnce(&(dyn Source + Sync)) -> T) -> T {
         match numbered {
             true => work(&Numbered(self.output)),
-            false => work(self.output),
+            false => work(&self.unnumbered),
         }
     }
 
@@ -116,11 +122,10 @@ impl Chunked<'_> {
         loop {
             let narrowed = narrowed(self.output, self.prompts.instructions, room)?;
             let sizes = Sizes { overlap: 0, ..sizes };
-            if let Some(chunks) = chunks(&narrowed.text, sizes)? {
+            if let Some(chunks) = chunks(&narrowed, sizes)? {
                 let cut = Cut { chunks, overlap: 0, numbered: false };
-                let text = self.map_and_reduce(&narrowed.text, &cut)?;
-                let how =
-                    super::How::Narrowed { chunks: cut.chunks.len() as u64, by_words: narrowed.by_words };
+                let text = self.map_and_reduce(&narrowed, &cut)?;
+                let how = super::How::Narrowed { chunks: cut.chunks.len() as u64, by: narrowed.by };
                 return Ok((text, Read { ranges: narrowed.ranges, how }));
             }
             if room < LEAST {

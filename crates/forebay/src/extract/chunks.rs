@@ -2,10 +2,15 @@
 //! the end of the one before.
 //!
 //! A text is measured in steps: some lines together, or a part of a long one. Chunks begin and end where a step does, so
-//! never inside a character, and where a line ends if one does nearby.
+//! never inside a character, and where a line ends if one does nearby. A JSON document is measured in its records: no
+//! chunk ends inside one that fits into a chunk, so that chunks need not share anything, and a line above each says
+//! which records it has.
 
-use crate::{Result, tokens};
+use super::records::{LABEL, chunk_label, level};
+use crate::query::{Records, records, text_border};
+use crate::{Output, Result, tokens};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Steps have about this many bytes at most.
 const STEP: usize = 512;
@@ -24,20 +29,72 @@ pub(super) trait Source {
     fn tokens_more_per_line(&self) -> u64 {
         0
     }
+
+    /// How many bytes there are.
+    fn len(&self) -> u64;
+
+    /// Where the text is cut into chunks of so many tokens, in order: where a record begins. Nowhere means that lines are
+    /// all there is.
+    fn borders(&self, most: u64) -> Result<Vec<u64>> {
+        let _ = most;
+        Ok(Vec::new())
+    }
 }
 
-impl Source for crate::Output {
+/// A whole output.
+pub(super) struct Whole<'a> {
+    output: &'a Output,
+    /// Its records, once they were looked for.
+    records: OnceLock<Option<Records>>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(output: &'a Output) -> Whole<'a> {
+        Whole { output, records: OnceLock::new() }
+    }
+
+    /// Percent of a chunk that is in the one before too, where lines would have it be `percent`.
+    pub(super) fn overlap(&self, percent: u64) -> u64 {
+        if self.records.get().is_some_and(Option::is_some) { 0 } else { percent }
+    }
+}
+
+impl Source for Whole<'_> {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
-        crate::Output::read(self, range)
+        self.output.read(range)
+    }
+
+    fn len(&self) -> u64 {
+        self.output.len()
+    }
+
+    fn borders(&self, most: u64) -> Result<Vec<u64>> {
+        let found = records(self.output, level(most))?.filter(|found| found.records.len() > 1);
+        let found = self.records.get_or_init(|| found);
+        let starts = found.iter().flat_map(|found| &found.records).map(|record| record.range.start);
+        Ok(starts.skip(1).collect())
+    }
+
+    fn sent(&self, chunk: Range<u64>) -> Result<String> {
+        let mut text = match self.records.get() {
+            Some(Some(found)) => chunk_label(self.output, found, &chunk)?,
+            _ => String::new(),
+        };
+        text.push_str(&String::from_utf8_lossy(&self.read(chunk)?));
+        Ok(text)
     }
 }
 
 /// An output whose lines are given with their numbers. A model that is to copy lines finds them better then.
-pub(super) struct Numbered<'a>(pub(super) &'a crate::Output);
+pub(super) struct Numbered<'a>(pub(super) &'a Output);
 
 impl Source for Numbered<'_> {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         self.0.read(range)
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len()
     }
 
     fn sent(&self, range: Range<u64>) -> Result<String> {
@@ -60,6 +117,10 @@ impl Source for String {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
         Ok(self.as_bytes()[place(range.start)..place(range.end)].to_vec())
+    }
+
+    fn len(&self) -> u64 {
+        String::len(self) as u64
     }
 }
 
@@ -103,6 +164,14 @@ pub(super) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Ran
     let Some(steps) = steps(source, limit, sizes.most)? else { return Ok(None) };
     let total = steps.last().map_or(0, |step| step.tokens);
     let mut count = sizes.count_for(total);
+    if count > 1 {
+        // The line above a chunk needs some of its room.
+        let most = sizes.most.saturating_sub(LABEL.min(sizes.most / 4));
+        let borders = source.borders(most)?;
+        if !borders.is_empty() {
+            return at_borders(source, &borders, Sizes { most, ..sizes }, sizes.most);
+        }
+    }
     while count <= sizes.chunks {
         let cut = cut(&steps, count, sizes);
         if fit(source, &cut, sizes.most)? {
@@ -114,9 +183,100 @@ pub(super) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Ran
     Ok(None)
 }
 
+/// The chunks of a text that is cut only where its records begin.
+fn at_borders(
+    source: &dyn Source,
+    borders: &[u64],
+    sizes: Sizes,
+    most: u64,
+) -> Result<Option<Vec<Range<u64>>>> {
+    let steps = record_steps(source, borders, sizes.most)?;
+    let mut capacity = sizes.most;
+    // Steps are counted by themselves, and together they may have a few tokens more.
+    while capacity > sizes.most / 2 {
+        let chunks = balanced(&steps, capacity);
+        if chunks.len() as u64 > sizes.chunks {
+            return Ok(None);
+        }
+        if fit(source, &chunks, most)? {
+            return Ok(Some(chunks));
+        }
+        capacity = capacity * 49 / 50;
+    }
+    Ok(None)
+}
+
+/// Steps that end where records begin; one that is larger than a chunk is measured as text is.
+fn record_steps(source: &dyn Source, borders: &[u64], most: u64) -> Result<Vec<Step>> {
+    let longest = longest(most) as u64;
+    let (mut steps, mut at, mut total) = (Vec::new(), 0, 0);
+    let ends: Vec<u64> = borders.iter().copied().chain([source.len()]).collect();
+    for (number, &end) in ends.iter().enumerate() {
+        // Small records are measured together.
+        if ends.get(number + 1).is_some_and(|next| next - at <= longest) || end <= at {
+            continue;
+        }
+        let bytes = source.read(at..end)?;
+        match tokens::count_up_to(&String::from_utf8_lossy(&bytes), most) {
+            Some(tokens) => {
+                total += tokens;
+                steps.push(Step { end, tokens: total, line: true });
+            }
+            None => {
+                let mut used = 0;
+                while used < bytes.len() {
+                    let length = step(&bytes[used..], longest as usize);
+                    total += tokens::count_bytes(&bytes[used..used + length]);
+                    used += length;
+                    steps.push(Step { end: at + used as u64, tokens: total, line: false });
+                }
+            }
+        }
+        at = end;
+    }
+    Ok(steps)
+}
+
+/// As few chunks as steps need where each holds so many tokens, and then of about the same size.
+fn balanced(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
+    let fewest = filled(steps, capacity).len();
+    let (mut low, mut high) = (0, capacity);
+    while low < high {
+        let middle = (low + high) / 2;
+        match filled(steps, middle).len() <= fewest {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    filled(steps, high)
+}
+
+/// Chunks that are filled one after the other. A step that is larger than a chunk has one of its own.
+fn filled(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
+    let mut chunks: Vec<Range<u64>> = Vec::new();
+    let (mut full, mut before) = (0, 0);
+    for step in steps {
+        match chunks.last_mut() {
+            Some(last) if step.tokens - full <= capacity => last.end = step.end,
+            last => {
+                let start = last.map_or(0, |last| last.end);
+                chunks.push(start..step.end);
+                full = before;
+            }
+        }
+        before = step.tokens;
+    }
+    chunks
+}
+
+/// Bytes of the largest step in chunks of so many tokens.
+fn longest(most: u64) -> usize {
+    STEP.min(usize::try_from(most / 16).unwrap_or(STEP)).max(16)
+}
+
 /// The steps of a text, or `None` if it has more tokens than `limit`.
 fn steps(source: &dyn Source, limit: u64, most: u64) -> Result<Option<Vec<Step>>> {
-    let longest = STEP.min(usize::try_from(most / 16).unwrap_or(STEP)).max(16);
+    let longest = longest(most);
     let mut steps: Vec<Step> = Vec::new();
     let (mut at, mut total) = (0, 0);
     let more_per_line = source.tokens_more_per_line();
@@ -156,9 +316,7 @@ fn step(bytes: &[u8], longest: usize) -> usize {
     if let Some(newline) = memchr::memrchr(b'\n', &bytes[..longest]) {
         return newline + 1;
     }
-    // Never inside a character.
-    let back = (0..4).find(|back| bytes[longest - back] & 0xc0 != 0x80).unwrap_or(0);
-    longest - back
+    text_border(bytes, longest)
 }
 
 /// Cuts what the steps measure into `count` chunks of about the same size.
@@ -250,8 +408,70 @@ mod tests {
         assert!(chunks.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 
+    #[test]
+    fn chunks_of_json_end_between_records_share_nothing_and_say_what_they_have() {
+        let user = |n: u64| serde_json::json!({"id": n, "name": format!("user{n}"), "tags": ["a", "b"]});
+        let users: Vec<_> = (0..900).map(user).collect();
+        for text in [
+            serde_json::json!({"page": 1, "users": users}).to_string(),
+            format!("{:#}", serde_json::json!({"page": 1, "users": users})),
+            users.iter().map(|user| format!("{user}\n")).collect(),
+        ] {
+            let output = crate::store::memory::output_of(text.as_bytes());
+            let source = Whole::new(&output);
+            let sizes = Sizes { most: 3_000, overlap: 10, chunks: 100 };
+            let chunks = super::chunks(&source, sizes).unwrap().unwrap();
+            assert!(chunks.len() > 5);
+            assert_eq!(source.overlap(10), 0);
+            assert!(chunks.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert_eq!((chunks[0].start, chunks[chunks.len() - 1].end), (0, text.len() as u64));
+            for chunk in &chunks[1..] {
+                let sent = source.sent(chunk.clone()).unwrap();
+                assert!(tokens::count(&sent) <= 3_000);
+                let (label, rest) = sent.split_once('\n').unwrap();
+                assert!(label.starts_with("[records ") && label.contains(" of 900"), "{label}");
+                // The first record of a chunk is whole, and is the one that the label names.
+                let values = serde_json::Deserializer::from_str(rest).into_iter::<serde_json::Value>();
+                let first = values.into_iter().next().unwrap().unwrap();
+                let number = first["id"].as_u64().unwrap() + 1;
+                assert!(label.starts_with(&format!("[records {number}–")), "{label} {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_long_line_that_is_no_json_is_cut_where_something_ends() {
+        let text: String = (0..3_000).map(|n| format!("function f{n}(a,b){{return a+b}};")).collect();
+        let chunks = of(&text, 2_000, 0, 100).unwrap();
+        assert!(chunks.len() > 5);
+        let ends = |chunk: &Range<u64>| text[..chunk.end as usize].ends_with([';', '}']);
+        assert!(chunks.iter().all(ends));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_chunk_ends_inside_a_record_that_fits_into_a_chunk(
+            sizes in proptest::collection::vec(0usize..200, 2..80),
+            most in 300u64..900,
+            pretty in any::<bool>(),
+        ) {
+            let items: Vec<_> = sizes.iter().map(|words| serde_json::json!({"t": "word ".repeat(*words)})).collect();
+            let document = serde_json::json!({"list": items});
+            let text = if pretty { format!("{document:#}") } else { document.to_string() };
+            let output = crate::store::memory::output_of(text.as_bytes());
+            let source = Whole::new(&output);
+            let chunks = super::chunks(&source, Sizes { most, overlap: 10, chunks: 10_000 }).unwrap().unwrap();
+            prop_assert_eq!((chunks[0].start, chunks[chunks.len() - 1].end), (0, text.len() as u64));
+            prop_assert!(chunks.windows(2).all(|pair| pair[0].end == pair[1].start));
+            for chunk in &chunks[1..] {
+                prop_assert!(text[chunk.start as usize..].starts_with('{'), "{}", &text[chunk.start as usize..]);
+            }
+            for chunk in &chunks {
+                prop_assert!(tokens::count(&source.sent(chunk.clone()).unwrap()) <= most);
+            }
+        }
 
         #[test]
         fn chunks_cover_the_text_hold_their_size_and_keep_characters_whole(

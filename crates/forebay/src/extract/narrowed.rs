@@ -1,73 +1,105 @@
 //! The parts of a large output that a model reads in place of all of it.
 
 use super::chunked::LEAST;
+use super::chunks::Source;
+use super::records;
 use crate::query::Found;
-use crate::{Budget, Kind, Output, Piece, Query, Result, excerpt, tokens, view};
+use crate::{Budget, Output, Piece, Query, Result, excerpt, tokens, view};
 use std::ops::Range;
 
 /// What a model is given to read in place of the whole output, and where it comes from.
 pub(super) struct Narrowed {
     pub(super) text: String,
     pub(super) ranges: Vec<Range<u64>>,
-    /// Whether it has words of the instructions; if nothing has, it is the beginning and the end.
-    pub(super) by_words: bool,
+    pub(super) by: By,
+    /// Where in the text records begin, if it has any.
+    borders: Vec<u64>,
 }
 
-/// The parts of an output that instructions speak of, in so many tokens: of JSON also what there is in it.
+/// How the parts were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// By the words of the instructions.
+    Words,
+    /// As records, by the words of the instructions and then spread over the document.
+    Records,
+    /// As the beginning and the end, since nothing has words of the instructions.
+    Ends,
+    /// As records that are spread over the document, for the same reason.
+    Spread,
+}
+
+impl Source for Narrowed {
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        self.text.read(range)
+    }
+
+    fn len(&self) -> u64 {
+        self.text.len() as u64
+    }
+
+    fn borders(&self, _: u64) -> Result<Vec<u64>> {
+        Ok(self.borders.clone())
+    }
+}
+
+/// The parts of an output that instructions speak of, in so many tokens: of JSON its shape and whole records.
 pub(super) fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> {
-    let budget = |tokens: u64| Budget { tokens, bytes: u64::MAX, lines: None };
     let mut text = "These are parts of a longer document, each with where it stands in it.\n".to_owned();
-    let json = matches!(output.record().kind, Kind::Json | Kind::JsonLines);
-    if json && let Ok(shape) = excerpt(output, &Query::Shape { skip: 0 }, budget((room / 8).max(LEAST))) {
-        text.push_str(&String::from_utf8_lossy(&shape.text));
+    let shape = Query::Shape { skip: 0 };
+    let is_json = crate::query::is_json(output)?;
+    if is_json && let Ok(shape) = excerpt(output, &shape, budget((room / 8).max(LEAST))) {
+        let shape = String::from_utf8_lossy(&shape.text).into_owned();
+        // The reader has no tool to go on with.
+        let lines = shape.split_inclusive('\n').filter(|line| !line.starts_with("[next: "));
+        text.extend(lines);
     }
     let left = room.saturating_sub(tokens::count(&text)).max(LEAST);
+    if is_json && let Some(chosen) = records::chosen(output, instructions, left)? {
+        let before = text.len() as u64;
+        text.push_str(&chosen.text);
+        let by = if chosen.by_words { By::Records } else { By::Spread };
+        let borders = chosen.borders.iter().map(|border| before + border).collect();
+        return Ok(Narrowed { text, ranges: chosen.ranges, by, borders });
+    }
     let found = excerpt(output, &Query::Ask(instructions.to_owned()), budget(left))?;
-    let by_words = !matches!(&found.found, Found::Passages(passages) if passages.is_empty());
-    let ranges = match () {
-        () if !by_words => {
-            let ends = view::top_and_bottom(output, budget(left))?;
-            text.push_str(&String::from_utf8_lossy(&ends.print(output)?));
-            let verbatim = ends.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
-            verbatim.map(|piece| piece.range().clone()).collect()
-        }
-        // A member that answers is worth little without the record that it stands in.
-        () if json => {
-            let ranges = widened(output, found.shown, left)?;
-            for range in &ranges {
-                let part = output.read(range.clone())?;
-                text.push_str(&format!("[bytes {}–{}]\n", range.start, range.end));
-                text.push_str(&String::from_utf8_lossy(&part));
-                text.push('\n');
-            }
-            ranges
-        }
-        () => {
-            text.push_str(&String::from_utf8_lossy(&found.text));
-            found.shown
-        }
+    let by = match &found.found {
+        Found::Passages(passages) if passages.is_empty() => By::Ends,
+        _ => By::Words,
     };
-    Ok(Narrowed { text, ranges, by_words })
+    let mut ranges = Vec::new();
+    if by == By::Words {
+        text.push_str(&String::from_utf8_lossy(&found.text));
+        ranges = said(&found.found);
+    }
+    // What is about the whole, or rare, leaves room for more.
+    let left = room.saturating_sub(tokens::count(&text));
+    if by == By::Ends || left > room / 2 {
+        let (shown, verbatim) = ends(output, left.max(LEAST))?;
+        if by == By::Words {
+            text.push_str("[the beginning and the end]\n");
+        }
+        text.push_str(&shown);
+        ranges.extend(verbatim);
+    }
+    Ok(Narrowed { text, ranges, by, borders: Vec::new() })
 }
 
-/// The ranges with what stands around each, as far as the tokens go; those that then touch are one.
-fn widened(output: &Output, ranges: Vec<Range<u64>>, room: u64) -> Result<Vec<Range<u64>>> {
-    /// More than this around a place rarely belongs to it.
-    const FURTHEST: u64 = 4_096;
-    let mut reach = FURTHEST;
-    loop {
-        let around = ranges.iter().map(|range| {
-            let start = output.character_start(range.start.saturating_sub(reach))?;
-            Ok(start.min(range.start)..output.character_start(range.end + reach)?.min(output.len()))
-        });
-        let wide = super::joined(around.collect::<Result<_>>()?);
-        let mut used = 0;
-        for range in &wide {
-            used += tokens::count_bytes(&output.read(range.clone())?) + 16;
-        }
-        if used <= room || reach < 16 {
-            return Ok(wide);
-        }
-        reach /= 2;
-    }
+fn budget(tokens: u64) -> Budget {
+    Budget { tokens, bytes: u64::MAX, lines: None }
+}
+
+/// The bytes whose text stands in passages; of others only something is said.
+fn said(found: &Found) -> Vec<Range<u64>> {
+    let Found::Passages(passages) = found else { return Vec::new() };
+    let shown = passages.iter().filter(|passage| passage.said.is_none() && !passage.text.trim().is_empty());
+    shown.map(|passage| passage.bytes.clone()).collect()
+}
+
+/// The beginning and the end in so many tokens, and their bytes.
+fn ends(output: &Output, room: u64) -> Result<(String, Vec<Range<u64>>)> {
+    let view = view::top_and_bottom(output, budget(room))?;
+    let verbatim = view.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
+    let ranges = verbatim.map(|piece| piece.range().clone()).collect();
+    Ok((String::from_utf8_lossy(&view.print(output)?).into_owned(), ranges))
 }

@@ -415,14 +415,15 @@ fn a_huge_line_of_json_is_answered_from_the_parts_that_matter() {
     let answer = run(&output, Mode::Auto, &settings, &[&model]).unwrap();
     let read = read.lock().unwrap();
     assert!(read.contains("disk is full") && read.contains(".jobs"), "{read}");
-    assert!(tokens::count(&read) < 7_000);
+    // What is left of the room is used for other records.
+    assert!((6_300..7_000).contains(&tokens::count(&read)), "{}", tokens::count(&read));
     expect![[r#"
-        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked, 1 % read:
+        ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked, 2 % read:
 
-        [1 % of 773,039 bytes were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]
+        [2 % of 773,039 bytes were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]
         Job 13000: disk is full.
 
-        [read by test/one in 1 chunk: 1 % of 773,039 bytes (bytes 490226–498434), chosen by the words of the instructions; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]
+        [read by test/one in 1 chunk: 2 % of 773,039 bytes (bytes 9–2055, 64722–66735, 129170–131183, 258066–260079, 322514–322817, 387021–389048, 494310–494362, 516827–518854, and 2 more), records chosen by the words of the instructions and others spread over it; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]
     "#]].assert_eq(&answer.text);
 }
 

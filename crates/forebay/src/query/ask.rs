@@ -21,6 +21,7 @@ mod page;
 mod question;
 mod rank;
 mod reach;
+mod records;
 mod scan;
 mod standing;
 mod trace;
@@ -32,6 +33,7 @@ pub(crate) use alike::{pattern, template};
 pub(crate) use choose::{Choice, ranges};
 pub(crate) use finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
 pub(crate) use rank::Trouble;
+pub(crate) use records::weights as record_weights;
 
 use super::{Excerpt, Found};
 use crate::view::{count, rendering};

@@ -9,6 +9,7 @@ mod parse;
 mod plan;
 mod print;
 mod program;
+mod records;
 mod regexes;
 mod run;
 mod scan;
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use found::found;
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
+pub(crate) use records::{JsonRecord, Level, ListKind, Records, records, text_border};
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
 pub(crate) use shape::{Place, member};
 pub use tree::{Node, Nodes, nodes};

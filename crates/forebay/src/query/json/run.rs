@@ -468,7 +468,7 @@ fn last_of_each_key(members: &mut Members) -> Result<(Vec<Range<u64>>, Option<Br
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut ranges: Vec<Range<u64>> = Vec::new();
     loop {
-        let Member { key, value } = match members.next()? {
+        let Member { key, value, .. } = match members.next()? {
             Ok(Some(member)) => member,
             Ok(None) => return Ok((ranges, None)),
             Err(broken) => return Ok((ranges, Some(broken))),

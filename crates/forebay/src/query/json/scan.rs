@@ -35,6 +35,8 @@ pub(super) struct Scanner<'a> {
 /// What may come next in an array or object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member {
+    /// Where it begins: with its key, or in an array with its value.
+    pub start: u64,
     /// The key as it is written, between its quotes; `None` in an array.
     pub key: Option<Vec<u8>>,
     /// The bytes of the value.
@@ -294,6 +296,7 @@ impl<'a> Members<'a> {
             }
         }
         self.first = false;
+        let begin = self.scanner.offset();
         let key = match self.object {
             false => None,
             true => {
@@ -316,7 +319,7 @@ impl<'a> Members<'a> {
         };
         let start = self.scanner.offset();
         if !self.scanner.pass_value()? {
-            self.unfinished = Some(Member { key, value: start..self.scanner.offset() });
+            self.unfinished = Some(Member { start: begin, key, value: start..self.scanner.offset() });
             return Ok(Err(ended));
         }
         let value = start..self.scanner.offset();
@@ -330,7 +333,7 @@ impl<'a> Members<'a> {
         if value.is_empty() {
             return Ok(Err(Broken::Wrong { at: start, expected: "a value" }));
         }
-        Ok(Ok(Some(Member { key, value })))
+        Ok(Ok(Some(Member { start: begin, key, value })))
     }
 }
 
