@@ -11,6 +11,7 @@
 mod asking;
 mod chunked;
 mod chunks;
+mod filtered;
 mod narrowed;
 mod prompts;
 mod quotes;
@@ -28,6 +29,7 @@ use crate::{Budget, Error, Excerpt, Output, Query, Result, Surface, excerpt, tok
 use asking::{Asking, Failure, Spent};
 use chunked::Chunked;
 use chunks::Whole;
+use filtered::Filtered;
 use prompts::Prompts;
 use read_grep::ReadGrep;
 use serde::{Deserialize, Serialize};
@@ -190,6 +192,8 @@ enum How {
     Narrowed { chunks: u64, by: narrowed::By },
     /// The passages that match the instructions, which answered.
     Passages,
+    /// All of it, by a jq filter that a model wrote.
+    Filtered,
     /// As an agent does; with the patterns that it searched for.
     Turns { turns: u64, calls: u64, patterns: Vec<String> },
 }
@@ -253,6 +257,9 @@ fn read(
     let mut window = Window::of(wanted.settings, models.list);
     let mut spent = Spent::default();
     let mut overflows = 0;
+    // What no filter could count is read, and the answer says why.
+    let mut no_filter = None;
+    let mut may_filter = wanted.mode == Mode::Auto;
     let (mode, done) = loop {
         let asking = Asking {
             models: models.list,
@@ -261,6 +268,21 @@ fn read(
             spent: Mutex::new(spent),
             abandoned: AtomicBool::new(false),
         };
+        if std::mem::take(&mut may_filter) {
+            let done = match filtered::filtered(output, &asking, &prompts) {
+                Ok(Filtered::Answered(answer, read)) => Some(Ok((answer, read))),
+                Ok(Filtered::NoFilter { why }) => {
+                    no_filter = Some(why);
+                    None
+                }
+                Ok(Filtered::NotAsked) | Err(Failure::TooLong(..)) => None,
+                Err(failure) => Some(Err(failure)),
+            };
+            if let Some(done) = done {
+                spent = asking.spent();
+                break (Mode::FullChunked, done);
+            }
+        }
         let (mode, done) = Attempt { output, wanted, models, prompts: &prompts, asking: &asking }.read()?;
         spent = asking.spent();
         match done {
@@ -287,9 +309,17 @@ fn read(
     let strategy = Mode::NAMES[mode as usize];
     match done {
         Ok((answer, read)) => {
-            let (answer, missing) = quotes::checked(output, &quotes::renumbered(output, &answer)?)?;
+            let (answer, missing) = match read.how {
+                // What a filter makes need not stand anywhere.
+                How::Filtered => (answer, 0),
+                _ => quotes::checked(output, &quotes::renumbered(output, &answer)?)?,
+            };
             let ranges = joined(read.ranges.clone());
-            let notes = notes(output, &reading, &read, &ranges, missing)?;
+            let mut notes = notes(output, &reading, &read, &ranges, missing)?;
+            if let (Some(why), Some(first)) = (no_filter, notes.first_mut()) {
+                let why = crate::shortened(&why.replace('\n', " "), 300);
+                first.insert_str(0, &format!("[no jq filter could be used: {why}]\n"));
+            }
             let share = part_read(output, strategy, &ranges)?;
             let extract =
                 told(output, &Abstract { strategy, answer: &answer, notes: &notes, share, from }, budget);
@@ -616,6 +646,7 @@ fn notes(
         How::Passages => format!(
             "in the passages that match the instructions: {covered}; the rest was not read (mode full-chunked reads all of it)"
         ),
+        How::Filtered => format!("by a jq filter that it wrote: {covered}"),
         How::Turns { turns, calls, patterns } => {
             let searched = match patterns.as_slice() {
                 [] => String::new(),

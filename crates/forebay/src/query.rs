@@ -19,7 +19,9 @@ pub use grep::{Grep, Match, SHOWN, Wanted};
 pub use json::{
     BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes, values,
 };
-pub(crate) use json::{JsonRecord, Level, ListKind, Place, Records, member, records, shape, text_border};
+pub(crate) use json::{
+    JsonRecord, Level, ListKind, Place, Records, looked_for, member, records, run_filter, shape, text_border,
+};
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;
 pub use range::{byte_ranges, line_ranges};

@@ -5,6 +5,7 @@
 
 mod found;
 mod fuel;
+mod keys;
 mod parse;
 mod plan;
 mod print;
@@ -21,6 +22,7 @@ mod write;
 mod tests;
 
 pub(crate) use found::found;
+pub(crate) use keys::looked_for;
 pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
 pub(crate) use records::{JsonRecord, Level, ListKind, Records, records, text_border};
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
@@ -121,6 +123,11 @@ pub(super) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<V
         Some(values) => values,
         None => filter(output, &wanted.filter, wanted.skip, wanted.max, enough),
     }
+}
+
+/// Runs a jq filter on an output within the caller's bounds, and gives up to `enough` bytes of its results.
+pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Values> {
+    bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX }, enough)
 }
 
 /// Runs a jq filter on an output in this process, in one thread, and gives up to `enough` bytes of its results.

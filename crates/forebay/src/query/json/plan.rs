@@ -121,7 +121,7 @@ fn join<'s>(atoms: &[Tree<'s>]) -> Tree<'s> {
 }
 
 /// A filter as parts that are piped one into the next.
-fn flat<'s>(tree: &Tree<'s>) -> Vec<Tree<'s>> {
+pub(super) fn flat<'s>(tree: &Tree<'s>) -> Vec<Tree<'s>> {
     match tree {
         Term::Id => Vec::new(),
         Term::BinOp(left, jaq_core::load::parse::BinaryOp::Pipe(None), right) => {
@@ -146,7 +146,7 @@ fn is_constant(part: &Part<Tree>) -> bool {
     }
 }
 
-fn text(tree: &Tree) -> Option<String> {
+pub(super) fn text(tree: &Tree) -> Option<String> {
     let Term::Str(None, parts) = tree else { return None };
     parts
         .iter()
@@ -158,7 +158,7 @@ fn text(tree: &Tree) -> Option<String> {
         .collect()
 }
 
-fn integer(tree: &Tree) -> Option<i64> {
+pub(super) fn integer(tree: &Tree) -> Option<i64> {
     match tree {
         Term::Num(digits) => digits.parse().ok(),
         Term::Neg(inner) => integer(inner).map(|integer| -integer),

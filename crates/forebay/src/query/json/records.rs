@@ -100,20 +100,7 @@ pub(crate) fn records(output: &Output, level: Level) -> Result<Option<Records>> 
 impl Records {
     /// The path to a record, or to the first of several.
     pub(crate) fn path(&self, output: &Output, record: &JsonRecord) -> Result<String> {
-        self.path_to(output, record, record.first)
-    }
-
-    /// The path to the last of several neighbours, as far as that differs from the path to the first.
-    pub(crate) fn last_path(&self, output: &Output, record: &JsonRecord) -> Result<Option<String>> {
-        match record.count {
-            0..=1 => Ok(None),
-            // The keys of the others would have to be looked for.
-            _ if self.lists[record.list].kind == ListKind::Object => Ok(None),
-            many => self.path_to(output, record, record.first + many - 1).map(Some),
-        }
-    }
-
-    fn path_to(&self, output: &Output, record: &JsonRecord, number: u64) -> Result<String> {
+        let number = record.first;
         let list = &self.lists[record.list];
         let List { path, kind, count, .. } = list;
         Ok(match kind {
@@ -433,12 +420,10 @@ mod tests {
         let output = output_of(text.as_bytes());
         let found = records(&output, level).unwrap().unwrap();
         let told = |record: &JsonRecord| {
-            let last = found
-                .last_path(&output, record)
-                .unwrap()
-                .map_or(String::new(), |last| "–".to_owned() + &last);
+            let many =
+                if record.count > 1 { format!(" and {} more", record.count - 1) } else { String::new() };
             let text = &text[record.range.start as usize..record.range.end as usize];
-            format!("{}{last}: {text}", found.path(&output, record).unwrap())
+            format!("{}{many}: {text}", found.path(&output, record).unwrap())
         };
         found.records.iter().map(told).collect()
     }
@@ -456,7 +441,11 @@ mod tests {
             (r#"{"a": 1}"#.to_owned(), vec![r#".: {"a": 1}"#.to_owned()]),
             (
                 format!(r#"[1, 2, "{a}", "{b}"]"#),
-                vec![".[0]–.[1]: 1, 2".to_owned(), format!(r#".[2]: "{a}""#), format!(r#".[3]: "{b}""#)],
+                vec![
+                    ".[0] and 1 more: 1, 2".to_owned(),
+                    format!(r#".[2]: "{a}""#),
+                    format!(r#".[3]: "{b}""#),
+                ],
             ),
             // Members of an object have their key.
             (
