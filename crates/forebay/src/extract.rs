@@ -402,7 +402,7 @@ pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Pla
         wanted.mode == Mode::ReadGrep || (wanted.mode == Mode::Auto && cut.is_none() && !has_long_lines);
     if searches {
         let strategy = Mode::NAMES[Mode::ReadGrep as usize];
-        return Ok(Plan { strategy, calls: settings.max_turns, tokens: None, ..plan });
+        return Ok(Plan { strategy, parallel: 1, calls: settings.max_turns, tokens: None, ..plan });
     }
     let (chunks, tokens) = chunked.cost(cut).map_err(failed)?;
     plan.strategy = Mode::NAMES[Mode::FullChunked as usize];

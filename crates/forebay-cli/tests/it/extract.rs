@@ -132,22 +132,24 @@ fn requests_are_those_of_the_vendors() {
             let headers = names.iter().filter(|name| !asked.header(name).is_empty());
             let headers: Vec<String> =
                 headers.map(|name| format!("{name}: {}", asked.header(name))).collect();
+            let nonce = system.split("<ai-agent-").nth(1).unwrap().split("-FINAL").next().unwrap();
+            let body = body.to_string().replace(nonce, "NONCE");
             format!("{}\n{}\n{body}\n", asked.path, headers.join("\n"))
         })
         .collect();
     expect![[r#"
         /v1/chat/completions
         authorization: Bearer sk-very-secret-0123
-        {"model":"gpt-test","messages":[{"role":"system","content":"SYSTEM"},{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-d1053347c0a8371d1d61821d-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-d1053347c0a8371d1d61821d-FINAL>"}],"max_tokens":8192}
+        {"model":"gpt-test","messages":[{"role":"system","content":"SYSTEM"},{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-NONCE-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-NONCE-FINAL>"}],"max_tokens":8192}
 
         /v1/messages
         x-api-key: sk-very-secret-0123
         anthropic-version: 2023-06-01
-        {"model":"claude-test","max_tokens":8192,"system":"SYSTEM","messages":[{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-a9d44d3e78fd6fcdecb27222-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-a9d44d3e78fd6fcdecb27222-FINAL>"}]}
+        {"model":"claude-test","max_tokens":8192,"system":"SYSTEM","messages":[{"role":"user","content":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-NONCE-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-NONCE-FINAL>"}]}
 
         /v1beta/models/gemini-test:generateContent
         x-goog-api-key: sk-very-secret-0123
-        {"systemInstruction":{"parts":[{"text":"SYSTEM"}]},"contents":[{"role":"user","parts":[{"text":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-a5e19999e17e2e10645e22db-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-a5e19999e17e2e10645e22db-FINAL>"}]}],"generationConfig":{"maxOutputTokens":8192}}
+        {"systemInstruction":{"parts":[{"text":"SYSTEM"}]},"contents":[{"role":"user","parts":[{"text":"1: one\n2: two\n\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is NO RELEVANT DATA FOUND.\n\nWHAT TO EXTRACT\nwhich error is there?\n\nWrite <ai-agent-NONCE-FINAL format=\"text\">\nthen copy the few lines of the document above that answer it, each with its line number,\nthen write </ai-agent-NONCE-FINAL>"}]}],"generationConfig":{"maxOutputTokens":8192}}
     "#]].assert_eq(&shown.join("\n"));
 }
 
@@ -429,7 +431,7 @@ fn a_reading_is_planned_without_asking_a_model() {
         strategy  read-grep
         models    openai/one
         window    20,000 tokens
-        calls     at most 20, 4 at a time
+        calls     at most 20, 1 at a time
         tokens    depends on what the model searches for
     "#]]
     .assert_eq(&text);

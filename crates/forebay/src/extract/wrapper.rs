@@ -147,7 +147,9 @@ impl Wrapper {
         let used = match own.is_empty() {
             false => own,
             true => {
-                let mut others: Vec<&str> = tags.iter().map(|tag| tag.nonce).collect();
+                let opened = tags.iter().any(|tag| !tag.is_closing);
+                let mut others: Vec<&str> =
+                    tags.iter().filter(|tag| tag.is_closing != opened).map(|tag| tag.nonce).collect();
                 others.sort_unstable();
                 others.dedup();
                 match others.as_slice() {
@@ -335,6 +337,7 @@ mod tests {
             ("<T>7</ai-agent-n-FINAL> done", "7 [other-nonce]"),
             ("<ai-agent-n2-FINAL format=\"text\">7</ai-agent-n2-FINAL>", "7 [other-nonce]"),
             ("<ai-agent-n2-FINAL>7", "7 [other-nonce, not-closed]"),
+            ("<ai-agent-n2-FINAL>7</ai-agent-n3-FINAL>", "7 [other-nonce, other-nonce]"),
             (
                 "NO RELEVANT DATA FOUND\nIt is a list of fruit.",
                 "NO RELEVANT DATA FOUND\nIt is a list of fruit. [no-tag]",
