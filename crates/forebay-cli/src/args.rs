@@ -71,7 +71,7 @@ pub(crate) struct Common {
     pub(crate) json: bool,
 }
 
-/// What `--log` prints.
+/// Lines that `--log` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
     /// A line for each output that is replaced by a view, each extraction and each fallback
@@ -80,7 +80,7 @@ pub(crate) enum LogForm {
     Accounting,
 }
 
-/// What an output is shown as, for the commands that take one in.
+/// Form of the view, for the commands that store an output.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
     /// The view that a large output gets
@@ -151,7 +151,7 @@ pub(crate) struct CallArgs {
     /// The server that the tool belongs to
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// What sort of tool it is, for the log: mcp, rest, agent, …; mcp with a server and agent without, if it is not said
+    /// Kind of tool for the log: mcp, rest, agent, …; mcp with a server and agent without, if it is not said
     #[arg(long, value_name = "KIND")]
     pub(crate) tool_kind: Option<String>,
     /// The host's id of the call; the output is named after it

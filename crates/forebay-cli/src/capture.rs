@@ -96,7 +96,7 @@ impl Pipes {
     }
 }
 
-/// What is waited for besides the pipes.
+/// Events that end the wait, apart from the pipes.
 #[derive(Default)]
 struct Besides<'a> {
     wake: Option<BorrowedFd<'a>>,
@@ -115,7 +115,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) enum NotStarted {
     /// It cannot be run.
     Command(io::Error),
-    /// What it prints cannot be taken in: the system has no process, descriptor or memory left for that.
+    /// Its output cannot be captured: the system has no process, descriptor or memory left for that.
     Capture(io::Error),
 }
 

@@ -49,7 +49,7 @@ use forebay::{
 };
 use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
-/// What a command works with.
+/// Settings and stores that a command uses.
 pub(crate) struct Context {
     pub(crate) store: DiskStore,
     /// The same root with its fallback, for a command that reads where there is one.
@@ -69,7 +69,7 @@ pub(crate) struct Context {
     pub(crate) session_is_set: bool,
     /// Whether the limits of outputs were set, and are not the built-in ones.
     pub(crate) limits_are_set: bool,
-    /// What is done about wrong values.
+    /// Treatment of wrong values.
     on_problem: OnProblem,
     /// Whether what the model gets stands in a `<function_call>` record.
     pub(crate) as_record: bool,
@@ -172,7 +172,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     outcome
 }
 
-/// What a command does about settings that are wrong: nothing that wraps, keeps or reads outputs is stopped by them.
+/// Treatment of wrong settings by a command: nothing that wraps, keeps or reads outputs is stopped by them.
 fn on_problem(command: &Command) -> OnProblem {
     match command {
         Command::Run(_) | Command::Session(_) | Command::Mcp(_) | Command::Hold(_) => OnProblem::GoOn,

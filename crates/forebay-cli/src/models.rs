@@ -152,7 +152,7 @@ impl Clients {
     }
 }
 
-/// What the models of one extraction share from the moment when one is asked.
+/// State that the models of one extraction share, opened when the first is asked.
 struct Opened {
     /// Drives the requests of all threads that wait for one.
     runtime: Runtime,
@@ -181,7 +181,7 @@ impl Opened {
 /// A model at its provider.
 pub(crate) struct Client {
     name: String,
-    /// What its provider calls it.
+    /// Name at its provider.
     model: String,
     /// Who has it, or that nobody does.
     pub(crate) provider: Result<Provider, ModelError>,
@@ -195,7 +195,7 @@ pub(crate) struct Client {
     ends_by_signal: bool,
     /// Whether its server takes the limit of an answer only under its other name.
     other_limit: AtomicBool,
-    /// What its server says of itself, once it was asked: it is asked once in an extraction.
+    /// Report of its server, which is asked once in an extraction.
     report: OnceLock<Report>,
     /// The same once the model runs, where that tells more.
     report_of_running: OnceLock<Report>,
@@ -236,7 +236,7 @@ impl Model for Client {
 }
 
 impl Client {
-    /// What is known of the model.
+    /// Known facts about the model.
     pub(crate) fn facts(&self) -> Facts {
         self.learnt.of(&self.fact_name)
     }
@@ -276,7 +276,7 @@ impl Client {
         key.as_ref().map(Option::as_deref).map_err(Clone::clone)
     }
 
-    /// What the server says of itself. A vendor's is not asked, and one that does not answer has said nothing.
+    /// Report of the server. A vendor's is not asked, and no answer is an empty report.
     fn report(&self) -> &Report {
         self.report.get_or_init(|| match self.operator {
             Operator::Vendor => Report::default(),

@@ -10,13 +10,13 @@ use std::{ops::AddAssign, sync::atomic::AtomicBool};
 
 /// A model that can be asked.
 pub trait Model: Sync {
-    /// What it is called: `provider/model`.
+    /// Name as `provider/model`.
     fn name(&self) -> &str;
 
     /// Asks it. Waiting, trying again and giving up in time are the implementor's: an error is the end of that.
     fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError>;
 
-    /// What is known of the model and its server. A reading asks for it before it plans its chunks, and again after an
+    /// Known facts about the model and its server. A reading asks for it before it plans its chunks, and again after an
     /// overflow, so a client may ask its server once and must remember what errors and usage have taught it.
     fn profile(&self) -> Profile {
         Profile::default()
@@ -28,7 +28,7 @@ pub trait Model: Sync {
     }
 }
 
-/// What is known of a model and its server.
+/// Known facts about a model and its server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
     /// Tokens that the model reads and writes at once, in its own tokens, if that is known.
@@ -57,10 +57,10 @@ pub enum ToolCalls {
     None,
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'a> {
-    /// What it must do.
+    /// System prompt.
     pub system: &'a str,
     /// The conversation so far, beginning with a user's message.
     pub messages: &'a [Message],
@@ -77,15 +77,15 @@ pub struct Prompt<'a> {
 /// A message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// What it is given to read.
+    /// Text for the model to read.
     User(String),
-    /// What it said.
+    /// Answer of the model.
     Model(Said),
-    /// What its calls gave, in their order.
+    /// Results of its calls, in their order.
     Results(Vec<ToolResult>),
 }
 
-/// What a model said.
+/// Answer of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
     /// The text of it, without what it thought where the wire tells the two apart.
@@ -94,7 +94,7 @@ pub struct Said {
     pub calls: Vec<ToolCall>,
     /// Why it stopped.
     pub stop: Stop,
-    /// What it cost.
+    /// Tokens of the request and the answer.
     pub usage: Usage,
     /// The message in its vendor's own form. It is given back as it came: vendors sign parts of it.
     pub raw: Value,
@@ -117,7 +117,7 @@ pub enum Stop {
     Other(String),
 }
 
-/// What an answer cost, in the vendor's tokens.
+/// Cost of an answer, in the vendor's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens that were read.
@@ -145,7 +145,7 @@ pub enum ModelError {
     /// The prompt is longer than the model's window: a shorter one may be answered.
     #[error("{why}")]
     TooLong {
-        /// What the server said.
+        /// Error text of the server.
         why: String,
         /// Tokens of the prompt by the server's count, if it said that.
         tokens: Option<u64>,

@@ -64,7 +64,7 @@ impl WeakStop {
     }
 }
 
-/// What a program sets on the queries that it answers.
+/// Limits that a program sets on its queries.
 pub trait Bounds: Send + Sync {
     /// Called when a query begins; raising the flag ends it.
     fn begin(&self) -> Stop;

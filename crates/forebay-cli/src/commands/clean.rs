@@ -87,7 +87,7 @@ fn clean(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, Cl
     })?)
 }
 
-/// What went of a root and of its fallback. One of the two that is not there, or cannot be read, does not hide the other.
+/// Outputs removed from a root and its fallback. One of the two that is not there, or cannot be read, does not hide the other.
 fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) -> Result<Report, CliError> {
     match (root, fallback) {
         (Ok(mut report), Ok(more)) => {
@@ -148,7 +148,7 @@ fn everything(args: &Args, context: &Context, store: &DiskStore) -> Result<Repor
     Ok(store.remove_session(session, Timestamp::now(), args.dry_run)?)
 }
 
-/// What goes, a row for each session and reason.
+/// Table of removed outputs, a row for each session and reason.
 fn table(gone: &[Gone]) -> String {
     let mut groups: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for gone in gone {
@@ -205,7 +205,7 @@ fn summary(report: &Report, dry_run: bool) -> String {
     text + "\n"
 }
 
-/// What was left alone, and what to do about it.
+/// Notice of what was not removed, and what to do about it.
 fn notes(report: &Report, context: &Context) -> String {
     let mut text = String::new();
     if report.foreign {

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     seconds: u64,
 }
 
-/// What is to be run.
+/// A filter to run.
 #[derive(Serialize, Deserialize)]
 struct Asked {
     handle: Handle,
@@ -48,7 +48,7 @@ struct Asked {
     enough: u64,
 }
 
-/// What it gave.
+/// Result of the filter.
 #[derive(Serialize, Deserialize)]
 enum Answer {
     Values(Values),

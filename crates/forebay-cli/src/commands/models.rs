@@ -36,7 +36,7 @@ pub(crate) struct Args {
     pub(crate) by_models: ByModels,
 }
 
-/// What a check of a model showed.
+/// Result of checking a model.
 struct Checked {
     milliseconds: u128,
     /// Whether its answer came in parts, or why there was none.
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
 }
 
-/// What is told of a model: its name, how its provider speaks, where that is, and where the key comes from.
+/// Description of a model: its name, how its provider speaks, where that is, and where the key comes from.
 fn told(client: &Client) -> [String; 4] {
     let Ok(provider) = &client.provider else { return Default::default() };
     let wire = provider.wire.wire().to_string();
@@ -124,7 +124,7 @@ fn as_json(client: &Client, checked: Option<&Checked>) -> Value {
     line
 }
 
-/// What a check showed, a line each.
+/// Result of a check, a line for each fact.
 fn lines(client: &Client, checked: &Checked) -> String {
     let [name, wire, address, key] = told(client);
     let seconds = checked.milliseconds as f64 / 1_000.0;

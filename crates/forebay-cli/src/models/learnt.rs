@@ -79,7 +79,7 @@ pub(crate) struct Facts {
     answer_speed: Option<f64>,
 }
 
-/// What a server says of a model and of itself.
+/// Report of a server about a model and itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     /// Name of the model that it runs.
@@ -216,7 +216,7 @@ struct State {
 }
 
 impl Learnt {
-    /// What a file has, which is read once something is wanted of it.
+    /// Contents of the file, read when first needed.
     pub(super) fn new(file: Option<PathBuf>) -> Learnt {
         Learnt { file, state: Mutex::default() }
     }
@@ -249,7 +249,7 @@ impl Learnt {
     }
 }
 
-/// What changed is written once, when the extraction is over.
+/// Changes are written once, when the extraction is over.
 impl Drop for Learnt {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);

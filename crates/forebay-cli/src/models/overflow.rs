@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a server said of a prompt that is too long.
+/// Figures in a server's error about a prompt that is too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Overflow {
     /// Tokens of the prompt by the server's count, if it gave them.
@@ -64,7 +64,7 @@ const SENTENCES: &[&str] = &[
 /// were sent behind their own words.
 const LOOKED_AT: usize = 2_000;
 
-/// What an error says of a prompt that is too long; `None` if it is about something else.
+/// Figures of an overflow in an error; `None` if the error is about something else.
 pub(super) fn of(status: Option<u16>, error: &Value, words: &str) -> Option<Overflow> {
     if matches!(status, Some(401 | 403 | 404 | 429)) {
         return None;

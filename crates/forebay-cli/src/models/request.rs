@@ -47,7 +47,7 @@ pub(super) fn client() -> Result<reqwest::Client, ModelError> {
         .map_err(|error| ModelError::Lasting(format!("no connection can be made: {error}")))
 }
 
-/// What a provider's answer is made of, as its stream comes.
+/// A provider's answer, put together as its stream comes.
 pub(super) trait Fold {
     /// Takes the next event.
     fn take(&mut self, event: Value);
@@ -248,7 +248,7 @@ impl Request<'_> {
         Ok(body)
     }
 
-    /// What comes next of an answer, within some time.
+    /// The next part of an answer, within some time.
     async fn part(
         &self,
         response: &mut Response,
@@ -261,7 +261,7 @@ impl Request<'_> {
         }
     }
 
-    /// What an error means that came in place of an answer.
+    /// Meaning of an error that came in place of an answer.
     fn error_in(&self, answer: &Value) -> Option<Problem> {
         let error = answer.get("error").filter(|error| !error.is_null())?;
         let words = words_of(error).map_or_else(|| error.to_string(), str::to_owned);
@@ -279,7 +279,7 @@ impl Request<'_> {
         forebay::printable(&forebay::shortened(text.trim(), 300)).replace('\n', " ")
     }
 
-    /// What a status that is not success means.
+    /// Meaning of a status that is not success.
     async fn refused(&self, mut response: Response) -> Problem {
         let status = response.status();
         let after = retry_after(response.headers());

@@ -25,14 +25,14 @@ pub(super) struct Server<'a> {
     /// Address below which its models are listed.
     pub(super) base_url: &'a str,
     pub(super) headers: HeaderMap,
-    /// What the model is called in requests.
+    /// Name of the model in requests.
     pub(super) model: &'a str,
     /// Whether it is known to be Ollama.
     pub(super) is_ollama: bool,
 }
 
 impl Server<'_> {
-    /// What it says.
+    /// Its report.
     pub(super) async fn report(&self) -> Report {
         if self.is_ollama {
             return self.ollama().await;
@@ -51,7 +51,7 @@ impl Server<'_> {
         }
     }
 
-    /// What Ollama says of a model, by its own interface.
+    /// Ollama's report on a model, by its own interface.
     async fn ollama(&self) -> Report {
         let root = self.root();
         let Some(running) = root.get("/api/ps").await else { return Report::default() };
@@ -138,7 +138,7 @@ impl Listed {
     }
 }
 
-/// What llama.cpp says of a slot, in addition to its list of models.
+/// llama.cpp's report on its slots, in addition to its list of models.
 fn with_props(report: Report, props: &Value) -> Report {
     let number = |place: &str| props.pointer(place).and_then(Value::as_u64).filter(|&number| number > 0);
     let window = number("/default_generation_settings/n_ctx");
@@ -154,7 +154,7 @@ fn with_props(report: Report, props: &Value) -> Report {
     }
 }
 
-/// What Ollama says of the models that run, and of this one.
+/// Ollama's reports on the running models and on this one.
 fn of_ollama(running: &Value, shown: &Value, model: &str) -> Report {
     let entries = running.get("models").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_it = |entry: &&Value| {

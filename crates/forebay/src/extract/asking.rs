@@ -2,7 +2,7 @@
 
 use super::quotes;
 use super::window::{Overflow, Window};
-use super::wrapper::{Report, Unusable, Wrapper};
+use super::wrapper::{Leniency, Report, Unusable, Wrapper};
 use crate::model::{Message, Model, ModelError, Prompt, Said, Usage};
 use crate::{Error, tokens, wire::Tool};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What was asked of models so far.
+/// Cost of an extraction so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     pub(super) usage: Usage,
@@ -116,7 +116,7 @@ impl Asking<'_> {
         };
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         format!(
-            "\n\nAn earlier answer of yours could not be used: {yours}. Answer again, in a few lines, between {opening} and {closing}."
+            "\n\nAn earlier answer of yours could not be used: {yours}. Write {opening} again, then copy at most ten lines of the document above, then write {closing}"
         )
     }
 
@@ -137,10 +137,15 @@ impl Asking<'_> {
     /// The text of a report that is used; the departures from its format are added up.
     pub(super) fn read(&self, report: Report) -> String {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = report.text;
+        // What was cut off must not pass for whole.
+        if report.leniencies.contains(&Leniency::CutOff) {
+            text.push_str("\n[this report was cut off at the length limit]");
+        }
         for leniency in report.leniencies {
             *spent.leniencies.entry(leniency.name().to_owned()).or_default() += 1;
         }
-        report.text
+        text
     }
 
     /// Has models `attempt` something in their order. An attempt is made again where that may help.
@@ -179,7 +184,7 @@ impl Asking<'_> {
         Err(Failure::Failed(causes.join("; ")))
     }
 
-    /// What a model says; its cost is added up.
+    /// Asks a model and adds up the cost.
     pub(super) fn said(
         &self,
         model: &dyn Model,

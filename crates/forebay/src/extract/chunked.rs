@@ -17,10 +17,10 @@ use crate::{Budget, Kind, Output, Query, Result, excerpt, tokens};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What a wire adds to the texts that are sent: roles, brackets, field names.
+/// Tokens that a wire adds to a request: roles, brackets, field names.
 const FRAMING: u64 = 64;
 
-/// What stands before a part has so many tokens at most.
+/// Maximum tokens of the label before a part.
 const LABEL: u64 = 32;
 
 /// The largest number of a chunk that a prompt leaves room for.
@@ -32,10 +32,13 @@ const COUNTED: u64 = 16 * 1024 * 1024;
 /// Tokens of the passages that are read first. `ask` shows 81 % of the answers in 1,000.
 const FIRST: u64 = 1_000;
 
+/// Maximum tokens of the lines that are named again behind a chunk.
+const LIKELY: u64 = 300;
+
 /// With fewer tokens than this for a chunk, reading would never end.
 pub(super) const LEAST: u64 = 64;
 
-/// What the models of one extraction are given.
+/// Reading in chunks of one output.
 pub(super) struct Chunked<'a> {
     pub(super) output: &'a Output,
     pub(super) asking: &'a Asking<'a>,
@@ -70,7 +73,8 @@ impl Chunked<'_> {
         let overlap = self.settings.overlap_percent;
         let prompt = tokens::count(&self.prompts.map(LAST_CHUNK, LAST_CHUNK, overlap))
             .max(tokens::count(&self.prompts.map(1, 1, overlap)))
-            + tokens::count(&self.prompts.behind_chunk(true));
+            + tokens::count(&self.prompts.behind_chunk(true, ""));
+        let prompt = prompt + if self.names_likely_lines() { LIKELY } else { 0 };
         let (context, reserve) = (self.asking.window.context, self.asking.window.answer);
         let most = context.saturating_sub(reserve).saturating_sub(prompt + FRAMING);
         match most < LEAST {
@@ -95,6 +99,49 @@ impl Chunked<'_> {
             return Ok(Some(Cut { chunks, overlap, numbered }));
         }
         Ok(None)
+    }
+
+    /// Whether the lines that match the instructions are named again behind a chunk. A small model overlooks in 3,000
+    /// tokens what it finds in 300; others do not need it.
+    fn names_likely_lines(&self) -> bool {
+        self.asking.window.is_small && self.numbered
+    }
+
+    /// The lines that match the instructions, in their order, for all chunks.
+    fn likely_lines(&self, cut: &Cut) -> Result<Vec<Range<u64>>> {
+        if !self.names_likely_lines() || !cut.numbered {
+            return Ok(Vec::new());
+        }
+        let tokens = LIKELY.saturating_mul(cut.chunks.len().min(8) as u64);
+        let budget = Budget { tokens, bytes: u64::MAX, lines: None };
+        match excerpt(self.output, &Query::Ask(self.prompts.instructions.to_owned()), budget) {
+            Ok(found) => Ok(super::joined(found.shown)),
+            Err(crate::Error::BadQuery(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Those of the likely lines that a chunk has, as they are named behind it; nothing if the chunk is little more.
+    fn likely_in(
+        &self,
+        source: &(dyn Source + Sync),
+        chunk: &Range<u64>,
+        likely: &[Range<u64>],
+        document: &str,
+    ) -> Result<String> {
+        let mut text = String::new();
+        for range in likely {
+            let within = range.start.max(chunk.start)..range.end.min(chunk.end);
+            if within.is_empty() {
+                continue;
+            }
+            let lines = source.sent(within)?;
+            if tokens::count(&text) + tokens::count(&lines) > LIKELY {
+                break;
+            }
+            text.push_str(&lines);
+        }
+        Ok(if text.len() * 3 > document.len() { String::new() } else { text })
     }
 
     /// Does something with the output in the form in which it is read.
@@ -139,7 +186,7 @@ impl Chunked<'_> {
     pub(super) fn cost(&self, cut: Option<Cut>) -> std::result::Result<(u64, u64), Failure> {
         let sizes = self.sizes()?;
         let prompt = tokens::count(&self.prompts.map(1, 1, sizes.overlap))
-            + tokens::count(&self.prompts.behind_chunk(true));
+            + tokens::count(&self.prompts.behind_chunk(true, ""));
         let Some(Cut { chunks, numbered, .. }) = cut else {
             if self.whole {
                 return Err(self.too_many_calls(sizes)?);
@@ -181,7 +228,7 @@ impl Chunked<'_> {
         }
         (self.progress)(Progress::Passages);
         let document = String::from_utf8_lossy(&found.text).into_owned();
-        let request = self.prompts.behind_chunk(true);
+        let request = self.prompts.behind_chunk(true, "");
         let reading = Reading { document: &document, request: &request };
         let Ok(text) = self.asking.answer(&self.prompts.map(1, 1, 0), reading) else { return Ok(None) };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
@@ -213,11 +260,13 @@ impl Chunked<'_> {
             (self.progress)(Progress::Chunks { done, of, tokens });
         };
         report();
-        let request = self.prompts.behind_chunk(*numbered);
+        let likely = self.likely_lines(cut)?;
         let abandoned = &self.asking.abandoned;
         let texts = in_parallel(parts, self.asking.window.at_once, abandoned, |index, part| {
             let system = self.prompts.map(index + 1, of, *overlap);
             let document = source.sent(part.clone())?;
+            let likely = self.likely_in(source, part, &likely, &document)?;
+            let request = self.prompts.behind_chunk(*numbered, &likely);
             let reading = Reading { document: &document, request: &request };
             let answer = self.asking.answer(&system, reading).map_err(|failure| match failure {
                 Failure::Failed(why) if of > 1 => {

@@ -72,7 +72,7 @@ pub(super) fn asks_for_count_or_list(instructions: &str) -> bool {
         || begins("which") && words.get(1).is_some_and(is_plural)
 }
 
-/// What became of instructions that a filter may answer.
+/// Outcome for instructions that a filter may answer.
 pub(super) enum Filtered {
     /// The instructions or the output are not of that kind.
     NotAsked,
@@ -125,10 +125,10 @@ struct Wrong {
     why: String,
 }
 
-/// What a run of a filter gave.
+/// Outcome of running a filter.
 enum Ran {
     Answer(String),
-    /// What is wrong with the filter, as the model is told.
+    /// Fault of the filter, in the words for the model.
     Wrong(String),
 }
 
@@ -167,7 +167,7 @@ impl Document {
         Ok(Some(Document { output, shape, told, examples }))
     }
 
-    /// What the model is asked; with what was wrong with its first filter, if it has written one.
+    /// The question to the model, with the fault of its first filter if there was one.
     fn question(&self, asking: &Asking, prompts: &Prompts, wrong: Option<&Wrong>) -> String {
         let wrong = wrong.map_or(String::new(), |Wrong { filter, why }| {
             let filter = crate::shortened(filter, LONGEST);

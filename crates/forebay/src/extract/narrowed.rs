@@ -7,7 +7,7 @@ use crate::query::Found;
 use crate::{Budget, Output, Piece, Query, Result, excerpt, tokens, view};
 use std::ops::Range;
 
-/// What a model is given to read in place of the whole output, and where it comes from.
+/// Text that a model reads in place of the whole output, and where it comes from.
 pub(super) struct Narrowed {
     pub(super) text: String,
     pub(super) ranges: Vec<Range<u64>>,

@@ -1,4 +1,4 @@
-//! What a reading model is told: the three prompts, with every place in them filled.
+//! Prompts for the models that read: the three of the strategies, with every place in them filled.
 
 use super::wrapper::{NOTHING_FOUND, Wrapper};
 use crate::view::grouped;
@@ -7,7 +7,7 @@ use crate::{Output, Record};
 /// Arguments may hold a whole file; so many characters of them tell what the call was about.
 const ARGUMENTS: usize = 4_000;
 
-/// What the prompts of one extraction say alike.
+/// Prompts of one extraction.
 pub(super) struct Prompts<'a> {
     pub(super) record: &'a Record,
     pub(super) instructions: &'a str,
@@ -69,15 +69,19 @@ WHAT TO EXTRACT
     }
 
     /// The request behind a chunk: what to extract, the wrapper and the rule for nothing found, named again. A small
-    /// model follows what it has read last, and copies better than it sums up.
-    pub(super) fn behind_chunk(&self, numbered: bool) -> String {
+    /// model follows what it has read last, and copies better than it sums up. `likely` are lines that may matter.
+    pub(super) fn behind_chunk(&self, numbered: bool, likely: &str) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         let copy = match numbered {
             true => "copy the few lines of the document above that answer it, each with its line number",
             false => "copy the few parts of the document above that answer it, exactly as they stand",
         };
+        let likely = match likely.trim_end() {
+            "" => String::new(),
+            lines => format!("LINES OF IT THAT MAY MATTER\n{lines}\n\n"),
+        };
         format!(
-            "\n\nEND OF THE DOCUMENT CHUNK\n\nIf the document has nothing about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
+            "\n\nEND OF THE DOCUMENT CHUNK\n\n{likely}If the document has nothing about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
              Write {opening}\nthen {copy},\nthen write {closing}",
             self.instructions
         )

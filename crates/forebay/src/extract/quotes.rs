@@ -8,7 +8,7 @@ use aho_corasick::AhoCorasick;
 use memchr::memchr;
 use std::ops::Range;
 
-/// What is said behind a quote that is nowhere in the output.
+/// Mark behind a quote that is nowhere in the output.
 const NOT_FOUND: &str = " [not found in the output]";
 
 /// Shorter words in quotation marks are names or terms as often as quotes.
@@ -30,7 +30,7 @@ struct Quote {
     end: usize,
     /// The mark.
     mark: String,
-    /// What must stand in the output; where the quote leaves something out, all of its parts.
+    /// Text that must be in the output; where the quote leaves something out, all of its parts.
     parts: Vec<String>,
 }
 
@@ -58,11 +58,11 @@ pub(super) fn copied(document: &str, answer: Report) -> Option<Copied> {
     (!kept.is_empty()).then(|| Copied { report: Report { text, ..answer }, is_whole })
 }
 
-/// A line that an abstract gives with its number, and the places where the output has it.
-struct Numbered {
+/// A line that an abstract copies, and the places where the output has it.
+struct CopiedLine {
     /// Which line of the abstract it is.
     at: usize,
-    /// The number that the model gave it.
+    /// The number that the model gave it; 0 if none, so that the first of several places counts.
     number: u64,
     /// The text, with single blanks.
     text: String,
@@ -71,7 +71,7 @@ struct Numbered {
     contains: Option<(u64, String)>,
 }
 
-impl Numbered {
+impl CopiedLine {
     /// Takes a line of the output into account.
     fn meet(&mut self, number: u64, line: &str, is_same: bool) {
         let place = if is_same { &mut self.same } else { &mut self.contains };
@@ -87,21 +87,24 @@ impl Numbered {
 /// Longest line that is given whole in place of a part of it that the model copied, in characters.
 const WHOLE_LINE: usize = 400;
 
-/// The abstract with the right number before each line that it gives with a number. Small models copy the text more
-/// faithfully than the number.
+/// The abstract with the right number before each line that it copies, with one or without, and the whole line for a
+/// part of it. Small models copy the text more faithfully than the number.
 pub(super) fn renumbered(output: &Output, text: &str) -> Result<String> {
-    let mut wanted: Vec<Numbered> = Vec::new();
+    let mut wanted: Vec<CopiedLine> = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let Some((number, rest)) = number_before(line) else { continue };
-        let text = single_blanks(bare(rest));
-        if text.chars().count() >= 3 && wanted.len() < MOST {
-            wanted.push(Numbered { at, number, text, same: None, contains: None });
+        let (number, least) = match number_before(line) {
+            Some((number, _)) => (number, 3),
+            None => (0, SHORTEST),
+        };
+        let text = single_blanks(bare(line));
+        if text.chars().count() >= least && wanted.len() < MOST {
+            wanted.push(CopiedLine { at, number, text, same: None, contains: None });
         }
     }
     let Ok(search) = AhoCorasick::new(wanted.iter().map(|quote| &quote.text)) else {
         return Ok(text.to_owned());
     };
-    if wanted.is_empty() {
+    if wanted.is_empty() || output.lines()? <= 1 {
         return Ok(text.to_owned());
     }
     let mut number = 1;
@@ -122,6 +125,10 @@ pub(super) fn renumbered(output: &Output, text: &str) -> Result<String> {
     for quote in wanted {
         let Some((number, line)) = quote.same.or(quote.contains) else { continue };
         let whole = line.chars().count() <= WHOLE_LINE;
+        // A part of a long line without a number is as clear as one with it.
+        if !whole && quote.number == 0 {
+            continue;
+        }
         lines[quote.at] = format!("{number}: {}", if whole { &line } else { &quote.text });
     }
     Ok(lines.join("\n"))
@@ -213,7 +220,7 @@ fn is_fence(line: &str) -> bool {
     line.trim().strip_prefix("```").is_some_and(|rest| !rest.contains('`'))
 }
 
-/// What stands between quotation marks in a line, and where it goes on behind them.
+/// Texts between quotation marks in a line, and where the line goes on behind them.
 fn between_marks(line: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
     const MARKS: [(char, char); 3] = [('`', '`'), ('"', '"'), ('“', '”')];
     let mut at = 0;
@@ -401,6 +408,8 @@ mod tests {
             // What is nowhere keeps its number, and prose is left alone.
             ("9: error: the moon is full", "9: error: the moon is full"),
             ("It says error: disk is full.", "It says error: disk is full."),
+            ("So:\nerror: disk is full", "So:\n200: error: disk is full at   the log"),
+            ("the log", "the log"),
             ("301: }", "301: }"),
         ];
         for (text, expected) in table {

@@ -16,17 +16,17 @@ use crate::{Budget, Output, Query, Result, excerpt, tokens, tools};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// What the argument is called that other tools call `handle`.
+/// Name of the argument that other tools call `handle`.
 const FILENAME: &str = "filename";
 
-/// What is said when no call is possible any more.
+/// Notice that no call is possible any more.
 pub(super) const LAST: &str = "[no further calls are possible: give the final report now]";
 
 /// Answer to a call that was made before: its result is in the conversation.
 const REPEATED: &str =
     "[this call was made before, and its result is above: make another one or give the final report]";
 
-/// What the agent works with.
+/// An agent with its output, its models and its tools.
 pub(super) struct ReadGrep<'a> {
     /// The output as the tools name it.
     output: &'a Output,
@@ -38,7 +38,7 @@ pub(super) struct ReadGrep<'a> {
     tools: Vec<Tool>,
 }
 
-/// What an agent has seen so far.
+/// Everything that an agent has read and called so far.
 #[derive(Default)]
 struct Seen {
     ranges: Vec<Range<u64>>,
@@ -187,7 +187,7 @@ impl<'a> ReadGrep<'a> {
         used + self.asking.window.answer + self.budget().tokens * 2 > self.asking.window.context
     }
 
-    /// What one answer of a tool may cost: a small part of the context, so that many can be had.
+    /// Budget of one tool result: a small part of the context, so that there is room for many.
     fn budget(&self) -> Budget {
         let tokens = (self.asking.window.context / 32).clamp(Budget::LEAST.tokens, 4_000);
         Budget { tokens, bytes: tokens * 8, lines: None }

@@ -1,6 +1,9 @@
+use super::envelope::FROM;
 use super::*;
 use crate::model::{Message, ModelError, Profile, Prompt, Said, Stop, ToolCalls};
 use crate::store::memory::output_of;
+use crate::tokens;
+use crate::view::grouped;
 use crate::wire::ToolCall;
 use crate::{Call, MemoryStore, Outputs, Session, Store, Timestamp, keep};
 use expect_test::{Expect, expect};
@@ -731,6 +734,25 @@ fn a_small_model_reads_the_passages_first_where_a_part_can_answer() {
 }
 
 #[test]
+fn lines_that_match_are_named_again_behind_a_chunk_for_a_small_model() {
+    let small = Profile { window: Some(8_192), ..Profile::default() };
+    for (profile, expected) in [(small, true), (Profile::default(), false)] {
+        let heard = Mutex::new(String::new());
+        let model = scripted("test/one", |prompt, _| {
+            *heard.lock().unwrap() = transcript(prompt);
+            Ok(report("400: error: disk is full"))
+        });
+        let settings = Settings { output_tokens: 500, ..settings() };
+        let output = output_of(log(600).as_bytes());
+        run(&output, Mode::FullChunked, &settings, &[&profiled(model, profile)]).unwrap();
+        let heard = heard.lock().unwrap();
+        let (_, behind) = heard.split_once("END OF THE DOCUMENT CHUNK").unwrap();
+        assert_eq!(behind.contains("LINES OF IT THAT MAY MATTER\n"), expected, "{behind}");
+        assert_eq!(behind.contains("400: error: disk is full\n"), expected, "{behind}");
+    }
+}
+
+#[test]
 fn what_was_read_before_a_stop_is_given() {
     let model = scripted("test/one", |prompt, _| match prompt.system.contains("Index: 3 of") {
         true => Err(ModelError::Stopped("a signal came".to_owned())),
@@ -768,6 +790,15 @@ fn a_second_attempt_says_what_was_wrong_and_copied_lines_are_kept() {
         heard.contains("An earlier answer of yours could not be used: your answer had no <ai-agent-nonce"),
         "{heard}"
     );
+
+    // What was cut off is kept as far as it is copied, and says so.
+    let cut = scripted("test/one", |_, _| {
+        let text = "<ai-agent-nonce-FINAL>400: error: disk is full\n401: line";
+        Ok(Said { stop: Stop::Length, ..said(text) })
+    });
+    let reading = run(&output, Mode::Auto, &settings(), &[&cut]).unwrap().reading.unwrap();
+    assert_eq!(reading.answer, "400: error: disk is full\n[this report was cut off at the length limit]");
+    assert_eq!(reading.leniencies.get("cut-off"), Some(&1));
 
     // A copy proves itself; of an answer that is half a copy, the copied lines are kept.
     for (text, times) in [("400: error: disk is full", 1), ("So it is:\n3: error: disk is full", 2)] {

@@ -1,0 +1,96 @@
+//! Answers without a model: the passages that match the instructions, and the beginning and the end.
+
+use super::envelope::{cost, held, opening};
+use super::provenance::joined;
+use super::{Extract, Extraction, Mode};
+use crate::query::{Found, Outlined};
+use crate::{Budget, Error, Excerpt, Output, Query, Result, excerpt, view};
+
+/// The passages that have the words of the instructions: what can be done without a model.
+pub(super) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extract> {
+    let head = opening(output, "ask");
+    let room = budget.less(cost(&head));
+    let found = excerpt(output, &Query::Ask(wanted.instructions.to_owned()), room)?;
+    let text = match &found.found {
+        Found::Passages(passages) if passages.is_empty() && !output.is_empty() => {
+            let note = "NO RELEVANT DATA FOUND\nNothing in the whole output has the words of the instructions. What is there:\n";
+            let room = room.less(cost(note));
+            let outlined = Outlined { from_line: 1, skip: 0, depth: None };
+            let outline = excerpt(output, &Query::Outline(outlined), room)?;
+            let kinds = match &outline.found {
+                Found::Outline(outline) if outline.items.is_empty() => {
+                    view::top_and_bottom(output, Budget { tokens: room.tokens / 4, ..room })?.print(output)?
+                }
+                _ => outline.text,
+            };
+            format!("{head}{note}{}", String::from_utf8_lossy(&kinds))
+        }
+        _ => format!("{head}{}", String::from_utf8_lossy(&found.text)),
+    };
+    Ok(Extract { text, strategy: "ask", fell_back: None, reading: None, repeated: false, stopped: None })
+}
+
+/// The beginning and the end, as the mode `truncate` gives them.
+pub(super) fn ends(output: &Output, budget: Budget) -> Result<Extract> {
+    let head = opening(output, TRUNCATE);
+    let body = view::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
+    let text = held(head.clone() + &String::from_utf8_lossy(&body), &head, budget);
+    Ok(Extract { text, strategy: TRUNCATE, fell_back: None, reading: None, repeated: false, stopped: None })
+}
+
+pub(super) const TRUNCATE: &str = Mode::NAMES[Mode::Truncate as usize];
+
+/// An output that no model has read, and why: the passages that match the instructions, then the beginning and the end.
+pub(super) fn fallback(
+    output: &Output,
+    instructions: &str,
+    mode: Mode,
+    why: String,
+    budget: Budget,
+) -> Result<Extract> {
+    let bare = opening(output, TRUNCATE);
+    // A budget may be too small for a passage.
+    let passages = |room: Budget| match excerpt(output, &Query::Ask(instructions.to_owned()), room) {
+        Ok(found) => Ok(match &found.found {
+            Found::Passages(passages) if passages.is_empty() => None,
+            _ => Some(found),
+        }),
+        Err(Error::BadQuery(_)) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let half = Budget { tokens: budget.tokens / 2, bytes: budget.bytes / 2, ..budget };
+    let found = passages(half)?;
+    let is_all = |found: &Excerpt| joined(found.shown.clone()).first() == Some(&(0..output.len()));
+    let what = match &found {
+        Some(found) if is_all(found) => "This is all of it.",
+        Some(_) => "These are the passages that match the instructions, then the beginning and the end.",
+        None => "These are the beginning and the end instead.",
+    };
+    let warned = |length: usize| {
+        let why = crate::shortened(&why, length);
+        format!("{bare}WARNING: {mode} could not run: {why}. No model has read this output. {what}\n")
+    };
+    // The cause must be told, and something of the output too.
+    let room = Budget { tokens: budget.tokens * 3 / 4, bytes: budget.bytes * 3 / 4, ..budget };
+    let heads = [2_000, 1_000, 500, 250, 100, 40].map(warned);
+    let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
+    let mut text = head.clone();
+    if let Some(found) = found.as_ref().filter(|found| !is_all(found)) {
+        let left = budget.less(cost(&text));
+        let room = Budget { tokens: left.tokens * 2 / 3, bytes: left.bytes / 3 * 2, ..left };
+        let found = passages(room)?.map_or_else(|| found.text.clone(), |found| found.text);
+        text.push_str(&String::from_utf8_lossy(&found));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    let without_ends = text.clone();
+    let ends = view::top_and_bottom(output, budget.less(cost(&text)))?.print(output)?;
+    text.push_str(&String::from_utf8_lossy(&ends));
+    if !budget.holds(text.as_bytes()) {
+        text = without_ends;
+    }
+    let text = held(text, head, budget);
+    let fell_back = Some((mode, why));
+    Ok(Extract { text, strategy: TRUNCATE, fell_back, reading: None, repeated: false, stopped: None })
+}
