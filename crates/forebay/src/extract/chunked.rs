@@ -233,7 +233,7 @@ impl Chunked<'_> {
         let Ok(text) = self.asking.answer(&self.prompts.map(1, 1, 0), reading) else { return Ok(None) };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
         let is_answer = !text.starts_with(NOTHING_FOUND) && copied.is_some();
-        Ok(is_answer.then(|| (text, Read { ranges: found.shown, how: super::How::Passages })))
+        Ok(is_answer.then_some((text, Read { ranges: found.shown, how: super::How::Passages })))
     }
 
     /// How many calls of a model a whole reading takes: one for each chunk, and one that makes one answer of theirs.

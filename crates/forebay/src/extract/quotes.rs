@@ -55,7 +55,7 @@ pub(super) fn copied(document: &str, answer: Report) -> Option<Copied> {
     let kept: Vec<&str> = lines.iter().filter(is_there).copied().collect();
     let is_whole = kept.len() == lines.len();
     let text = kept.join("\n");
-    (!kept.is_empty()).then(|| Copied { report: Report { text, ..answer }, is_whole })
+    (!kept.is_empty()).then_some(Copied { report: Report { text, ..answer }, is_whole })
 }
 
 /// A line that an abstract copies, and the places where the output has it.

@@ -1144,7 +1144,7 @@ fn asked_of(text: &str, instructions: &str, mode: Mode, answers: &[&str]) -> (Ex
 }
 
 fn jobs() -> String {
-    let state = |n: u64| if n % 3 == 0 { "failed" } else { "passed" };
+    let state = |n: u64| if n.is_multiple_of(3) { "failed" } else { "passed" };
     let job =
         |n: u64| json!({"name": format!("job{n}"), "state": state(n), "seconds": n, "tags": ["a", "b"]});
     json!({"total": 90, "jobs": (0..90).map(job).collect::<Vec<_>>()}).to_string()

@@ -108,8 +108,7 @@ mod tests {
 
     #[test]
     fn the_setting_wins_and_without_it_the_smallest_known_window_counts() {
-        let profile =
-            |window, token_ratio, slots| Known(Profile { window, token_ratio, slots, ..Profile::default() });
+        let profile = |window, token_ratio, slots| Known(Profile { window, token_ratio, slots });
         let unknown = profile(None, 1.5, None);
         let small = profile(Some(8_192), 1.6, Some(1));
         let large = profile(Some(131_072), 1.0, Some(3));
