@@ -61,8 +61,9 @@ def reading(server, text, *args, **settings):
             assert ran.returncode in (0, 4), ran.stderr.decode()
             return json.loads(ran.stdout), ran.returncode
 
-        forebay("put", "--json", "--session", "s", "--id", "big001", "--tool", "job", given=text.encode())
-        command = ["extract", "s/big001", "which error is there?", "--json", "--session", "s"]
+        put = ["put", "--json", "--budget", "200", "--session", "s", "--tool", "job"]
+        kept, _ = forebay(*put, given=text.encode())
+        command = ["extract", kept["handle"], "which error is there?", "--json", "--session", "s"]
         return [forebay(*command, *given) for given in args]
 
 
