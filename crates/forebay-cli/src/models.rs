@@ -43,7 +43,7 @@ use tokio::{runtime::Runtime, sync::OnceCell};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waiting {
-    /// So many seconds of silence in an answer end a request. Before the answer begins, a server of one's own may take as
+    /// Seconds of silence in an answer that end a request. Before the answer begins, a server of one's own may take as
     /// long as the deadline leaves it: a request that waits for its turn is not silence.
     pub(crate) timeout_seconds: u64,
     /// So many seconds may one extraction take with all its requests.

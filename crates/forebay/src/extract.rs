@@ -382,20 +382,19 @@ impl Attempt<'_> {
         let chunked = self.chunked(has_long_lines, mode == Mode::FullChunked);
         match mode {
             Mode::Auto => {
-                let fits = match chunked.cut() {
-                    Ok(cut) => cut.is_some(),
-                    Err(Failure::Broken(error)) => return Err(error),
-                    Err(_) => true,
+                let cut = match chunked.cut() {
+                    Ok(Some(cut)) => return Ok((Mode::FullChunked, chunked.read_whole(&cut))),
+                    cut => cut.map(|_| ()),
                 };
-                if !fits
-                    && self.asking.window.is_small
-                    && let Some(done) = chunked.passages_first()?
-                {
-                    return Ok((Mode::FullChunked, Ok(done)));
-                }
-                match has_long_lines || fits {
-                    true => Ok((Mode::FullChunked, chunked.read())),
-                    false => self.read_grep(has_long_lines),
+                let first = match self.asking.window.is_small {
+                    true => cut.and_then(|()| chunked.passages_first()),
+                    false => cut.map(|()| None),
+                };
+                match first {
+                    Ok(Some(done)) => Ok((Mode::FullChunked, Ok(done))),
+                    Ok(None) if has_long_lines => Ok((Mode::FullChunked, chunked.read_parts())),
+                    Ok(None) => self.read_grep(has_long_lines),
+                    Err(failure) => Ok((Mode::FullChunked, Err(failure))),
                 }
             }
             Mode::ReadGrep => self.read_grep(has_long_lines),

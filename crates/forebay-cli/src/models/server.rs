@@ -1,4 +1,4 @@
-//! What a server says of itself: its window, its slots, and whether its template takes tools.
+//! A server's report on itself: its window, its slots, and whether its template takes tools.
 //!
 //! Every server that imitates OpenAI lists its models; who owns them tells which server it is, and what else it can be
 //! asked. A server that does not answer, or not in time, has said nothing.

@@ -350,7 +350,7 @@ fn schemas() -> Value {
         },
         "Extract": object(
             json!({
-                "handle": text, "strategy": text, "fell_back": any, "repeated": yes, "models": any,
+                "handle": text, "strategy": text, "fell_back": any, "repeated": yes, "stopped": any, "leniencies": any, "models": any,
                 "asked": maybe(&count), "usage": any, "read": maybe(&list(&range)), "text": text,
             }),
             &["handle", "strategy", "repeated", "text"],

@@ -22,7 +22,7 @@ fn ran(command: &mut Command) -> Ran {
     Ran::from(command.output().unwrap())
 }
 
-/// What is kept of the models.
+/// Contents of the file of learnt facts.
 fn kept(forebay: &Forebay) -> Value {
     let file = forebay.folder().join(".cache/forebay/models.json");
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()

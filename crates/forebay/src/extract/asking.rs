@@ -49,7 +49,7 @@ pub(super) struct Spent {
 ///
 /// Small models follow what they read last, so the request comes behind the document.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
+pub(super) struct Question<'a> {
     pub(super) document: &'a str,
     pub(super) request: &'a str,
 }
@@ -71,13 +71,13 @@ const TOKEN: usize = 16;
 impl Asking<'_> {
     /// The report on a text. A second attempt says what was wrong with the first answer: a model that is asked the very
     /// same gives the very same answer. An answer that stays unusable is kept as far as its lines are in the document.
-    pub(super) fn answer(&self, system: &str, reading: Reading) -> Result<String, Failure> {
+    pub(super) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
         let kept: Mutex<Option<(String, Report)>> = Mutex::default();
         let wrong: Mutex<Option<String>> = Mutex::default();
         let locked =
             |lock: &Mutex<Option<String>>| lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         let answer = self.of_each(ATTEMPTS, |model| {
-            let Reading { document, request } = reading;
+            let Question { document, request } = question;
             let mut text = format!("{document}{request}");
             if let Some(why) = locked(&wrong) {
                 text.push_str(&self.correction(&why));

@@ -4,7 +4,7 @@
 //! `extract.max_calls`. Otherwise an output that needs more chunks than `extract.max_chunks` is narrowed first, to the
 //! parts that match the instructions.
 
-use super::asking::{Asking, Failure, Reading, in_parallel};
+use super::asking::{Asking, Failure, Question, in_parallel};
 use super::chunks::{Numbered, Sizes, Source, Whole, chunks};
 use super::narrowed::narrowed;
 use super::prompts::Prompts;
@@ -13,7 +13,7 @@ use super::{Progress, Read, quotes};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
 use crate::view::grouped;
-use crate::{Budget, Kind, Output, Query, Result, excerpt, tokens};
+use crate::{Budget, Output, Query, Result, excerpt, tokens};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -89,7 +89,7 @@ impl Chunked<'_> {
     pub(super) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
         // Numbers are worth little where they alone make it too long, and chunks of JSON are cut between records.
-        let is_json = matches!(self.output.record().kind, Kind::Json | Kind::JsonLines);
+        let is_json = crate::query::is_json(self.output)?;
         for numbered in [true, false].into_iter().filter(|numbered| self.numbered || !numbered) {
             let chunks = self.whole_output(numbered, |source| chunks(source, sizes))?;
             let Some(chunks) = chunks.filter(|chunks| chunks.len() == 1 || !(numbered && is_json)) else {
@@ -129,17 +129,18 @@ impl Chunked<'_> {
         likely: &[Range<u64>],
         document: &str,
     ) -> Result<String> {
-        let mut text = String::new();
+        let (mut text, mut used) = (String::new(), 0);
         for range in likely {
             let within = range.start.max(chunk.start)..range.end.min(chunk.end);
             if within.is_empty() {
                 continue;
             }
-            let lines = source.sent(within)?;
-            if tokens::count(&text) + tokens::count(&lines) > LIKELY {
-                break;
+            for line in source.sent(within)?.split_inclusive('\n') {
+                used += tokens::count(line);
+                if used <= LIKELY {
+                    text.push_str(line);
+                }
             }
-            text.push_str(&lines);
         }
         Ok(if text.len() * 3 > document.len() { String::new() } else { text })
     }
@@ -154,13 +155,22 @@ impl Chunked<'_> {
 
     /// Reads the output.
     pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
-        let sizes = self.sizes()?;
-        if let Some(cut) = self.cut()? {
-            let text = self.whole_output(cut.numbered, |source| self.map_and_reduce(source, &cut))?;
-            let chunks = cut.chunks;
-            let all = vec![0..self.output.len()];
-            return Ok((text, Read { ranges: all, how: super::How::Chunks(chunks.len() as u64) }));
+        match self.cut()? {
+            Some(cut) => self.read_whole(&cut),
+            None => self.read_parts(),
         }
+    }
+
+    /// Reads all chunks of the output.
+    pub(super) fn read_whole(&self, cut: &Cut) -> std::result::Result<(String, Read), Failure> {
+        let text = self.whole_output(cut.numbered, |source| self.map_and_reduce(source, cut))?;
+        let how = super::How::Chunks(cut.chunks.len() as u64);
+        Ok((text, Read { ranges: vec![0..self.output.len()], how }))
+    }
+
+    /// Reads the parts of an output that needs more chunks than there may be.
+    pub(super) fn read_parts(&self) -> std::result::Result<(String, Read), Failure> {
+        let sizes = self.sizes()?;
         if self.whole {
             return Err(self.too_many_calls(sizes)?);
         }
@@ -216,21 +226,24 @@ impl Chunked<'_> {
 
     /// Reads the passages that match the instructions, if one line that the model copies from them is really there:
     /// then a small model need not read everything. Instructions that ask for all of something need everything.
-    pub(super) fn passages_first(&self) -> Result<Option<(String, Read)>> {
-        if wants_everything(self.prompts.instructions) {
+    pub(super) fn passages_first(&self) -> std::result::Result<Option<(String, Read)>, Failure> {
+        if !self.numbered || wants_everything(self.prompts.instructions) {
             return Ok(None);
         }
-        let Ok(sizes) = self.sizes() else { return Ok(None) };
-        let budget = Budget { tokens: FIRST.min(sizes.most), bytes: u64::MAX, lines: None };
+        let budget = Budget { tokens: FIRST.min(self.sizes()?.most), bytes: u64::MAX, lines: None };
         let found = excerpt(self.output, &Query::Ask(self.prompts.instructions.to_owned()), budget)?;
         if matches!(&found.found, Found::Passages(passages) if passages.is_empty()) {
             return Ok(None);
         }
         (self.progress)(Progress::Passages);
         let document = String::from_utf8_lossy(&found.text).into_owned();
-        let request = self.prompts.behind_chunk(true, "");
-        let reading = Reading { document: &document, request: &request };
-        let Ok(text) = self.asking.answer(&self.prompts.map(1, 1, 0), reading) else { return Ok(None) };
+        let request = self.prompts.behind_chunk(false, "");
+        let question = Question { document: &document, request: &request };
+        let text = match self.asking.answer(&self.prompts.map(1, 1, 0), question) {
+            Ok(text) => text,
+            Err(Failure::Failed(_)) => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
         let is_answer = !text.starts_with(NOTHING_FOUND) && copied.is_some();
         Ok(is_answer.then_some((text, Read { ranges: found.shown, how: super::How::Passages })))
@@ -267,8 +280,8 @@ impl Chunked<'_> {
             let document = source.sent(part.clone())?;
             let likely = self.likely_in(source, part, &likely, &document)?;
             let request = self.prompts.behind_chunk(*numbered, &likely);
-            let reading = Reading { document: &document, request: &request };
-            let answer = self.asking.answer(&system, reading).map_err(|failure| match failure {
+            let question = Question { document: &document, request: &request };
+            let answer = self.asking.answer(&system, question).map_err(|failure| match failure {
                 Failure::Failed(why) if of > 1 => {
                     Failure::Failed(format!("chunk {} of {of}: {why}", index + 1))
                 }
@@ -346,8 +359,8 @@ impl Chunked<'_> {
         let parts = self.joined(texts);
         let system = self.prompts.reduce(&parts, last);
         let request = self.prompts.behind_parts();
-        let reading = Reading { document: "", request: &request };
-        self.asking.answer(&system, reading).map_err(|failure| match failure {
+        let question = Question { document: "", request: &request };
+        self.asking.answer(&system, question).map_err(|failure| match failure {
             Failure::Failed(why) => Failure::Failed(format!("reducing {} parts: {why}", texts.len())),
             failure => failure,
         })

@@ -46,9 +46,7 @@ pub(super) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract
         Some(share) => {
             let (percent, _) = share.split_once(" of ").unwrap_or((share, ""));
             let head = opening(output, &format!("{strategy}, {percent} read"));
-            format!(
-                "{head}[{share} were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]\n"
-            )
+            format!("{head}[{share} were read; mode full-chunked reads all of them]\n")
         }
     };
     if from > 0 {

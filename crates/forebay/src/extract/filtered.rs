@@ -4,7 +4,7 @@
 //! of the document before it runs: a key that stands nowhere is told to the model, and so is an error, once. Where no
 //! filter works, the output is read as any other.
 
-use super::asking::{Asking, Failure, Reading};
+use super::asking::{Asking, Failure, Question};
 use super::prompts::Prompts;
 use super::{How, Read};
 use crate::query::{Ended, JsonPath, Level, Records, Shape, Values, looked_for, records, run_filter, shape};
@@ -100,7 +100,7 @@ pub(super) fn filtered(
     let mut wrong: Option<Wrong> = None;
     for attempt in 1..=TRIES {
         let user = document.question(asking, prompts, wrong.as_ref());
-        let filter = match asking.answer(&system, Reading { document: "", request: &user }) {
+        let filter = match asking.answer(&system, Question { document: "", request: &user }) {
             Ok(answer) => bare(&answer),
             Err(Failure::Failed(why)) => return Ok(Filtered::NoFilter { why }),
             Err(failure) => return Err(failure),

@@ -117,10 +117,10 @@ pub(super) fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> 
     Ok(format!("{share} ({noun} {})", places.join(", ")))
 }
 
-/// So many of the patterns that were searched for are named.
+/// Maximum number of patterns named in a note.
 pub(super) const PATTERNS: usize = 4;
 
-/// So many of the ranges that were read are named.
+/// Maximum number of ranges named in a note.
 pub(super) const RANGES: usize = 8;
 
 /// Ranges in their order, those that touch as one.

@@ -117,7 +117,7 @@ fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot(
 
             WARNING: read-grep could not run: no model is configured (extract.models). No model has read this output. These are the passages that match the instructions, then the beginning and the end.
             [2 passages · 500 lines · s/id1234]
-            [398–404]
+            [398–403]
             line 398
             line 399
             error: disk is full
@@ -423,7 +423,7 @@ fn a_huge_line_of_json_is_answered_from_the_parts_that_matter() {
     expect![[r#"
         ABSTRACT FROM TOOL OUTPUT tool WITH HANDLE s/id1234, STRATEGY:full-chunked, 2 % read:
 
-        [2 % of 773,039 bytes were read, since extract.max_chunks allows no more; mode full-chunked reads all of them]
+        [2 % of 773,039 bytes were read; mode full-chunked reads all of them]
         Job 13000: disk is full.
 
         [read by test/one in 1 chunk: 2 % of 773,039 bytes (bytes 9–2055, 64722–66735, 129170–131183, 258066–260079, 322514–322589, 387021–389048, 494310–494362, 516827–518854, and 2 more), records chosen by the words of the instructions and others spread over it; the rest was not read (extract.max_chunks) · 100 tokens in, 10 out]

@@ -50,16 +50,13 @@ pub(super) fn fallback(
 ) -> Result<Extract> {
     let bare = opening(output, TRUNCATE);
     // A budget may be too small for a passage.
-    let passages = |room: Budget| match excerpt(output, &Query::Ask(instructions.to_owned()), room) {
-        Ok(found) => Ok(match &found.found {
-            Found::Passages(passages) if passages.is_empty() => None,
-            _ => Some(found),
-        }),
-        Err(Error::BadQuery(_)) => Ok(None),
-        Err(error) => Err(error),
-    };
     let half = Budget { tokens: budget.tokens / 2, bytes: budget.bytes / 2, ..budget };
-    let found = passages(half)?;
+    let found = match excerpt(output, &Query::Ask(instructions.to_owned()), half) {
+        Ok(found) => Some(found)
+            .filter(|found| !matches!(&found.found, Found::Passages(passages) if passages.is_empty())),
+        Err(Error::BadQuery(_)) => None,
+        Err(error) => return Err(error),
+    };
     let is_all = |found: &Excerpt| joined(found.shown.clone()).first() == Some(&(0..output.len()));
     let what = match &found {
         Some(found) if is_all(found) => "This is all of it.",
@@ -76,10 +73,7 @@ pub(super) fn fallback(
     let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
     let mut text = head.clone();
     if let Some(found) = found.as_ref().filter(|found| !is_all(found)) {
-        let left = budget.less(cost(&text));
-        let room = Budget { tokens: left.tokens * 2 / 3, bytes: left.bytes / 3 * 2, ..left };
-        let found = passages(room)?.map_or_else(|| found.text.clone(), |found| found.text);
-        text.push_str(&String::from_utf8_lossy(&found));
+        text.push_str(&String::from_utf8_lossy(&found.text));
         if !text.ends_with('\n') {
             text.push('\n');
         }

@@ -16,7 +16,7 @@ const ABOVE: f32 = 0.5;
 /// Factor for a record that has a phrase of the question which stands in quotes there.
 const QUOTED: f32 = 2.0;
 
-/// What each record is worth for a question, 0 for those that have nothing of it.
+/// Scores of records for a question; 0 for those without any of its words.
 pub(crate) fn weights(output: &Output, question: &str, found: &Records) -> Result<Vec<f32>> {
     let asked = Question::new(question);
     // A state or a field may be called by a word of failure.

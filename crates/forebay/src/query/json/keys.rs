@@ -1,4 +1,4 @@
-//! What a filter looks for: the keys that it names, the strings that it compares with, and the records it goes through.
+//! Keys that a filter names, strings that it compares with, and the records it goes through.
 
 use super::plan::{flat, integer, text};
 use super::program::{Tree, tree, visit};
@@ -8,7 +8,7 @@ use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};
 use std::collections::BTreeSet;
 
-/// What a filter looks for.
+/// Keys, strings and records that a filter looks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LookedFor {
     /// Keys that it looks up and does not make itself.

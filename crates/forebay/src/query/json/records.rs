@@ -22,7 +22,7 @@ pub(crate) struct Level {
 /// The records of an output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
-    /// What the records stand in, in the order in which they begin.
+    /// Containers of the records, in the order in which they begin.
     pub(crate) lists: Vec<List>,
     /// The records, in the order of the output.
     pub(crate) records: Vec<JsonRecord>,
@@ -78,7 +78,7 @@ const LEAST: u64 = 64;
 /// Records that are kept, about: in larger outputs more neighbours are one record.
 const MANY: u64 = 500_000;
 
-/// What is nested deeper is not gone into.
+/// Maximum depth of nesting that is searched for records.
 const DEEPEST: usize = 64;
 
 /// A token of JSON has rarely more bytes on average, so that more than this for each token is too much.
