@@ -179,6 +179,20 @@ impl Output {
         Output { stop: bounds.begin(), bounds: Some(bounds.clone()), ..self }
     }
 
+    /// The same output for a reading that takes as long as it takes; [`for_one_query`](Output::for_one_query) begins the
+    /// queries in it.
+    pub(crate) fn with_bounds(self, bounds: Option<&Arc<dyn Bounds>>) -> Output {
+        Output { bounds: bounds.cloned(), ..self }
+    }
+
+    /// The same output for one query, which begins now and is bounded if any is.
+    pub(crate) fn for_one_query(&self) -> Output {
+        match &self.bounds {
+            Some(bounds) => self.clone().bounded_by(bounds),
+            None => self.clone(),
+        }
+    }
+
     /// The same output for a query that this flag ends.
     pub(crate) fn ended_by(self, stop: &Stop) -> Output {
         Output { stop: stop.clone(), ..self }

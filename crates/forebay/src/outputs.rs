@@ -67,18 +67,15 @@ impl<'a> Outputs<'a> {
         Outputs { models, ..self }
     }
 
-    /// The same outputs, whose queries are bounded. Extraction is not: models take the time they take.
+    /// The same outputs, whose queries are bounded. Extraction is not, since models take the time they take; a filter that
+    /// a model writes is.
     pub fn bounded_by(self, bounds: Arc<dyn Bounds>) -> Outputs<'a> {
         Outputs { bounds: Some(bounds), ..self }
     }
 
     /// An output, opened for one query that begins now.
     fn for_query(&self, handle: &Handle) -> Result<Output> {
-        let output = self.store.open(handle)?;
-        Ok(match &self.bounds {
-            Some(bounds) => output.bounded_by(bounds),
-            None => output,
-        })
+        Ok(self.store.open(handle)?.with_bounds(self.bounds.as_ref()).for_one_query())
     }
 
     /// What the model gets for an output, with all that giving it means: tokens are set aside for what it really costs,
@@ -451,7 +448,7 @@ impl<'a> Outputs<'a> {
         surface: &Surface,
     ) -> Result<Extract> {
         let began = (self.now)();
-        let output = self.open(text)?.on(surface);
+        let output = self.open(text)?.on(surface).with_bounds(self.bounds.as_ref());
         let id = output.record().handle.id().to_owned();
         let budget = self.within_room(budget);
         let (instructions, from) = part_of(wanted.instructions);

@@ -21,6 +21,7 @@ pub use json::{
 };
 pub(crate) use json::{
     JsonRecord, Level, ListKind, Place, Records, looked_for, member, records, run_filter, shape, text_border,
+    together,
 };
 pub use outline::{Form, Item, Language, Outline, Outlined};
 pub(crate) use range::written;

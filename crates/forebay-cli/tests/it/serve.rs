@@ -1047,6 +1047,33 @@ fn a_filter_that_takes_all_memory_or_all_time_harms_nobody_else() {
     assert!(answer["text"].as_str().unwrap().contains("longer than 2 seconds"), "{answer}");
 }
 
+#[test]
+fn a_filter_that_a_model_writes_is_bounded_as_any_other() {
+    let memory = "reduce range(60) as $_ (1; [., .]) | try .state catch length";
+    for (filter, seconds, expected) in [(ENDLESS, "2", "longer than 2 seconds"), (memory, "120", "of memory")]
+    {
+        let forebay = Forebay::new();
+        let models = ModelServer::start(move |asked| match asked.number {
+            0 => report(asked, filter),
+            _ => report(asked, "length"),
+        });
+        let server = Server::start_with(&forebay, &["--models", "openai/gpt-test"], |command| {
+            command
+                .env("FOREBAY_QUERY_TIMEOUT_SECONDS", seconds)
+                .env("FOREBAY_QUERY_FILTER_MEMORY_BYTES", "1000000");
+            crate::extract::reaching(command, &models);
+        });
+        // Documents on lines are put together first, which must not take a filter out of its bounds.
+        let lines = "{\"state\": \"failed\"}\n".repeat(32);
+        server.put(&format!("{OUTPUTS}/lines1?tool=api"), lines.as_bytes()).is(201);
+        let body = json!({"instructions": "How many failed?"}).to_string();
+        let answer = server.post(&format!("{OUTPUTS}/lines1/extract"), &body).is(200).json();
+        assert!(answer["text"].as_str().unwrap().contains("\n32\n"), "{answer}");
+        let told = models.asked()[1].body.to_string();
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
 /// A filter that looks for each match through all of the text: for hours, before its steps are used up.
 const ENDLESS: &str = "(\"a\" * 3000000) | [match(\"a.*z|a\"; \"g\")] | length";
 

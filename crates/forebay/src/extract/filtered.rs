@@ -7,7 +7,9 @@
 use super::asking::{Asking, Failure, Question};
 use super::prompts::Prompts;
 use super::{How, Read};
-use crate::query::{Ended, JsonPath, Level, Records, Shape, Values, looked_for, records, run_filter, shape};
+use crate::query::{
+    Ended, JsonPath, Level, Records, Shape, Values, looked_for, records, run_filter, shape, together,
+};
 use crate::view::{count, grouped};
 use crate::{Budget, Kind, Output, Query, Result, excerpt};
 use std::collections::BTreeSet;
@@ -133,9 +135,8 @@ enum Ran {
 }
 
 /// A JSON document that filters run on.
-struct Document {
-    /// The output; documents on lines as one array.
-    output: Output,
+struct Document<'a> {
+    output: &'a Output,
     shape: Shape,
     /// The shape and sample records as the model reads them.
     told: String,
@@ -143,25 +144,24 @@ struct Document {
     examples: Vec<(String, String)>,
 }
 
-impl Document {
+impl<'a> Document<'a> {
     /// The document of an output; `None` where it is not whole, or too large to be put together.
-    fn of(output: &Output) -> Result<Option<Document>> {
-        let output = match output.record().kind {
-            Kind::JsonLines if output.len() > PUT_TOGETHER => return Ok(None),
-            Kind::JsonLines => put_together(output)?,
-            _ => output.clone(),
-        };
-        let shape = shape(&output)?;
+    fn of(output: &'a Output) -> Result<Option<Document<'a>>> {
+        if output.record().kind == Kind::JsonLines && output.len() > PUT_TOGETHER {
+            return Ok(None);
+        }
+        let whole = together(output)?;
+        let shape = shape(&whole)?;
         let is_container = |path: &&str| matches!(*path, "array" | "object");
         let root = shape.paths.first().and_then(|root| root.types.first()).map(|(name, _)| *name);
         if !shape.whole || shape.documents != 1 || root.filter(is_container).is_none() {
             return Ok(None);
         }
         let budget = Budget { tokens: SHAPE, bytes: u64::MAX, lines: None };
-        let lines = excerpt(&output, &Query::Shape { skip: 0 }, budget)?;
+        let lines = excerpt(&whole, &Query::Shape { skip: 0 }, budget)?;
         let lines = String::from_utf8_lossy(&lines.text).into_owned();
         let paths: String = lines.split_inclusive('\n').filter(|line| line.starts_with('.')).collect();
-        let (samples, records) = samples(&output)?;
+        let (samples, records) = samples(&whole)?;
         let examples = examples(&shape, &records);
         let told = format!("DOCUMENT SHAPE\n{paths}\n{samples}");
         Ok(Some(Document { output, shape, told, examples }))
@@ -199,9 +199,9 @@ impl Document {
             let keys = known.iter().take(KEYS).cloned().collect::<Vec<_>>().join(", ");
             return Ok(Ran::Wrong(format!("No object has the key {first:?}. The keys that exist: {keys}.")));
         }
-        let values = match run_filter(&self.output, filter, room.saturating_mul(8)) {
+        let values = match run_filter(&self.output.for_one_query(), filter, room.saturating_mul(8)) {
             Ok(values) => values,
-            Err(error @ (crate::Error::Store { .. } | crate::Error::Stopped(_))) => return Err(error),
+            Err(error @ crate::Error::Store { .. }) => return Err(error),
             Err(error) => return Ok(Ran::Wrong(error.to_string())),
         };
         match &values.ended {
@@ -248,9 +248,9 @@ impl Document {
 
     /// The number that a filter gives, if it gives one.
     fn counted(&self, filter: &str) -> Result<Option<u64>> {
-        match run_filter(&self.output, filter, 64) {
+        match run_filter(&self.output.for_one_query(), filter, 64) {
             Ok(values) => Ok(values.values.first().and_then(|value| value.json.parse().ok())),
-            Err(error @ crate::Error::Stopped(_)) => Err(error),
+            Err(error @ crate::Error::Store { .. }) => Err(error),
             Err(_) => Ok(None),
         }
     }
@@ -358,27 +358,6 @@ fn in_shape(list: &str) -> String {
         rest = after;
     }
     path + rest + "[]"
-}
-
-/// Documents on lines as the items of one array.
-fn put_together(output: &Output) -> Result<Output> {
-    let level = Level { worth: u64::MAX, most: u64::MAX };
-    let found = records(output, level)?.unwrap_or_default();
-    let mut text = b"[".to_vec();
-    for record in &found.records {
-        // Small documents are one record with the ends of lines between them.
-        let lines = output.read(record.range.clone())?;
-        for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-            if text.len() > 1 {
-                text.push(b',');
-            }
-            text.extend_from_slice(line.trim_ascii());
-        }
-    }
-    text.push(b']');
-    let mut record = output.record().clone();
-    record.kind = Kind::Json;
-    Ok(Output::new(record, Box::new(text), Box::new(Vec::new()), None)?.ended_by(output.stop()))
 }
 
 /// Two records with their paths, the first of the longest list and one from its middle; and the path to all of them.

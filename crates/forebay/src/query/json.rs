@@ -15,6 +15,7 @@ mod regexes;
 mod run;
 mod scan;
 mod shape;
+mod together;
 mod tree;
 mod write;
 
@@ -27,6 +28,7 @@ pub(super) use print::{shape as shape_excerpt, values as values_excerpt};
 pub(crate) use records::{JsonRecord, Level, ListKind, Records, records, text_border};
 pub use shape::{BrokenOff, JsonPath, Keys, Shape};
 pub(crate) use shape::{Place, member};
+pub(crate) use together::together;
 pub use tree::{Node, Nodes, nodes};
 
 use crate::{Output, Result};
@@ -42,6 +44,9 @@ pub struct Filter {
     pub skip: u64,
     /// No more results are shown.
     pub max: u64,
+    /// Whether documents on lines are one array, as with `jq -s`. Only for outputs that fit in memory.
+    #[serde(default)]
+    pub together: bool,
 }
 
 impl Filter {
@@ -50,7 +55,7 @@ impl Filter {
 
     /// All that `filter` gives, from the first result on.
     pub fn new(filter: impl Into<String>) -> Filter {
-        Filter { filter: filter.into(), skip: 0, max: Filter::SHOWN }
+        Filter { filter: filter.into(), skip: 0, max: Filter::SHOWN, together: false }
     }
 }
 
@@ -121,13 +126,14 @@ pub enum Ended {
 pub(super) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
     match output.bounds().and_then(|bounds| bounds.filter(output, wanted, enough, output.stop())) {
         Some(values) => values,
-        None => filter(output, &wanted.filter, wanted.skip, wanted.max, enough),
+        None => here(output, wanted, enough, THREADS),
     }
 }
 
-/// Runs a jq filter on an output within the caller's bounds, and gives up to `enough` bytes of its results.
+/// Runs a jq filter on an output, documents on lines as one array, within the caller's bounds. Gives up to `enough` bytes
+/// of its results.
 pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Values> {
-    bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX }, enough)
+    bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX, together: true }, enough)
 }
 
 /// Runs a jq filter on an output in this process, in one thread, and gives up to `enough` bytes of its results.
@@ -135,11 +141,10 @@ pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Val
 /// For processes that exist to run one filter: each thread reserves a gigabyte of address space for its stack, so a limit on
 /// that space is a limit on memory only where the number of threads is known.
 pub fn values(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
-    let Filter { filter, skip, max } = wanted;
-    run::run(output, filter, run::Wanted { skip: *skip, max: *max, enough, threads: 1 })
+    here(output, wanted, enough, 1)
 }
 
-/// How many threads go through a large output.
+/// Threads that go through a large output.
 const THREADS: usize = 8;
 
 /// Runs a jq filter on each document of an output.
@@ -148,6 +153,13 @@ const THREADS: usize = 8;
 /// counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
 pub(super) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
     run::run(output, filter, run::Wanted { skip, max, enough, threads: THREADS })
+}
+
+/// Runs a jq filter in this process.
+fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result<Values> {
+    let Filter { skip, max, .. } = *wanted;
+    let run = |output: &Output| run::run(output, &wanted.filter, run::Wanted { skip, max, enough, threads });
+    if wanted.together { run(&together(output)?) } else { run(output) }
 }
 
 /// Describes the shape of a JSON output: its paths, and what is found at each.

@@ -188,6 +188,7 @@ pub(super) fn query_of(name: &str, arguments: &Arguments) -> Result<Query> {
                     filter: filter.to_owned(),
                     skip,
                     max: arguments.number("max").unwrap_or(Filter::SHOWN),
+                    together: false,
                 }),
             }
         }
