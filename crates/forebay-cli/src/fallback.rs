@@ -3,7 +3,7 @@
 //! It is `$TMPDIR/forebay-fallback-<user>/<hash of the root>`, for its owner alone. A folder of that name that somebody
 //! else made is not used. Reads look into it after the root, and sweeps cover it.
 
-use forebay::retention::Weight;
+use forebay::store::retention::Weight;
 use forebay::store::{Change, Sink};
 use forebay::{Call, DiskStore, Handle, Part, ReadAt, Record, Result, Session, Store};
 use rustix::fs::{Access, access};

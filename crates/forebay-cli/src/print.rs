@@ -83,7 +83,7 @@ pub(crate) fn bytes(count: u64) -> String {
 
 /// A number with its thousands apart.
 pub(crate) fn grouped(number: u64) -> String {
-    forebay::view::grouped(number)
+    forebay::text::count::grouped(number)
 }
 
 #[cfg(test)]

@@ -35,9 +35,9 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::Response;
 use door::Door;
-use forebay::retention::Rules;
 use forebay::settings::Keep;
 use forebay::store::disk::Sweep;
+use forebay::store::retention::Rules;
 use forebay::{DiskStore, Settings, Store, Timestamp};
 use futures_util::FutureExt;
 use hyper::body::Body as _;

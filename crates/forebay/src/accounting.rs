@@ -431,7 +431,8 @@ fn exited_badly(exit: Option<Exit>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
+    use crate::clock::Clock;
+    use crate::{MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
     use expect_test::expect;
     use std::sync::{Arc, Mutex};
 
@@ -444,7 +445,7 @@ mod tests {
     }
 
     /// Replies to a call as a host does.
-    fn reply(store: &dyn Store, call: &Call, text: &str, end: store::End) -> crate::Reply {
+    fn reply(store: &dyn Store, call: &Call, text: &str, end: store::End) -> crate::reply::Reply {
         let mut writer = store.begin(call);
         writer.write(Stream::Stdout, text.as_bytes());
         let output = writer.finish(end);

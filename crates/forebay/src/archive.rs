@@ -15,10 +15,10 @@
 //! are bounded by what the reader allows. The same proofs are asked of what is written, so what was exported can be
 //! imported.
 
-mod export;
-mod import;
-mod proof;
-mod read;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod proof;
+pub(crate) mod read;
 #[cfg(test)]
 mod tests;
 
@@ -43,8 +43,6 @@ const EVENTS: &str = "events.jsonl";
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 /// No record is larger. It holds the arguments of its call, and those may be a whole file.
 const LARGEST_RECORD: u64 = 16 * 1024 * 1024;
-/// No view is larger: four million tokens, which no model is shown at once.
-pub(crate) const LARGEST_VIEW: u64 = 16 * 1024 * 1024;
 /// No event is longer.
 const LONGEST_EVENT: u64 = 1024 * 1024;
 /// No archive has more outputs. What is remembered of each while it is read then takes no more memory than a list of them.
@@ -52,7 +50,7 @@ const MOST_OUTPUTS: u64 = 1_000_000;
 
 /// What an archive says of itself before anything else.
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
+pub(crate) struct Manifest {
     format: String,
     version: u32,
     session: Session,

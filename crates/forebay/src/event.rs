@@ -2,10 +2,10 @@
 //!
 //! An event refers to outputs by their ids and never holds their bytes. Each is one line of JSON, whole or not there.
 
-use crate::extract::Reading;
 use crate::{Error, Exit, Kind, Reason, Record, Result, Session, Size, State, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::ops::AddAssign;
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Read},
@@ -438,6 +438,42 @@ impl Read for From {
         self.1 += read as u64;
         Ok(read)
     }
+}
+
+/// Cost of an answer, in the vendor's tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that were read.
+    pub tokens_in: u64,
+    /// Tokens that were written.
+    pub tokens_out: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
+    }
+}
+
+/// Reading by models, with its cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The models whose answers were used.
+    pub models: Vec<String>,
+    /// How often a model was asked, answers that were of no use included.
+    pub asked: u64,
+    /// Tokens of all requests.
+    pub usage: Usage,
+    /// The bytes of the output that were read, in their order.
+    pub ranges: Vec<(u64, u64)>,
+    /// Full answer of the models, whatever its length.
+    pub answer: String,
+    /// Where it comes from: whole, in a few words, and not at all, to be told as there is room.
+    pub notes: Vec<String>,
+    /// How often a report departed from the requested format and was read all the same, by the word for it.
+    #[serde(skip)]
+    pub leniencies: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]

@@ -8,26 +8,28 @@
 //! A mode that the caller forces reads the whole output or fails before the first call. Where `auto` reads only parts,
 //! the label of the answer and its first line give the share that was read.
 
-mod asking;
-mod chunked;
-mod chunks;
-mod envelope;
-mod filtered;
-mod narrowed;
-mod plan;
-mod prompts;
-mod provenance;
-mod quotes;
-mod read_grep;
-mod records;
-mod text_calls;
-mod unread;
-mod window;
-mod wrapper;
+pub(crate) mod asking;
+pub(crate) mod chunked;
+pub(crate) mod chunks;
+pub(crate) mod envelope;
+pub(crate) mod extractor;
+pub(crate) mod filtered;
+pub(crate) mod narrowed;
+pub(crate) mod plan;
+pub(crate) mod prompts;
+pub(crate) mod provenance;
+pub(crate) mod quotes;
+pub(crate) mod read_grep;
+pub(crate) mod records;
+pub(crate) mod text_calls;
+pub(crate) mod unread;
+pub(crate) mod window;
+pub(crate) mod wrapper;
 
-use crate::model::{Model, ToolCalls, Usage};
+use crate::event::Reading;
+use crate::model::{Model, ToolCalls};
 use crate::settings::Extract as Settings;
-use crate::view::count;
+use crate::text::count::count;
 use crate::{Budget, Error, Output, Result, Surface};
 use asking::{Asking, Failure, Spent};
 use chunked::Chunked;
@@ -37,9 +39,7 @@ use filtered::Filtered;
 use prompts::Prompts;
 use provenance::{joined, notes, part_read};
 use read_grep::ReadGrep;
-use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
     fmt,
     ops::Range,
     str::FromStr,
@@ -50,7 +50,8 @@ use window::Window;
 use wrapper::Wrapper;
 
 pub use envelope::FAILED;
-pub(crate) use envelope::{again, failed, part_of};
+pub(crate) use envelope::part_of;
+pub use extractor::Extractor;
 pub use plan::{Plan, plan};
 
 /// How an output is to be read.
@@ -168,28 +169,8 @@ pub struct Extract {
     pub stopped: Option<String>,
 }
 
-/// Reading by models, with its cost.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
-    /// The models whose answers were used.
-    pub models: Vec<String>,
-    /// How often a model was asked, answers that were of no use included.
-    pub asked: u64,
-    /// Tokens of all requests.
-    pub usage: Usage,
-    /// The bytes of the output that were read, in their order.
-    pub ranges: Vec<(u64, u64)>,
-    /// Full answer of the models, whatever its length.
-    pub answer: String,
-    /// Where it comes from: whole, in a few words, and not at all, to be told as there is room.
-    pub notes: Vec<String>,
-    /// How often a report departed from the requested format and was read all the same, by the word for it.
-    #[serde(skip)]
-    pub leniencies: BTreeMap<String, u64>,
-}
-
 /// Parts that a strategy read.
-struct Read {
+pub(crate) struct Read {
     ranges: Vec<Range<u64>>,
     how: How,
 }

@@ -1,6 +1,6 @@
 //! When an output no longer fits, and how much may be shown instead.
 
-use crate::{Room, Size};
+use crate::Size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +129,50 @@ pub fn decide(size: &Size, limits: &Limits, room: Room) -> Option<Reason> {
 /// How many tokens fit.
 pub(crate) fn token_limit(limits: &Limits, room: Room) -> Option<u64> {
     [limits.tokens, room.left()].into_iter().flatten().min()
+}
+
+/// The room that is left in the model's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Nobody counts.
+    Unknown,
+    /// This many tokens are left.
+    Tokens(u64),
+    /// Tokens could not be set aside for the output, because others took them: this many are left now.
+    NotReserved(u64),
+}
+
+impl Room {
+    /// How many tokens are left, if somebody counts.
+    pub fn left(self) -> Option<u64> {
+        match self {
+            Room::Unknown => None,
+            Room::Tokens(left) | Room::NotReserved(left) => Some(left),
+        }
+    }
+}
+
+/// The model's context, and what of it outputs may not take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// How many tokens the model's context has; 0 if it is not known, and then nothing is counted.
+    pub context_window: u64,
+    /// How many of them are for what the model writes.
+    pub output_reserve: u64,
+    /// How many stay free in case a count is wrong.
+    pub safety_buffer: u64,
+}
+
+impl Window {
+    /// How many tokens outputs may have when so many are in use.
+    pub fn left(&self, used: u64) -> Room {
+        let taken = self.output_reserve.saturating_add(self.safety_buffer).saturating_add(used);
+        match self.context_window {
+            0 => Room::Unknown,
+            window => Room::Tokens(window.saturating_sub(taken)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 //! The library knows no network. Whoever has a client implements [`Model`]; messages, tools and limits go in, text or
 //! tool calls come out.
 
+pub use crate::event::Usage;
 use crate::wire::{Tool, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{ops::AddAssign, sync::atomic::AtomicBool};
+use std::sync::atomic::AtomicBool;
 
 /// A model that can be asked.
 pub trait Model: Sync {
@@ -115,22 +116,6 @@ pub enum Stop {
     Repeated,
     /// Something else, in the vendor's word.
     Other(String),
-}
-
-/// Cost of an answer, in the vendor's tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens that were read.
-    pub tokens_in: u64,
-    /// Tokens that were written.
-    pub tokens_out: u64,
-}
-
-impl AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
-        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
-        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
-    }
 }
 
 /// Why a model gave no answer, sorted by what can be done.

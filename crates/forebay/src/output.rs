@@ -4,6 +4,8 @@
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
 use crate::size::{Measure, Measured, STRIDE};
+use crate::text::derived::Derived;
+use crate::text::failure_scan::Scanner;
 use crate::{
     Bounds, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, threads, tokens,
 };
@@ -169,6 +171,21 @@ impl Output {
         Output { stretches, ..self }
     }
 
+    /// Text that was derived from this output, read the way an output is.
+    pub(crate) fn derived(&self, text: &Derived) -> Result<Output> {
+        Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)
+    }
+
+    /// Offsets in lines that mention errors: the first and the last ones, in order.
+    pub(crate) fn error_lines(&self) -> Result<Vec<u64>> {
+        if let Some(places) = &self.spoken {
+            return Ok(places.clone());
+        }
+        let mut scanner = Scanner::default();
+        self.for_each_block(0..self.length, |_, block| scanner.update(block))?;
+        Ok(scanner.finish())
+    }
+
     /// The same output for a reader elsewhere.
     pub fn on(self, surface: &Surface) -> Output {
         Output { surface: surface.clone(), ..self }
@@ -241,11 +258,6 @@ impl Output {
     /// What the same call gave before, where it is at hand.
     pub(crate) fn before(&self) -> Option<&Output> {
         self.before.as_deref()
-    }
-
-    /// Places in lines that speak of errors, where they are at hand.
-    pub(crate) fn spoken(&self) -> Option<&[u64]> {
-        self.spoken.as_deref()
     }
 
     /// The stretches of its streams, each with its end, where they are at hand.

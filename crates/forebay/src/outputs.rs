@@ -5,21 +5,21 @@
 //! an answer which repeats an earlier one says so, and a model that goes in circles is told.
 
 use crate::accounting::Notice;
-use crate::event::{
-    Answered, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Replied, SoFar,
-};
-use crate::extract::{
-    Extract, Extraction, Mode, Models, Plan, Reading, again, extract, failed, part_of, plan,
-};
-use crate::query::{Found, Searched, fitted, search};
-use crate::view::{Canvas, grouped};
+use crate::clock::Clock;
+use crate::event::{Answered, FellBack, Replied, SoFar};
+use crate::query::search::Searched;
+use crate::query::{Found, fitted, search};
+use crate::reply::Reply;
+use crate::reply::shown::Given;
+use crate::request::tool_call;
+use crate::text::count::grouped;
+use crate::view::Canvas;
 use crate::{
-    Bounds, Budget, Clock, Error, Event, Excerpt, Given, Handle, InUse, Output, Part, Piece, Preset, Query,
-    Record, Reply, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
-    tools,
+    Bounds, Budget, Error, Event, Excerpt, Handle, InUse, Output, Part, Piece, Preset, Query, Record, Result,
+    Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
 };
-use serde_json::{Map, Value};
-use std::ops::{ControlFlow, Range};
+use serde_json::Map;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// So much of the end of a session's events is looked at for what was asked before.
@@ -34,12 +34,11 @@ const NAMED: usize = 8;
 
 /// The outputs of one session.
 pub struct Outputs<'a> {
-    store: &'a dyn Store,
-    session: Session,
-    now: Clock,
+    pub(crate) store: &'a dyn Store,
+    pub(crate) session: Session,
+    pub(crate) now: Clock,
     window: Window,
-    models: Models<'a>,
-    bounds: Option<Arc<dyn Bounds>>,
+    pub(crate) bounds: Option<Arc<dyn Bounds>>,
 }
 
 /// What a note that an answer gives nothing new may cost.
@@ -54,17 +53,12 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock) -> Outputs<'a> {
-        Outputs { store, session, now, window: Window::default(), models: Models::NONE, bounds: None }
+        Outputs { store, session, now, window: Window::default(), bounds: None }
     }
 
     /// The same outputs for a model with this context. What is handed over is counted from now on.
     pub fn within(self, window: Window) -> Outputs<'a> {
         Outputs { window, ..self }
-    }
-
-    /// The same outputs, with models that read them where instructions in plain words are given.
-    pub fn read_by(self, models: Models<'a>) -> Outputs<'a> {
-        Outputs { models, ..self }
     }
 
     /// The same outputs, whose queries are bounded. Extraction is not, since models take the time they take; a filter that
@@ -205,12 +199,12 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    fn log(&self, what: What) {
+    pub(crate) fn log(&self, what: What) {
         Event { what, at: (self.now)() }.log(self.store, &self.session);
     }
 
     /// Says that something else was given than what was meant.
-    fn fell_back(&self, fell_back: FellBack) {
+    pub(crate) fn fell_back(&self, fell_back: FellBack) {
         fell_back.emit(&self.session);
         self.log(What::FellBack(fell_back));
     }
@@ -294,7 +288,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Counts what was handed over already. An answer is worth more than the count.
-    fn count(&self, tokens: u64) {
+    pub(crate) fn count(&self, tokens: u64) {
         let _ = self.take_room(tokens, true);
     }
 
@@ -303,7 +297,7 @@ impl<'a> Outputs<'a> {
         let budget = self.within_room(budget);
         let handle = self.find(text)?;
         let output = self.for_query(&handle)?.on(surface);
-        let call = tools::call_of(&handle, query);
+        let call = tool_call::call_of(&handle, query);
         let before = self.answered(&handle);
         let same = |old: &&Answered| {
             old.query == call.name
@@ -366,156 +360,6 @@ impl<'a> Outputs<'a> {
             tokens,
         });
         Ok(answer)
-    }
-
-    /// Plans the reading of an output, without asking a model to read.
-    pub fn plan(&self, text: &str, wanted: &Extraction) -> Result<Plan> {
-        plan(&self.open(text)?, wanted, &self.models)
-    }
-
-    /// Reads an output as an extraction wants it. What models found before is given again and not read twice.
-    pub fn extract(
-        &self,
-        text: &str,
-        wanted: &Extraction,
-        budget: Budget,
-        surface: &Surface,
-    ) -> Result<Extract> {
-        self.extract_recorded(text, wanted, budget, surface).map_err(|(error, _)| error)
-    }
-
-    /// The same for the tool `tool_output`: an error is the text that the model gets.
-    pub(crate) fn extract_or_explain(
-        &self,
-        text: &str,
-        wanted: &Extraction,
-        budget: Budget,
-        surface: &Surface,
-    ) -> std::result::Result<Extract, String> {
-        self.extract_recorded(text, wanted, budget, surface).map_err(|(_, explanation)| explanation)
-    }
-
-    fn extract_recorded(
-        &self,
-        text: &str,
-        wanted: &Extraction,
-        budget: Budget,
-        surface: &Surface,
-    ) -> std::result::Result<Extract, (Error, String)> {
-        let mut arguments = Map::new();
-        arguments.insert("handle".to_owned(), text.into());
-        arguments.insert("extract".to_owned(), wanted.instructions.into());
-        if wanted.mode != Mode::Auto {
-            arguments.insert("mode".to_owned(), wanted.mode.to_string().into());
-        }
-        self.extract_for(&arguments, text, wanted, budget, surface).map_err(|error| {
-            let explanation = self.extraction_failed(text, wanted.mode, &arguments, &error);
-            (error, explanation)
-        })
-    }
-
-    /// Records a call of `tool_output` that could not be answered, and returns what the model is told.
-    pub(crate) fn extraction_failed(
-        &self,
-        handle: &str,
-        mode: Mode,
-        arguments: &Map<String, Value>,
-        error: &Error,
-    ) -> String {
-        let output = self.open(handle).ok();
-        let tool =
-            output.as_ref().map_or("unknown tool".to_owned(), |output| output.record().call.full_name());
-        let (shown, why) = (crate::handle::shown(handle), error.to_string());
-        let text = failed(&tool, &shown, mode, &why);
-        let failure = ExtractionFailure {
-            id: output.map_or(String::new(), |output| output.record().handle.id().to_owned()),
-            handle: shown,
-            strategy: mode.to_string(),
-            why,
-            request: ExtractionCall::new((self.now)(), arguments, &text),
-        };
-        failure.emit();
-        self.log(What::ExtractionFailed(failure));
-        text
-    }
-
-    fn extract_for(
-        &self,
-        arguments: &Map<String, Value>,
-        text: &str,
-        wanted: &Extraction,
-        budget: Budget,
-        surface: &Surface,
-    ) -> Result<Extract> {
-        let began = (self.now)();
-        let output = self.open(text)?.on(surface).with_bounds(self.bounds.as_ref());
-        let id = output.record().handle.id().to_owned();
-        let budget = self.within_room(budget);
-        let (instructions, from) = part_of(wanted.instructions);
-        let before = if wanted.anew { None } else { self.extracted(&output, wanted)? };
-        let answer = match before {
-            Some((strategy, reading)) => again(&output, strategy, &reading, from, budget)?,
-            None => extract(&output, wanted, &self.models, budget)?,
-        };
-        let tokens = tokens::count(&answer.text);
-        self.count(tokens);
-        if let Some((meant, why)) = &answer.fell_back {
-            let (from, to) = (meant.to_string(), answer.strategy.to_owned());
-            self.fell_back(FellBack { id: id.clone(), from, to, why: why.clone() });
-        }
-        let reading = answer.reading.clone().unwrap_or_default();
-        self.log(What::ExtractionDone(Extracted {
-            id,
-            strategy: answer.strategy.to_owned(),
-            model: (!reading.models.is_empty()).then(|| reading.models.join(", ")),
-            tokens_in: reading.usage.tokens_in,
-            tokens_out: reading.usage.tokens_out,
-            tokens,
-            leniencies: reading.leniencies.clone(),
-            request: Some(ExtractionCall::new(began, arguments, &answer.text)),
-            // Only an answer of models is worth remembering: what we find ourselves is found again at once.
-            memory: (!reading.answer.is_empty()).then(|| Memory {
-                instructions: instructions.to_owned(),
-                mode: wanted.mode.to_string(),
-                length: output.len(),
-                hash: output.record().hash.clone(),
-                most: (wanted.settings.max_chunks, wanted.settings.context_tokens),
-                reading,
-            }),
-        }));
-        Ok(answer)
-    }
-
-    /// Whether what was wanted before is wanted now, of the same bytes, and would be read by the same models as far.
-    fn is_the_same(&self, memory: &Memory, output: &Output, wanted: &Extraction) -> bool {
-        let read: u64 = memory.reading.ranges.iter().map(|(start, end)| end - start).sum();
-        let most = (wanted.settings.max_chunks, wanted.settings.context_tokens);
-        let known = |name: &String| self.models.list.iter().any(|model| model.name() == name);
-        memory.instructions == part_of(wanted.instructions).0
-            && memory.mode == wanted.mode.to_string()
-            && (memory.length, &memory.hash) == (output.len(), &output.record().hash)
-            && (read >= output.len() || memory.most == most)
-            && (self.models.list.is_empty() || memory.reading.models.iter().all(known))
-    }
-
-    /// What models found before, if the same was wanted of the same bytes; the newest answer.
-    fn extracted(&self, output: &Output, wanted: &Extraction) -> Result<Option<(&'static str, Reading)>> {
-        let id = output.record().handle.id();
-        let mut found = None;
-        self.store.for_each_event_line(&self.session, 0, |line| {
-            // Most lines are of other events and other outputs.
-            let may_be = [b"extraction-done", id.as_bytes()];
-            if may_be.iter().all(|part| memchr::memmem::find(line, part).is_some())
-                && let Some(What::ExtractionDone(done)) = Event::parse(line).map(|event| event.what)
-                && let Some(memory) = done.memory.filter(|_| done.id == id)
-                && self.is_the_same(&memory, output, wanted)
-            {
-                let strategy = Mode::NAMES.into_iter().find(|name| *name == done.strategy);
-                found = strategy.map(|strategy| (strategy, memory.reading));
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
     }
 
     /// The lines with all of `words` in any output, newest output first.

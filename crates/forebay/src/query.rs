@@ -5,59 +5,32 @@
 //! depends on where the reader is: see [`Surface`](crate::Surface).
 
 pub(crate) mod ask;
-mod greatest;
-mod grep;
-mod json;
+pub(crate) mod grep;
+pub(crate) mod json;
 pub(crate) mod outline;
-mod range;
-mod search;
-mod twice;
+pub(crate) mod range;
+pub(crate) mod search;
 
-pub use ask::Passage;
-pub(crate) use ask::{record_weights, visible};
-pub use grep::{Grep, Match, SHOWN, Wanted};
-pub use json::{
-    BrokenOff, Ended, Filter, JsonPath, Keys, Node, Nodes, Shape, Total, Value, Values, nodes, values,
-};
-pub(crate) use json::{
-    JsonRecord, Level, ListKind, Place, Records, looked_for, member, records, run_filter, shape, text_border,
-    together,
-};
-pub use outline::{Form, Item, Language, Outline, Outlined};
-pub(crate) use range::written;
-pub use range::{byte_ranges, line_ranges};
+pub use crate::classify::form::Form;
+pub use crate::classify::languages::Language;
+pub use crate::outline::json::{BrokenOff, JsonPath, Keys, Shape};
+pub use crate::outline::{Item, Outline};
+pub use crate::query::json::tree::{Node, Nodes, nodes};
+pub use crate::rank::passage::Passage;
+pub use crate::request::Outlined;
+pub use crate::request::filter::{Ended, Filter, Total, Value, Values};
+pub use crate::request::grep::{Grep, SHOWN, Wanted};
+pub use crate::request::ranges::{byte_ranges, line_ranges};
+pub use grep::Match;
+pub use json::values;
 pub(crate) use search::search;
 pub use search::{Group, Searched};
 
+use crate::classify::json::locate::found;
+use crate::request::Query;
 use crate::{Budget, Output, Result};
 use serde::Serialize;
-use std::ops::{Range, RangeInclusive};
-
-/// A question about one output.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Query {
-    /// These lines, counted from 1, both ends included.
-    Lines(Vec<RangeInclusive<u64>>),
-    /// These bytes, counted from 0, the end not included.
-    Bytes(Vec<Range<u64>>),
-    /// The first lines.
-    Head(u64),
-    /// The last lines.
-    Tail(u64),
-    /// The lines that match.
-    Grep(Grep),
-    /// What a jq filter gives.
-    Json(Filter),
-    /// The paths of a JSON output, with what is found at each.
-    Shape {
-        /// So many paths are passed over.
-        skip: u64,
-    },
-    /// What is in it: functions, headings, files, failures.
-    Outline(Outlined),
-    /// The passages that answer a question best.
-    Ask(String),
-}
+use std::ops::Range;
 
 /// The answer to a query: parts of one output, with where they stand and how to go on.
 #[derive(Clone, Debug)]
@@ -107,7 +80,7 @@ pub struct Matches {
 
 /// Whether an output is JSON, or has a few lines of text around it.
 pub(crate) fn is_json(output: &Output) -> Result<bool> {
-    Ok(json::found(output)?.is_some())
+    Ok(found(output)?.is_some())
 }
 
 /// Answers a query within a budget.

@@ -3,99 +3,10 @@
 //! A caller that knows how many tokens are in use says so; otherwise they are counted from what was handed over. The
 //! count is a state of the session in its store, so that many processes share it, and tokens are set aside in one step.
 
-use crate::view::{self, count};
-use crate::{Error, Folded, Output, Preset, Reason, Reply, Result, Session, Settings, Store, reply};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// The room that is left in the model's context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Nobody counts.
-    Unknown,
-    /// This many tokens are left.
-    Tokens(u64),
-    /// Tokens could not be set aside for the output, because others took them: this many are left now.
-    NotReserved(u64),
-}
-
-impl Room {
-    /// How many tokens are left, if somebody counts.
-    pub fn left(self) -> Option<u64> {
-        match self {
-            Room::Unknown => None,
-            Room::Tokens(left) | Room::NotReserved(left) => Some(left),
-        }
-    }
-}
-
-/// The model's context, and what of it outputs may not take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Window {
-    /// How many tokens the model's context has; 0 if it is not known, and then nothing is counted.
-    pub context_window: u64,
-    /// How many of them are for what the model writes.
-    pub output_reserve: u64,
-    /// How many stay free in case a count is wrong.
-    pub safety_buffer: u64,
-}
-
-impl Window {
-    /// How many tokens outputs may have when so many are in use.
-    pub fn left(&self, used: u64) -> Room {
-        let taken = self.output_reserve.saturating_add(self.safety_buffer).saturating_add(used);
-        match self.context_window {
-            0 => Room::Unknown,
-            window => Room::Tokens(window.saturating_sub(taken)),
-        }
-    }
-}
-
-/// The tokens of the context that are in use, as a session's state has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InUse {
-    /// What the caller said last.
-    pub reported: u64,
-    /// What was handed over since then.
-    pub given: u64,
-}
-
-impl InUse {
-    /// Both together.
-    pub fn total(&self) -> u64 {
-        self.reported.saturating_add(self.given)
-    }
-
-    /// What a session has in use.
-    pub(crate) fn of(store: &dyn Store, session: &Session) -> Result<InUse> {
-        InUse::changed(store, session, |_| None)
-    }
-
-    /// Makes it what a session has in use, whatever it was: also where that cannot be read.
-    pub(crate) fn put(self, store: &dyn Store, session: &Session) -> Result<()> {
-        store.change_state(session, &mut |_| serde_json::to_vec(&self).ok())
-    }
-
-    /// Changes what a session has in use, in one step; returns what it was before.
-    pub(crate) fn changed(
-        store: &dyn Store,
-        session: &Session,
-        change: impl Fn(InUse) -> Option<InUse>,
-    ) -> Result<InUse> {
-        let mut before = Ok(InUse::default());
-        store.change_state(session, &mut |state| {
-            before = match state {
-                [] => Ok(InUse::default()),
-                state => serde_json::from_slice(state),
-            };
-            let changed = change(*before.as_ref().ok()?)?;
-            serde_json::to_vec(&changed).ok()
-        })?;
-        let what = format!("read how much {session} has in use (say it anew: forebay room --used TOKENS)");
-        before.map_err(|error| Error::store(what)(error.into()))
-    }
-}
+use crate::limits::Room;
+use crate::reply::{Folded, Reply, reply};
+use crate::text::count::count;
+use crate::{Output, Preset, Reason, Result, Settings, presets, view};
 
 /// What the model gets for several outputs that come at once: each as it would alone, if all of them fit together.
 /// If not, those are folded whose folding saves most, and then views are made smaller, the largest first.
@@ -178,15 +89,15 @@ impl Folded {
         let printed = |view: view::View| -> Result<Folded> {
             Ok(Folded { reason, text: view.print(output)?, view, shrunk: None })
         };
-        let meant = printed(view::fold(output, settings)?)?;
+        let meant = printed(presets::fold(output, settings)?)?;
         let Some(left) = room.left().filter(|&left| meant.tokens() > left) else { return Ok(meant) };
-        let smallest = || printed(view::smallest(output, settings.preset, cause)?);
+        let smallest = || printed(presets::smallest(output, settings.preset, cause)?);
         let mut digest = settings.clone();
         digest.digest.budget.tokens = left;
         let smaller = match settings.preset {
             // The preset shows nothing of the output, however much room there is.
             Preset::Handle => smallest()?,
-            _ => Some(printed(view::smaller(output, &digest)?)?)
+            _ => Some(printed(presets::smaller(output, &digest)?)?)
                 .filter(|smaller| smaller.tokens() <= left)
                 .map_or_else(smallest, Ok)?,
         };
@@ -203,7 +114,12 @@ fn are(tokens: u64) -> String {
 mod tests {
     use super::*;
     use crate::event::{Event, What};
-    use crate::{Call, MemoryStore, Outputs, Preset, Timestamp, keep};
+    use crate::handle::Session;
+    use crate::limits::Window;
+    use crate::store::Store;
+    use crate::store::in_use::InUse;
+    use crate::store::keep::keep;
+    use crate::{Call, MemoryStore, Outputs, Preset, Timestamp};
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
@@ -290,7 +206,7 @@ mod tests {
         let room = outputs.room().unwrap();
         let looked = reply(&large, &Settings::default(), room).unwrap();
         assert_eq!((happened(&store), outputs.in_use().unwrap()), (before, InUse::default()));
-        assert!(crate::Given::of(&store, &large.record().handle).unwrap().is_none());
+        assert!(crate::reply::shown::Given::of(&store, &large.record().handle).unwrap().is_none());
         let given = outputs.reply(&large, &Settings::default()).unwrap();
         assert_eq!(looked.folded.unwrap().text, given.folded.unwrap().text);
     }

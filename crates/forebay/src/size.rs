@@ -1,7 +1,7 @@
 //! How large an output is, measured in the same pass in which it is written.
 
 use crate::kind::{Kind, Sniffer};
-use crate::view::errors::Scanner;
+use crate::text::failure_scan::Scanner;
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 

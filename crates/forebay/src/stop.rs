@@ -3,8 +3,7 @@
 //! The library has no clock and no processes of its own. A program that answers others gives its [`Bounds`] to
 //! [`Outputs`](crate::Outputs): they say when a query ends, and may run filters where memory is limited.
 
-use crate::query::{Filter, Values};
-use crate::{Error, Output, Result};
+use crate::{Error, Result};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// A flag that ends a query. Clones are the same flag.
@@ -61,18 +60,5 @@ impl WeakStop {
         if let Some(flag) = self.0.upgrade() {
             let _ = flag.set(why.into());
         }
-    }
-}
-
-/// Limits that a program sets on its queries.
-pub trait Bounds: Send + Sync {
-    /// Called when a query begins; raising the flag ends it.
-    fn begin(&self) -> Stop;
-
-    /// Runs a filter in another process, where its memory is limited, and gives up to `enough` bytes of its results.
-    /// `None` runs it here.
-    fn filter(&self, output: &Output, filter: &Filter, enough: u64, stop: &Stop) -> Option<Result<Values>> {
-        let _ = (output, filter, enough, stop);
-        None
     }
 }

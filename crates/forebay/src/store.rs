@@ -11,17 +11,20 @@
 
 pub mod conformance;
 pub mod disk;
+pub(crate) mod in_use;
+pub(crate) mod keep;
 pub mod memory;
-mod writer;
+pub mod retention;
+pub(crate) mod writer;
 
-pub(crate) use writer::stretches;
 pub use writer::{End, Stream, Writer};
 
 use crate::call::LONGEST_NUMBERED;
 use crate::event::{Event, What};
 use crate::handle::SHORTEST_PREFIX;
 use crate::output::ReadAt;
-use crate::retention::Weight;
+use crate::store::retention::Weight;
+use crate::store::writer::streams;
 use crate::{Call, Error, Handle, Output, Record, Result, Session, State, Timestamp};
 use std::path::PathBuf;
 
@@ -245,7 +248,7 @@ impl dyn Store + '_ {
             // Every stretch has a byte, so a longer map is damaged.
             while read / 8 <= output.len() {
                 let filled = part.read_at(read, &mut entries).map_err(cannot())?;
-                writer::stretches(&entries[..filled]).try_for_each(|(start, stream)| show(start, stream))?;
+                streams::stretches(&entries[..filled]).try_for_each(|(start, stream)| show(start, stream))?;
                 if filled < 8 {
                     break;
                 }

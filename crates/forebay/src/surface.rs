@@ -2,8 +2,11 @@
 //!
 //! Views and excerpts end with the call that goes on. The call itself is a [`Query`]; a surface is how it is said.
 
-use crate::quote::shell_quoted;
-use crate::{Handle, Query, query, tools};
+use crate::request::filter::Filter;
+use crate::request::grep::{Grep, Wanted};
+use crate::request::{ranges, tool_call};
+use crate::text::quote::shell_quoted;
+use crate::{Handle, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -40,11 +43,11 @@ impl Surface {
                 format!("forebay {verb} {}{flags}{arguments}", handle.short())
             }
             Surface::Tools { prefix } => {
-                let call = tools::call_of(handle, query);
+                let call = tool_call::call_of(handle, query);
                 format!("{prefix}{}({})", call.name, listed(&call.arguments, "handle"))
             }
             Surface::Files => {
-                let call = tools::call_of(handle, query);
+                let call = tool_call::call_of(handle, query);
                 let (first, rest) = call.name.split_at(1);
                 format!("{}{rest}({})", first.to_uppercase(), listed(&call.arguments, "filename"))
             }
@@ -71,7 +74,7 @@ fn listed(arguments: &Map<String, Value>, handle: &str) -> String {
 fn typed(query: &Query) -> (&'static str, String) {
     match query {
         Query::Lines(ranges) => {
-            let ranges = ranges.iter().map(|range| format!(" --lines {}", query::written(range)));
+            let ranges = ranges.iter().map(|range| format!(" --lines {}", ranges::written(range)));
             ("read", ranges.collect())
         }
         Query::Bytes(ranges) => {
@@ -81,7 +84,7 @@ fn typed(query: &Query) -> (&'static str, String) {
         Query::Head(count) => ("head", format!(" -n {count}")),
         Query::Tail(count) => ("tail", format!(" -n {count}")),
         Query::Grep(grep) => {
-            let usual = query::Grep::new("");
+            let usual = Grep::new("");
             let number = |flag: &str, value: u64, usual: u64| match value == usual {
                 true => String::new(),
                 false => format!(" {flag} {value}"),
@@ -91,8 +94,8 @@ fn typed(query: &Query) -> (&'static str, String) {
                 switch("-i", grep.ignore_case),
                 switch("-F", grep.fixed),
                 switch("-U", grep.multiline),
-                switch("-v", grep.wanted == query::Wanted::OtherLines),
-                switch("-o", grep.wanted == query::Wanted::Matches),
+                switch("-v", grep.wanted == Wanted::OtherLines),
+                switch("-o", grep.wanted == Wanted::Matches),
                 number("-C", grep.context, usual.context),
                 number("--max", grep.max as u64, usual.max as u64),
                 number("--from-byte", grep.from_byte, usual.from_byte),
@@ -101,7 +104,7 @@ fn typed(query: &Query) -> (&'static str, String) {
         }
         Query::Json(filter) => {
             let skip = if filter.skip > 0 { format!(" --skip {}", filter.skip) } else { String::new() };
-            let usual = filter.max == query::Filter::SHOWN;
+            let usual = filter.max == Filter::SHOWN;
             let max = if usual { String::new() } else { format!(" --max {}", filter.max) };
             let typed = shell_quoted(&filter.filter);
             match filter.filter.starts_with('-') {

@@ -4,9 +4,9 @@
 //! costs as little as the thousandth. Text is cut into pieces (`split`) that are merged one by one
 //! (`merge`); a piece is never more than the text between two borders, so a count can stop early.
 
-mod merge;
-mod split;
-mod table;
+pub(crate) mod merge;
+pub(crate) mod split;
+pub(crate) mod table;
 
 /// The exact number of o200k tokens in `text`.
 ///

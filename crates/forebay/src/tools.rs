@@ -5,6 +5,7 @@
 //! holds the budget of excerpts, which is less than any output that passes, so it never becomes a stored output.
 //!
 //! ```
+//! use forebay::extract::Models;
 //! use forebay::{Call, MemoryStore, Outputs, Session, Settings, Timestamp, keep, tools, wire::Wire};
 //! use serde_json::json;
 //!
@@ -17,36 +18,39 @@
 //!     "input": {"handle": "demo/call-1", "lines": "2:2"}}]});
 //! let outputs = Outputs::new(&store, session, Timestamp::now);
 //! for call in Wire::Anthropic.calls(&message)? {
-//!     let result = tools::answer(&outputs, &call, &Settings::default(), "output_");
+//!     let result = tools::answer(&outputs, Models::NONE, &call, &Settings::default(), "output_");
 //!     assert!(result.text.contains("\ntwo\n"));
 //! }
 //! # Ok::<(), forebay::Error>(())
 //! ```
 
-pub mod arguments;
-mod context;
-mod own;
-mod tool_output;
-
-pub(crate) use own::call_of;
+pub(crate) mod context;
+pub(crate) mod own;
+pub(crate) mod tool_output;
 
 use crate::event::Answered;
+use crate::extract::{Extractor, Models};
+use crate::request::declared::Arguments;
+use crate::request::tool_call;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Error, Output, Outputs, Preset, Query, Result, Settings, Surface};
-use arguments::{Arguments, Declared};
-use serde_json::{Map, Value};
+use crate::{Error, Output, Outputs, Preset, Result, Settings, Surface};
+use serde_json::Value;
 
 /// What the names of our own tools begin with unless it is said.
 pub const PREFIX: &str = "output_";
 
 /// Our own tools, their names beginning with `prefix`, and `tool_output`, which models know by that name.
 pub fn own(prefix: &str) -> Vec<Tool> {
-    own::TOOLS.iter().map(|tool| tool.told(prefix)).chain([tool_output::TOOL.told("")]).collect()
+    tool_call::TOOLS
+        .iter()
+        .map(|tool| Tool::declared(tool, prefix))
+        .chain([Tool::declared(&tool_output::TOOL, "")])
+        .collect()
 }
 
 /// The tools that the summary of a materialized output advises.
 pub fn context() -> Vec<Tool> {
-    context::TOOLS.iter().map(|tool| tool.told("context.")).collect()
+    context::TOOLS.iter().map(|tool| Tool::declared(tool, "context.")).collect()
 }
 
 /// The tools that a model needs to follow what views of this preset advise: ours, with those of a materialized output.
@@ -63,7 +67,15 @@ pub fn offered(tools: Vec<Tool>, has_folded: bool, final_turn: bool) -> Vec<Tool
 }
 
 /// Answers a call of one of the tools. A call that cannot be answered is answered with what to do instead.
-pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &str) -> ToolResult {
+///
+/// `models` read an output where `tool_output` is called; [`Models::NONE`] where there are none.
+pub fn answer(
+    outputs: &Outputs,
+    models: Models,
+    call: &ToolCall,
+    settings: &Settings,
+    prefix: &str,
+) -> ToolResult {
     let budget = settings.excerpt_budget();
     let surface = Surface::Tools { prefix: prefix.to_owned() };
     let asked = || -> Result<String> {
@@ -71,7 +83,7 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
         let dotted = call.name.strip_prefix("context.").or(call.name.strip_prefix("context_"));
         let ours = call.name.strip_prefix(prefix);
         if call.name == tool_output::TOOL.name {
-            return tool_output::answer(outputs, given, settings, &surface);
+            return tool_output::answer(&Extractor::new(outputs, models), given, settings, &surface);
         }
         if let Some(tool) = dotted.and_then(|name| context::TOOLS.iter().find(|tool| tool.name == name)) {
             let budget = outputs.within_room(budget);
@@ -87,7 +99,7 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
             });
             return Ok(text);
         }
-        if let Some(tool) = ours.and_then(|name| own::TOOLS.iter().find(|tool| tool.name == name)) {
+        if let Some(tool) = ours.and_then(|name| tool_call::TOOLS.iter().find(|tool| tool.name == name)) {
             return own::answer(outputs, tool.name, Arguments::new(tool, given)?, budget, &surface);
         }
         let names: Vec<String> = own(prefix).into_iter().chain(context()).map(|tool| tool.name).collect();
@@ -98,17 +110,6 @@ pub fn answer(outputs: &Outputs, call: &ToolCall, settings: &Settings, prefix: &
         Ok(text) => call.answered(text),
         Err(error) => call.failed(bounded(error.to_string(), budget)),
     }
-}
-
-/// One of our own tools as it is declared; `name` stands without a prefix.
-pub fn declared(name: &str) -> Option<&'static Declared> {
-    own::TOOLS.iter().find(|tool| tool.name == name)
-}
-
-/// The query that a call of one of our own tools asks of an output; `name` stands without a prefix.
-pub fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
-    let tool = declared(name).ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
-    own::query_of(name, &Arguments::new(tool, given)?)
 }
 
 /// An answer of one of the `context.*` tools, with the bytes of the output that it shows or was drawn from.
@@ -145,14 +146,15 @@ fn bounded(mut text: String, budget: crate::Budget) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Query;
     use crate::store::Store;
     use crate::{Call, MemoryStore, Session, Timestamp};
     use expect_test::{Expect, expect};
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
         let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);
-        crate::keep(store, &call, &mut &text[..], || Timestamp::UNIX_EPOCH).unwrap()
+        crate::store::keep::keep(store, &call, &mut &text[..], || Timestamp::UNIX_EPOCH).unwrap()
     }
 
     /// The outputs of the session of one of them.
@@ -172,7 +174,7 @@ mod tests {
 
     fn asked(store: &MemoryStore, name: &str, arguments: Value) -> ToolResult {
         let outputs = Outputs::new(store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
-        answer(&outputs, &call(name, arguments), &Settings::default(), PREFIX)
+        answer(&outputs, Models::NONE, &call(name, arguments), &Settings::default(), PREFIX)
     }
 
     fn check(store: &MemoryStore, name: &str, arguments: Value, expected: Expect) {
@@ -627,7 +629,8 @@ mod tests {
             let mut settings = Settings::default();
             settings.set_budget(tokens);
             let output =
-                crate::keep(&store, &call, &mut &numbered(50_000)[..], || Timestamp::UNIX_EPOCH).unwrap();
+                crate::store::keep::keep(&store, &call, &mut &numbered(50_000)[..], || Timestamp::UNIX_EPOCH)
+                    .unwrap();
             let reply = outputs.reply(&output, &settings).unwrap();
             String::from_utf8(reply.folded.unwrap().text).unwrap()
         };
@@ -679,7 +682,7 @@ mod tests {
         let outputs = Outputs::new(&store, Session::safe(session), || Timestamp::UNIX_EPOCH);
         let queries = [
             Query::Shape { skip: 0 },
-            Query::Outline(crate::query::Outlined { from_line: 1, skip: 0, depth: None }),
+            Query::Outline(crate::request::Outlined { from_line: 1, skip: 0, depth: None }),
             Query::Ask("which line?".to_owned()),
             Query::Grep(crate::Grep::new("7")),
             Query::Tail(3),
@@ -700,7 +703,7 @@ mod tests {
         let store = crate::DiskStore::new(folder.path());
         for session in ["s", "other"] {
             let call = Call::new(Session::safe(session), "secret1", "make", Timestamp::UNIX_EPOCH);
-            crate::keep(&store, &call, &mut &b"x"[..], || Timestamp::UNIX_EPOCH).unwrap();
+            crate::store::keep::keep(&store, &call, &mut &b"x"[..], || Timestamp::UNIX_EPOCH).unwrap();
         }
         std::fs::write(folder.path().join("other/tool/secret1.meta.json"), "{").unwrap();
         let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);

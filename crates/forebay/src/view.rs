@@ -4,25 +4,17 @@
 //! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
 //! So no view can lose a byte without saying so, and no count in a marker can be wrong.
 
-mod digest;
-pub(crate) mod errors;
-mod handle;
-mod head_tail;
-mod materialize;
-mod print;
-mod recovery;
-pub(crate) mod rendering;
-mod units;
-mod verify;
+pub(crate) mod print;
+pub(crate) mod repainted;
+pub(crate) mod units;
+pub(crate) mod verify;
 
-pub(crate) use digest::{standing_out, top_and_bottom};
-pub use materialize::ContextRef;
-pub use print::{Printed, count, grouped};
+pub use crate::text::count::{count, grouped};
+pub use print::Printed;
 pub use verify::{Fault, verify};
-pub(crate) use verify::{verify_record, verify_text};
 
-use crate::settings::Preset;
-use crate::{Error, Output, Result, Settings, Surface};
+use crate::text::lookalikes;
+use crate::{Error, Output, Result, Surface, terminal};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -132,14 +124,14 @@ pub enum Wording {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct View {
-    total: u64,
-    pieces: Vec<Piece>,
-    wording: Wording,
-    opening: String,
-    closing: String,
+    pub(crate) total: u64,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) wording: Wording,
+    pub(crate) opening: String,
+    pub(crate) closing: String,
     /// Where its reader is: how the calls in its markers are written.
     #[serde(default)]
-    surface: Surface,
+    pub(crate) surface: Surface,
 }
 
 /// A view as it is written down, before its tiling is checked.
@@ -245,7 +237,7 @@ impl View {
             if let Piece::Verbatim(range) = piece {
                 let bytes = output.read(range.clone())?;
                 // Lines that end with a return and a newline look the same.
-                let same = rendering::screen(&bytes).split(|&byte| byte == b'\n').eq(bytes
+                let same = terminal::screen(&bytes).split(|&byte| byte == b'\n').eq(bytes
                     .split(|&byte| byte == b'\n')
                     .map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
                 if !same {
@@ -271,13 +263,13 @@ impl View {
             let bytes = output.read(range.clone())?;
             // What a screen shows of many lines may depend on all of them.
             if on.is_some() {
-                let ours = rendering::quoted::like_ours(&rendering::screen(&bytes)).next().is_some();
+                let ours = lookalikes::like_ours(&terminal::screen(&bytes)).next().is_some();
                 let on = if ours { Canvas::Quoted } else { Canvas::Screen };
                 pieces.push(Piece::Rendered { range, on });
                 continue;
             }
             let mut at = range.start;
-            for line in rendering::quoted::like_ours(&bytes) {
+            for line in lookalikes::like_ours(&bytes) {
                 let line = range.start + line.start as u64..range.start + line.end as u64;
                 if line.start > at {
                     pieces.push(Piece::Verbatim(at..line.start));
@@ -323,41 +315,6 @@ fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let one_line =
         ends_overwritten && output.newlines_before(gap.start)? == output.newlines_before(gap.end)?;
     Ok(if one_line { Why::Overwritten } else { Why::LeftOut })
-}
-
-/// The view of an output that holds the budget of a digest, whatever the preset.
-pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
-    match output.record().lost.is_some() {
-        true => top_and_bottom(output, settings.digest.budget),
-        false => digest::fold(output, settings),
-    }
-}
-
-/// The smallest view: one line, with the cause. Under the preset `handle` it is the message's first two lines, because a
-/// model that was told to call `tool_output` must be able to.
-pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<View> {
-    if !output.lost().is_empty() {
-        return View::showing(output, &[], Wording::Commands);
-    }
-    if preset == Preset::Handle {
-        return handle::short(output);
-    }
-    let (lines, bytes) = (count("line", output.record().size.lines), count("byte", output.len()));
-    View::summed_up(output, format!("{lines}, {bytes} not shown: {cause}"))
-}
-
-/// The view of an output that does not fit, under the preset of `settings`.
-pub fn fold(output: &Output, settings: &Settings) -> Result<View> {
-    if output.record().lost.is_some() {
-        return top_and_bottom(output, settings.digest.budget);
-    }
-    match settings.preset {
-        Preset::Digest => digest::fold(output, settings),
-        Preset::Handle => handle::fold(output),
-        Preset::HeadTail => head_tail::fold(output, settings),
-        Preset::Materialize => materialize::fold(output, settings),
-        Preset::Recovery => recovery::fold(output, settings),
-    }
 }
 
 #[cfg(test)]

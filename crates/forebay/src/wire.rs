@@ -27,17 +27,18 @@
 //! # Ok::<(), forebay::Error>(())
 //! ```
 
-mod anthropic;
-mod arguments;
+pub(crate) mod anthropic;
+pub(crate) mod arguments;
 pub mod function_call;
-mod gemini;
-mod mcp;
-mod name;
-mod openai_chat;
-mod openai_responses;
+pub(crate) mod gemini;
+pub(crate) mod mcp;
+pub(crate) mod name;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 
 pub use arguments::BadArguments;
 
+use crate::request::declared::{Argument, Declared, Takes};
 use crate::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -52,6 +53,49 @@ pub struct Tool {
     pub schema: Value,
     /// Whether calling it changes nothing. Only MCP has a place for it.
     pub read_only: bool,
+}
+
+impl Tool {
+    /// A declared tool as a model is told of it, its name behind `prefix`.
+    pub fn declared(declared: &Declared, prefix: &str) -> Tool {
+        let property = |argument: &Argument| {
+            let mut property = match argument.takes {
+                Takes::Text(most) if argument.required => {
+                    json!({"type": "string", "minLength": 1, "maxLength": most})
+                }
+                Takes::Text(most) => json!({"type": "string", "maxLength": most}),
+                Takes::AnyText => json!({"type": "string", "minLength": 1}),
+                Takes::Choice(texts) => json!({"type": "string", "enum": texts}),
+                Takes::Number { least, most, usual } => {
+                    let mut number = json!({"type": "integer", "minimum": least, "maximum": most});
+                    if let Some(usual) = usual {
+                        number["default"] = usual.into();
+                    }
+                    number
+                }
+                Takes::Switch => json!({"type": "boolean", "default": false}),
+            };
+            property["description"] = argument.description.into();
+            (argument.name.to_owned(), property)
+        };
+        let required: Vec<&str> = declared
+            .arguments
+            .iter()
+            .filter(|argument| argument.required)
+            .map(|argument| argument.name)
+            .collect();
+        Tool {
+            name: format!("{prefix}{}", declared.name),
+            description: declared.description.to_owned(),
+            schema: json!({
+                "type": "object",
+                "properties": declared.arguments.iter().map(property).collect::<Map<String, Value>>(),
+                "required": required,
+                "additionalProperties": false,
+            }),
+            read_only: true,
+        }
+    }
 }
 
 /// A call that a model made.

@@ -43,9 +43,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let clients = context.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
-    let outputs = context.session_outputs().read_by(models);
+    let outputs = context.session_outputs();
     let answer = |call: &ToolCall| -> ToolResult {
-        tools::answer(&outputs, call, &context.settings, &args.set.prefix)
+        tools::answer(&outputs, models, call, &context.settings, &args.set.prefix)
     };
     let Some(wire) = args.wire else {
         let arguments = serde_json::from_str(&args.arguments)

@@ -4,9 +4,9 @@ use super::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print::{self, grouped};
 use crate::units;
-use forebay::retention::Rules;
 use forebay::settings::Keep;
 use forebay::store::disk::{Gone, Report, Sweep};
+use forebay::store::retention::Rules;
 use forebay::{DiskStore, Timestamp};
 use serde_json::json;
 use std::{

@@ -7,7 +7,7 @@ use crate::units;
 use clap::builder::PossibleValuesParser;
 use forebay::accounting::log_line;
 use forebay::event::Answered;
-use forebay::view::count;
+use forebay::text::count::count;
 use forebay::{Event, Handle, Ledger, Session, Size, Timestamp, What};
 use serde::Deserialize;
 use std::{ops::ControlFlow, process::ExitCode, thread, time::Duration};

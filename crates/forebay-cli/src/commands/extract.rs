@@ -6,7 +6,7 @@ use crate::error::{DONE, INTERRUPTED, NOT_READ};
 use crate::print::grouped;
 use crate::progress::Progress;
 use crate::{machine_form, models, print};
-use forebay::extract::{self, Extraction, Mode, Models, Plan};
+use forebay::extract::{self, Extraction, Extractor, Mode, Models, Plan};
 use std::{
     process::ExitCode,
     sync::{
@@ -80,7 +80,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let models = Models { list: &list, nonce: &models::nonce, progress: &|step| show(Some(step)) };
-    let outputs = context.outputs(&args.handle)?.read_by(models);
+    let outputs = context.outputs(&args.handle)?;
+    let extractor = Extractor::new(&outputs, models);
     let handle = outputs.find(&args.handle)?;
     let budget = context.settings.excerpt_budget();
     let instructions = words(args.instructions.clone(), &args.more);
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         settings: &context.settings.extract,
     };
     if args.dry_run {
-        let plan = outputs.plan(&args.handle, &wanted)?;
+        let plan = extractor.plan(&args.handle, &wanted)?;
         match context.json {
             true => print::json(&serde_json::json!(plan))?,
             false => print::out(printed(&plan).as_bytes())?,
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             }
         };
         let ticker = thread::Builder::new().spawn_scoped(scope, tick);
-        let answer = outputs.extract(&args.handle, &wanted, budget, &context.surface);
+        let answer = extractor.extract(&args.handle, &wanted, budget, &context.surface);
         done.store(true, Ordering::Relaxed);
         if let Ok(ticker) = ticker {
             ticker.thread().unpark();

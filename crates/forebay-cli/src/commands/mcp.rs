@@ -159,7 +159,7 @@ fn answer(context: &Context) -> Answer {
         let list = clients.list();
         let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
         let bounds = QueryBounds::shared(settings.query, Stop::default(), &root);
-        tools::answer(&outputs.read_by(models).bounded_by(bounds), call, settings, prefix)
+        tools::answer(&outputs.bounded_by(bounds), models, call, settings, prefix)
     })
 }
 

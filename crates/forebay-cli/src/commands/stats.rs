@@ -6,7 +6,7 @@ use crate::machine_form;
 use crate::print::{self, grouped};
 use crate::units;
 use forebay::stats::{By, Counts};
-use forebay::view::count;
+use forebay::text::count::count;
 use forebay::{Session, Stats, Tally, Timestamp};
 use std::process::ExitCode;
 

@@ -10,7 +10,8 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
-use forebay::tools::{self, arguments::Arguments};
+use forebay::request::declared::Arguments;
+use forebay::request::tool_call;
 use forebay::{Budget, Outputs, Session, Settings, Stop, Store, Surface, Timestamp, Window};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
@@ -50,7 +51,7 @@ impl Asked {
         (headers, body): (HeaderMap, Body),
     ) -> Result<Asked, Problem> {
         let (mut given, mut for_tool) = (Map::new(), Map::new());
-        let of_tool = route.tool.and_then(tools::declared).map_or(&[][..], |tool| tool.arguments);
+        let of_tool = route.tool.and_then(tool_call::declared).map_or(&[][..], |tool| tool.arguments);
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let Some(argument) = route.arguments().find(|argument| argument.name == name) else {
                 let names: Vec<&str> = route.arguments().map(|argument| argument.name).collect();
@@ -124,7 +125,7 @@ impl Asked {
     pub(crate) fn surface(&self) -> Surface {
         match self.given.text("calls") {
             "shell" => Surface::Shell { flags: String::new() },
-            _ => Surface::Tools { prefix: tools::PREFIX.to_owned() },
+            _ => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
         }
     }
 

@@ -42,9 +42,10 @@ pub(crate) fn answer(web: &Web, asked: &Asked, body: Value) -> Result<Response, 
     // Whoever may not have models read gets what is found without them.
     let list = if asked.visitor.may(Right::Extract).is_ok() { clients.list() } else { Vec::new() };
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
-    let outputs = asked.outputs(web)?.read_by(models);
+    let outputs = asked.outputs(web)?;
     let settings = asked.settings(web);
-    let answer = |call: &ToolCall| -> ToolResult { tools::answer(&outputs, call, &settings, prefix(asked)) };
+    let answer =
+        |call: &ToolCall| -> ToolResult { tools::answer(&outputs, models, call, &settings, prefix(asked)) };
     let Some(wire) = wire(asked)? else {
         let result = answer(&one(body)?);
         return Ok(json(&json!({ "text": result.text, "is_error": result.is_error })));

@@ -3,7 +3,7 @@
 
 use super::encoding::Encoding;
 use super::routes::{Body, Gives, ROUTES, Route};
-use forebay::tools::arguments::Declared;
+use forebay::request::declared::Declared;
 use serde_json::{Map, Value, json};
 
 /// The document.
@@ -92,7 +92,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         .collect();
     for argument in route.arguments() {
         let one = Declared { name: "", description: "", arguments: std::slice::from_ref(argument) };
-        let mut schema = one.told("").schema["properties"][argument.name].take();
+        let mut schema = forebay::wire::Tool::declared(&one, "").schema["properties"][argument.name].take();
         // A model may say nothing; an address leaves it out.
         if schema["type"] == "string" && schema.get("enum").is_none() {
             schema["minLength"] = 1.into();

@@ -5,8 +5,9 @@ use super::asked::{Asked, json, text};
 use super::problem::Problem;
 use crate::{machine_form, models};
 use axum::response::Response;
-use forebay::extract::{Extraction, Mode, Models};
-use forebay::tools::{self, arguments::Arguments};
+use forebay::extract::{Extraction, Extractor, Mode, Models};
+use forebay::request::declared::Arguments;
+use forebay::request::tool_call;
 use serde::Deserialize;
 
 /// Answers a query about one output.
@@ -14,7 +15,7 @@ pub(crate) fn answer(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let (outputs, name) = (asked.outputs(web)?, asked.named("output"));
     let mut arguments = asked.for_tool.clone();
     arguments.insert("handle".to_owned(), name.into());
-    let query = tools::query_of(asked.route.name, &arguments)?;
+    let query = tool_call::query_of(asked.route.name, &arguments)?;
     let surface = asked.surface();
     let excerpt = outputs.answer(name, &query, asked.budget(web), &surface)?;
     if asked.wants_text() {
@@ -27,7 +28,7 @@ pub(crate) fn answer(web: &Web, asked: &Asked) -> Result<Response, Problem> {
 
 /// Searches all outputs of a session.
 pub(crate) fn search(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let declared = tools::declared("search").ok_or_else(|| Problem::ours("there is no search"))?;
+    let declared = tool_call::declared("search").ok_or_else(|| Problem::ours("there is no search"))?;
     let arguments = Arguments::new(declared, &asked.for_tool)?;
     let found = asked.outputs(web)?.search(arguments.text("words"), asked.budget(web), &asked.surface())?;
     if asked.wants_text() {
@@ -62,7 +63,8 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
     let clients = web.config.reach.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
-    let outputs = asked.outputs(web)?.read_by(models);
+    let outputs = asked.outputs(web)?;
+    let extractor = Extractor::new(&outputs, models);
     let handle = outputs.find(asked.named("output"))?;
     let settings = asked.settings(web);
     let extraction = Extraction {
@@ -72,7 +74,7 @@ pub(crate) fn extract(web: &Web, asked: &Asked, wanted: Instructions) -> Result<
         settings: &settings.extract,
     };
     let answer =
-        outputs.extract(asked.named("output"), &extraction, settings.excerpt_budget(), &asked.surface())?;
+        extractor.extract(asked.named("output"), &extraction, settings.excerpt_budget(), &asked.surface())?;
     Ok(match asked.wants_text() {
         true => text(answer.text),
         false => json(&machine_form::extract(&handle, &answer)),

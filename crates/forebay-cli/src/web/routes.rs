@@ -6,10 +6,8 @@ use super::door::Right;
 use super::{Web, archives, calls, health, look, outputs, put, queries, sessions};
 use crate::commands::put::MOST_LATENCY;
 use axum::http::Method;
-use forebay::tools::{
-    self,
-    arguments::{Argument, Declared, Takes, optional, required},
-};
+use forebay::request::declared::{Argument, Declared, Takes, optional, required};
+use forebay::request::tool_call;
 use std::sync::Arc;
 
 /// One address with one method.
@@ -66,7 +64,7 @@ pub(crate) enum Gives {
 impl Route {
     /// What may stand behind the question mark, as it is declared.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &'static Argument> {
-        let tool = self.tool.and_then(tools::declared).map_or(&[][..], |tool| tool.arguments);
+        let tool = self.tool.and_then(tool_call::declared).map_or(&[][..], |tool| tool.arguments);
         // The output is named in the path.
         tool.iter().filter(|argument| argument.name != "handle").chain(self.takes)
     }

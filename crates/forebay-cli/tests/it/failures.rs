@@ -89,7 +89,7 @@ fn when_the_disk_runs_full_far_into_an_output_what_is_kept_is_read_and_every_lin
 
     fn omitted(shown: u64) -> String {
         let bytes_shown: u64 = (1..=shown).map(|n| n.to_string().len() as u64 + 1).sum();
-        ::forebay::view::grouped(2_048_000 - bytes_shown)
+        ::forebay::text::count::grouped(2_048_000 - bytes_shown)
     }
 }
 

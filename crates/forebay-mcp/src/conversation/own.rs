@@ -3,7 +3,7 @@
 use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
 use crate::message::{Frame, Message, Parsed};
 use crate::{gateway, resources};
-use forebay::tools;
+use forebay::request::tool_call;
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Conversation {
             known = known.strip_prefix(gateway::OTHER_PREFIX)?;
         }
         let prefix = state.prefix.as_deref().unwrap_or(first);
-        Some(match known.strip_prefix(first.as_str()).filter(|base| tools::declared(base).is_some()) {
+        Some(match known.strip_prefix(first.as_str()).filter(|base| tool_call::declared(base).is_some()) {
             Some(base) => format!("{prefix}{base}"),
             None => known.to_owned(),
         })

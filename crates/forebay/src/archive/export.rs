@@ -1,12 +1,13 @@
 //! Writes the outputs of a session into an archive.
 
-use super::proof::{self, Found, Passing, Stretches};
-use super::{
-    Beginning, EVENTS, FORMAT, LARGEST_RECORD, LARGEST_VIEW, MANIFEST, MOST_OUTPUTS, Manifest, VERSION, fill,
-    part_name, record_name,
+use crate::archive::proof::{self, Found, Passing, Stretches};
+use crate::archive::{
+    Beginning, EVENTS, FORMAT, LARGEST_RECORD, MANIFEST, MOST_OUTPUTS, Manifest, VERSION, fill, part_name,
+    record_name,
 };
 use crate::event::{Event, LONGEST, What};
 use crate::output::BLOCK;
+use crate::reply::shown::LARGEST_VIEW;
 use crate::{Error, Handle, Part, Record, Result, Session, State, Store, Timestamp};
 use serde::Serialize;
 use std::{
@@ -261,8 +262,9 @@ fn stretches(store: &dyn Store, record: &Record) -> std::result::Result<u64, Fau
     loop {
         let filled = fill(&mut streams, &mut block).map_err(cannot())?;
         // Of one that grows, further stretches may have begun since it was measured.
-        let inside =
-            crate::store::stretches(&block[..filled]).take_while(|(start, _)| *start < record.kept()).count();
+        let inside = crate::store::writer::streams::stretches(&block[..filled])
+            .take_while(|(start, _)| *start < record.kept())
+            .count();
         proved.update(&block[..inside * 8])?;
         count += inside as u64;
         if filled == 0 || inside * 8 < filled {

@@ -1,9 +1,10 @@
 //! Puts the outputs of an archive into a store.
 
-use super::read::{Take, walk};
-use super::{Beginning, Manifest};
+use crate::archive::read::{Take, walk};
+use crate::archive::{Beginning, Manifest};
 use crate::output::BLOCK;
-use crate::{Error, Given, Handle, Part, Record, Result, Session, Sink, Store};
+use crate::reply::shown::Given;
+use crate::{Error, Handle, Part, Record, Result, Session, Sink, Store};
 use serde::Serialize;
 use std::{
     collections::HashMap,

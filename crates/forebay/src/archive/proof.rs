@@ -2,44 +2,45 @@
 //!
 //! A fault is a text that completes "…: the fault".
 
-use super::{LARGEST_VIEW, LONGEST_EVENT};
+use crate::archive::LONGEST_EVENT;
 use crate::record::VERSION;
+use crate::reply::shown::{Given, LARGEST_VIEW};
 use crate::size::{Measure, Measured};
-use crate::store::stretches;
-use crate::{Given, Handle, Record, State, Stream, Streams};
+use crate::store::writer::streams::stretches;
+use crate::{Handle, Record, State, Stream, Streams};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// What is not as it must be.
-pub(super) type Proved = Result<(), String>;
+pub(crate) type Proved = Result<(), String>;
 
 /// Bytes that go by, and what is found of them.
 #[derive(Default)]
-pub(super) struct Passing {
+pub(crate) struct Passing {
     measure: Measure,
     index: Vec<u8>,
 }
 
 impl Passing {
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.measure.update(bytes);
         self.index.extend(self.measure.take_index());
     }
 
-    pub(super) fn finish(self) -> Found {
+    pub(crate) fn finish(self) -> Found {
         Found { measured: self.measure.finish(), index: self.index }
     }
 }
 
 /// What was found of bytes that went by.
-pub(super) struct Found {
-    pub(super) measured: Measured,
+pub(crate) struct Found {
+    pub(crate) measured: Measured,
     /// Their line index: an eight-thousandth of their size.
-    pub(super) index: Vec<u8>,
+    pub(crate) index: Vec<u8>,
 }
 
 /// The record can be that of an output with this name.
-pub(super) fn record(record: &Record, handle: &Handle) -> Proved {
+pub(crate) fn record(record: &Record, handle: &Handle) -> Proved {
     let session = handle.session();
     let is_hash =
         |hash: &str| hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -64,7 +65,7 @@ pub(super) fn record(record: &Record, handle: &Handle) -> Proved {
 }
 
 /// The bytes are those that the record tells of.
-pub(super) fn bytes(record: &Record, found: &Found) -> Proved {
+pub(crate) fn bytes(record: &Record, found: &Found) -> Proved {
     let (said, measured) = (&record.size, &found.measured);
     let size = &measured.size;
     let differs = |what: &str| Err(format!("its bytes are not those of its record: {what}"));
@@ -92,7 +93,7 @@ pub(super) fn bytes(record: &Record, found: &Found) -> Proved {
 }
 
 /// The line index is that of the bytes.
-pub(super) fn lines(record: &Record, found: &Found, lines: &[u8]) -> Proved {
+pub(crate) fn lines(record: &Record, found: &Found, lines: &[u8]) -> Proved {
     // Where the store failed, the index may have failed first. One that is missing is slow; one that is wrong is a lie.
     let right = match record.lost {
         Some(_) => lines.len().is_multiple_of(8) && found.index.starts_with(lines),
@@ -102,7 +103,7 @@ pub(super) fn lines(record: &Record, found: &Found, lines: &[u8]) -> Proved {
 }
 
 /// The stretches of the streams, as they go by.
-pub(super) struct Stretches {
+pub(crate) struct Stretches {
     length: u64,
     /// Where the last one begins, and its stream.
     last: Option<(u64, Stream)>,
@@ -110,12 +111,12 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
-    pub(super) fn of(record: &Record) -> Stretches {
+    pub(crate) fn of(record: &Record) -> Stretches {
         Stretches { length: record.kept(), last: None, totals: Streams::default() }
     }
 
     /// Takes whole entries.
-    pub(super) fn update(&mut self, entries: &[u8]) -> Proved {
+    pub(crate) fn update(&mut self, entries: &[u8]) -> Proved {
         for (start, stream) in stretches(entries) {
             let (before, current) = self.last.unwrap_or((0, Stream::Stdout));
             let goes_on = start > before || self.last.is_none();
@@ -128,7 +129,7 @@ impl Stretches {
         Ok(())
     }
 
-    pub(super) fn finish(mut self, record: &Record) -> Proved {
+    pub(crate) fn finish(mut self, record: &Record) -> Proved {
         self.close(self.length);
         match record.streams {
             Some(said) if record.lost.is_none() && said != self.totals => {
@@ -148,7 +149,7 @@ impl Stretches {
 }
 
 /// The view is one of this output.
-pub(super) fn view(record: &Record, view: &[u8]) -> Result<Given, String> {
+pub(crate) fn view(record: &Record, view: &[u8]) -> Result<Given, String> {
     if view.len() as u64 > LARGEST_VIEW {
         return Err(format!("its view has more than {LARGEST_VIEW} bytes"));
     }
@@ -161,6 +162,6 @@ pub(super) fn view(record: &Record, view: &[u8]) -> Result<Given, String> {
 }
 
 /// Whether a line can be an event. What kinds there are is not asked: a newer program may have more.
-pub(super) fn is_event(line: &[u8]) -> bool {
+pub(crate) fn is_event(line: &[u8]) -> bool {
     line.len() as u64 <= LONGEST_EVENT && serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line).is_ok()
 }

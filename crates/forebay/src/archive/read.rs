@@ -1,12 +1,13 @@
 //! Goes through an archive from its beginning to its end, and proves all of it on the way.
 
-use super::proof::{self, Found, Passing, Stretches};
-use super::{
-    EVENTS, FORMAT, LARGEST_MANIFEST, LARGEST_RECORD, LARGEST_VIEW, LONGEST_EVENT, MANIFEST, MOST_OUTPUTS,
-    Manifest, VERSION, fill, part_name, record_name,
+use crate::archive::proof::{self, Found, Passing, Stretches};
+use crate::archive::{
+    EVENTS, FORMAT, LARGEST_MANIFEST, LARGEST_RECORD, LONGEST_EVENT, MANIFEST, MOST_OUTPUTS, Manifest,
+    VERSION, fill, part_name, record_name,
 };
 use crate::handle::shown;
 use crate::output::BLOCK;
+use crate::reply::shown::LARGEST_VIEW;
 use crate::{Error, Handle, Part, Record, Result};
 use std::{
     collections::{HashMap, HashSet},
@@ -25,7 +26,7 @@ const WINDOW_LOG: u32 = 23;
 const TAR_BLOCK: usize = 512;
 
 /// Takes what stands in an archive, in its order.
-pub(super) trait Take {
+pub(crate) trait Take {
     /// The session and the number of outputs, before anything else.
     fn manifest(&mut self, manifest: &Manifest) -> Result<()>;
     /// An output begins; `same` is one before it that has its bytes, and then they do not come again.
@@ -39,7 +40,7 @@ pub(super) trait Take {
 }
 
 /// Goes through an archive. Whatever is not as it must be is an error.
-pub(super) fn walk(
+pub(crate) fn walk(
     source: &mut dyn Read,
     max_bytes: u64,
     take: &mut dyn Take,

@@ -1,8 +1,10 @@
 use super::*;
+use crate::reply::shown::Given;
+use crate::reply::verify::verify_output;
 use crate::store::{Change, Sink};
 use crate::{
-    Call, DiskStore, End, Error, Exit, Given, Handle, Lost, MemoryStore, Outputs, Record, Result, Settings,
-    State, Store, Stream, Timestamp, verify_output,
+    Call, DiskStore, End, Error, Exit, Handle, Lost, MemoryStore, Outputs, Record, Result, Settings, State,
+    Store, Stream, Timestamp,
 };
 use proptest::prelude::*;
 use std::{
@@ -791,7 +793,7 @@ impl Store for Failing {
     fn sessions(&self) -> Result<Vec<Session>> {
         self.0.sessions()
     }
-    fn weights(&self, session: &Session) -> Result<Vec<crate::retention::Weight>> {
+    fn weights(&self, session: &Session) -> Result<Vec<crate::store::retention::Weight>> {
         self.0.weights(session)
     }
     fn delete(&self, handle: &Handle) -> Result<()> {

@@ -1,10 +1,12 @@
 //! Asking models in their order, until one gives a usable report; and what all of that cost.
 
-use super::quotes;
-use super::window::{Overflow, Window};
-use super::wrapper::{Leniency, Report, Unusable, Wrapper};
-use crate::model::{Message, Model, ModelError, Prompt, Said, Usage};
-use crate::{Error, tokens, wire::Tool};
+use crate::event::Usage;
+use crate::extract::quotes;
+use crate::extract::window::{Overflow, Window};
+use crate::extract::wrapper::{Leniency, Report, Unusable, Wrapper};
+use crate::model::{Message, Model, ModelError, Prompt, Said};
+use crate::wire::Tool;
+use crate::{Error, tokens};
 use std::collections::BTreeMap;
 use std::sync::{
     Mutex, PoisonError,
@@ -16,7 +18,7 @@ const ATTEMPTS: usize = 2;
 
 /// Why a strategy gave nothing.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// It could not be carried out: another strategy may.
     Failed(String),
     /// A request was longer than a model's window: smaller ones may not be.
@@ -35,34 +37,34 @@ impl From<Error> for Failure {
 
 /// Cost of an extraction so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spent {
-    pub(super) usage: Usage,
+pub(crate) struct Spent {
+    pub(crate) usage: Usage,
     /// How often a model was asked, answers that were of no use included.
-    pub(super) asked: u64,
+    pub(crate) asked: u64,
     /// Those whose answers were used.
-    pub(super) models: Vec<String>,
+    pub(crate) models: Vec<String>,
     /// How often a report departed from the requested format, by the word for it.
-    pub(super) leniencies: BTreeMap<String, u64>,
+    pub(crate) leniencies: BTreeMap<String, u64>,
 }
 
 /// One message to a model: a text to read, and what is named again behind it.
 ///
 /// Small models follow what they read last, so the request comes behind the document.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question<'a> {
-    pub(super) document: &'a str,
-    pub(super) request: &'a str,
+pub(crate) struct Question<'a> {
+    pub(crate) document: &'a str,
+    pub(crate) request: &'a str,
 }
 
 /// The models of one extraction.
-pub(super) struct Asking<'a> {
-    pub(super) models: &'a [&'a dyn Model],
-    pub(super) wrapper: &'a Wrapper,
-    pub(super) window: Window,
+pub(crate) struct Asking<'a> {
+    pub(crate) models: &'a [&'a dyn Model],
+    pub(crate) wrapper: &'a Wrapper,
+    pub(crate) window: Window,
     /// Guards what is added up by maps that run at once.
-    pub(super) spent: Mutex<Spent>,
+    pub(crate) spent: Mutex<Spent>,
     /// Whether one of several that run at once has failed, so that nobody waits for the others.
-    pub(super) abandoned: AtomicBool,
+    pub(crate) abandoned: AtomicBool,
 }
 
 /// A report may have so many bytes for each token that it may have.
@@ -71,7 +73,7 @@ const TOKEN: usize = 16;
 impl Asking<'_> {
     /// The report on a text. A second attempt says what was wrong with the first answer: a model that is asked the very
     /// same gives the very same answer. An answer that stays unusable is kept as far as its lines are in the document.
-    pub(super) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
+    pub(crate) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
         let kept: Mutex<Option<(String, Report)>> = Mutex::default();
         let wrong: Mutex<Option<String>> = Mutex::default();
         let locked =
@@ -121,7 +123,7 @@ impl Asking<'_> {
     }
 
     /// The report in a model's answer.
-    pub(super) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
+    pub(crate) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
         let report = self.wrapper.report(said, has_read)?;
         let tokens = self.window.answer;
         let most = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(TOKEN);
@@ -135,7 +137,7 @@ impl Asking<'_> {
     }
 
     /// The text of a report that is used; the departures from its format are added up.
-    pub(super) fn read(&self, report: Report) -> String {
+    pub(crate) fn read(&self, report: Report) -> String {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = report.text;
         // What was cut off must not pass for whole.
@@ -149,7 +151,7 @@ impl Asking<'_> {
     }
 
     /// Has models `attempt` something in their order. An attempt is made again where that may help.
-    pub(super) fn of_each<T>(
+    pub(crate) fn of_each<T>(
         &self,
         attempts: usize,
         attempt: impl Fn(&dyn Model) -> Result<T, Refusal>,
@@ -185,7 +187,7 @@ impl Asking<'_> {
     }
 
     /// Asks a model and adds up the cost.
-    pub(super) fn said(
+    pub(crate) fn said(
         &self,
         model: &dyn Model,
         system: &str,
@@ -219,7 +221,7 @@ impl Asking<'_> {
         }
     }
 
-    pub(super) fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spent {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -235,7 +237,7 @@ fn sent(prompt: &Prompt) -> u64 {
 }
 
 /// Why one attempt gave nothing.
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     Model(ModelError),
     TooLong(Overflow, String),
     /// The model's name, and what was wrong with what it said.
@@ -250,11 +252,11 @@ impl From<Error> for Refusal {
 }
 
 /// A failure, with the results of the items that were done before it.
-pub(super) type Interrupted<R> = (Failure, Vec<(usize, R)>);
+pub(crate) type Interrupted<R> = (Failure, Vec<(usize, R)>);
 
 /// Does `work` for each of `items`, `at_once` at a time, and gives the results in their order. After one fails, no
 /// other is begun, and `abandoned` tells those that run.
-pub(super) fn in_parallel<T: Sync, R: Send>(
+pub(crate) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     at_once: u64,
     abandoned: &AtomicBool,

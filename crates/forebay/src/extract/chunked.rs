@@ -4,15 +4,15 @@
 //! `extract.max_calls`. Otherwise an output that needs more chunks than `extract.max_chunks` is narrowed first, to the
 //! parts that match the instructions.
 
-use super::asking::{Asking, Failure, Question, in_parallel};
-use super::chunks::{Numbered, Sizes, Source, Whole, chunks};
-use super::narrowed::narrowed;
-use super::prompts::Prompts;
-use super::wrapper::{NOTHING_FOUND, Report};
-use super::{Progress, Read, quotes};
+use crate::extract::asking::{Asking, Failure, Question, in_parallel};
+use crate::extract::chunks::{Numbered, Sizes, Source, Whole, chunks};
+use crate::extract::narrowed::narrowed;
+use crate::extract::prompts::Prompts;
+use crate::extract::wrapper::{NOTHING_FOUND, Report};
+use crate::extract::{Progress, Read, quotes};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
-use crate::view::grouped;
+use crate::text::count::grouped;
 use crate::{Budget, Output, Query, Result, excerpt, tokens};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -36,34 +36,34 @@ const FIRST: u64 = 1_000;
 const LIKELY: u64 = 300;
 
 /// With fewer tokens than this for a chunk, reading would never end.
-pub(super) const LEAST: u64 = 64;
+pub(crate) const LEAST: u64 = 64;
 
 /// Reading in chunks of one output.
-pub(super) struct Chunked<'a> {
-    pub(super) output: &'a Output,
-    pub(super) asking: &'a Asking<'a>,
-    pub(super) prompts: &'a Prompts<'a>,
-    pub(super) settings: &'a Settings,
-    pub(super) progress: &'a (dyn Fn(Progress) + Sync),
+pub(crate) struct Chunked<'a> {
+    pub(crate) output: &'a Output,
+    pub(crate) asking: &'a Asking<'a>,
+    pub(crate) prompts: &'a Prompts<'a>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     /// Whether the output is read whole or not at all.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
     /// Whether its lines are given with their numbers where there is room for them. Those of an output with long lines
     /// are not.
-    pub(super) numbered: bool,
+    pub(crate) numbered: bool,
     /// The output without numbers.
-    pub(super) unnumbered: Whole<'a>,
+    pub(crate) unnumbered: Whole<'a>,
 }
 
 /// How an output would be read.
-pub(super) struct Cut {
-    pub(super) chunks: Vec<Range<u64>>,
+pub(crate) struct Cut {
+    pub(crate) chunks: Vec<Range<u64>>,
     overlap: u64,
     numbered: bool,
 }
 
 impl Chunked<'_> {
     /// How large the chunks of this extraction may be.
-    pub(super) fn sizes(&self) -> std::result::Result<Sizes, Failure> {
+    pub(crate) fn sizes(&self) -> std::result::Result<Sizes, Failure> {
         // Several chunks need one more call, which makes one answer of theirs.
         let by_calls = self.settings.max_calls.saturating_sub(1).max(1);
         let chunks = match self.whole {
@@ -86,7 +86,7 @@ impl Chunked<'_> {
     }
 
     /// The chunks of the whole output, or `None` if those are more than there may be.
-    pub(super) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
+    pub(crate) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
         // Numbers are worth little where they alone make it too long, and chunks of JSON are cut between records.
         let is_json = crate::query::is_json(self.output)?;
@@ -115,7 +115,7 @@ impl Chunked<'_> {
         let tokens = LIKELY.saturating_mul(cut.chunks.len().min(8) as u64);
         let budget = Budget { tokens, bytes: u64::MAX, lines: None };
         match excerpt(self.output, &Query::Ask(self.prompts.instructions.to_owned()), budget) {
-            Ok(found) => Ok(super::joined(found.shown)),
+            Ok(found) => Ok(crate::extract::provenance::joined(found.shown)),
             Err(crate::Error::BadQuery(_)) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -154,7 +154,7 @@ impl Chunked<'_> {
     }
 
     /// Reads the output.
-    pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read(&self) -> std::result::Result<(String, Read), Failure> {
         match self.cut()? {
             Some(cut) => self.read_whole(&cut),
             None => self.read_parts(),
@@ -162,14 +162,14 @@ impl Chunked<'_> {
     }
 
     /// Reads all chunks of the output.
-    pub(super) fn read_whole(&self, cut: &Cut) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read_whole(&self, cut: &Cut) -> std::result::Result<(String, Read), Failure> {
         let text = self.whole_output(cut.numbered, |source| self.map_and_reduce(source, cut))?;
-        let how = super::How::Chunks(cut.chunks.len() as u64);
+        let how = crate::extract::How::Chunks(cut.chunks.len() as u64);
         Ok((text, Read { ranges: vec![0..self.output.len()], how }))
     }
 
     /// Reads the parts of an output that needs more chunks than there may be.
-    pub(super) fn read_parts(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read_parts(&self) -> std::result::Result<(String, Read), Failure> {
         let sizes = self.sizes()?;
         if self.whole {
             return Err(self.too_many_calls(sizes)?);
@@ -182,7 +182,7 @@ impl Chunked<'_> {
             if let Some(chunks) = chunks(&narrowed, sizes)? {
                 let cut = Cut { chunks, overlap: 0, numbered: false };
                 let text = self.map_and_reduce(&narrowed, &cut)?;
-                let how = super::How::Narrowed { chunks: cut.chunks.len() as u64, by: narrowed.by };
+                let how = crate::extract::How::Narrowed { chunks: cut.chunks.len() as u64, by: narrowed.by };
                 return Ok((text, Read { ranges: narrowed.ranges, how }));
             }
             if room < LEAST {
@@ -193,7 +193,7 @@ impl Chunked<'_> {
     }
 
     /// The chunks that would be read, and the tokens that would be sent for them.
-    pub(super) fn cost(&self, cut: Option<Cut>) -> std::result::Result<(u64, u64), Failure> {
+    pub(crate) fn cost(&self, cut: Option<Cut>) -> std::result::Result<(u64, u64), Failure> {
         let sizes = self.sizes()?;
         let prompt = tokens::count(&self.prompts.map(1, 1, sizes.overlap))
             + tokens::count(&self.prompts.behind_chunk(true, ""));
@@ -226,7 +226,7 @@ impl Chunked<'_> {
 
     /// Reads the passages that match the instructions, if one line that the model copies from them is really there:
     /// then a small model need not read everything. Instructions that ask for all of something need everything.
-    pub(super) fn passages_first(&self) -> std::result::Result<Option<(String, Read)>, Failure> {
+    pub(crate) fn passages_first(&self) -> std::result::Result<Option<(String, Read)>, Failure> {
         if !self.numbered || wants_everything(self.prompts.instructions) {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ impl Chunked<'_> {
         };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
         let is_answer = !text.starts_with(NOTHING_FOUND) && copied.is_some();
-        Ok(is_answer.then_some((text, Read { ranges: found.shown, how: super::How::Passages })))
+        Ok(is_answer.then_some((text, Read { ranges: found.shown, how: crate::extract::How::Passages })))
     }
 
     /// How many calls of a model a whole reading takes: one for each chunk, and one that makes one answer of theirs.

@@ -6,8 +6,9 @@
 //! chunk ends inside one that fits into a chunk, so that chunks need not share anything, and a line above each says
 //! which records it has.
 
-use super::records::{LABEL, chunk_label, level};
-use crate::query::{Records, records, text_border};
+use crate::classify::json::records::records;
+use crate::classify::json::records::{Records, text_border};
+use crate::extract::records::{LABEL, chunk_label, level};
 use crate::{Output, Result, tokens};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -16,7 +17,7 @@ use std::sync::OnceLock;
 const STEP: usize = 512;
 
 /// A text that is read in parts.
-pub(super) trait Source {
+pub(crate) trait Source {
     /// The bytes of `range`, as far as there are any.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>>;
 
@@ -42,19 +43,19 @@ pub(super) trait Source {
 }
 
 /// A whole output.
-pub(super) struct Whole<'a> {
+pub(crate) struct Whole<'a> {
     output: &'a Output,
     /// Its records, once they were looked for.
     records: OnceLock<Option<Records>>,
 }
 
 impl<'a> Whole<'a> {
-    pub(super) fn new(output: &'a Output) -> Whole<'a> {
+    pub(crate) fn new(output: &'a Output) -> Whole<'a> {
         Whole { output, records: OnceLock::new() }
     }
 
     /// Percent of a chunk that is in the one before too, where lines would have it be `percent`.
-    pub(super) fn overlap(&self, percent: u64) -> u64 {
+    pub(crate) fn overlap(&self, percent: u64) -> u64 {
         if self.records.get().is_some_and(Option::is_some) { 0 } else { percent }
     }
 }
@@ -86,7 +87,7 @@ impl Source for Whole<'_> {
 }
 
 /// An output whose lines are given with their numbers. A model that is to copy lines finds them better then.
-pub(super) struct Numbered<'a>(pub(super) &'a Output);
+pub(crate) struct Numbered<'a>(pub(crate) &'a Output);
 
 impl Source for Numbered<'_> {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
@@ -136,18 +137,18 @@ struct Step {
 
 /// How large chunks may be, and how they overlap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     /// Tokens of the largest chunk.
-    pub(super) most: u64,
+    pub(crate) most: u64,
     /// How much of a chunk is in the one before too, in percent.
-    pub(super) overlap: u64,
+    pub(crate) overlap: u64,
     /// No more chunks than this.
-    pub(super) chunks: u64,
+    pub(crate) chunks: u64,
 }
 
 impl Sizes {
     /// How many chunks so many tokens take at least.
-    pub(super) fn count_for(self, tokens: u64) -> u64 {
+    pub(crate) fn count_for(self, tokens: u64) -> u64 {
         // The share of a chunk that is new, in percent, is what each one after the first adds.
         let new = 100 - self.overlap.min(50);
         match tokens <= self.most {
@@ -158,7 +159,7 @@ impl Sizes {
 }
 
 /// The chunks that `source` needs, or `None` if those are more than there may be.
-pub(super) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Range<u64>>>> {
+pub(crate) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Range<u64>>>> {
     // So many tokens are surely too many: chunks overlap, and each holds no more than `most`.
     let limit = sizes.most.saturating_mul(sizes.chunks);
     let Some(steps) = steps(source, limit, sizes.most)? else { return Ok(None) };

@@ -1,29 +1,30 @@
 //! The envelope of an answer: of which output it is, by which strategy, and what is left out for the budget.
 
-use super::provenance::part_read;
-use super::{Extract, Mode, Reading};
+use crate::event::Reading;
+use crate::extract::provenance::part_read;
+use crate::extract::{Extract, Mode};
 use crate::query::fitted;
-use crate::view::grouped;
+use crate::text::count::grouped;
 use crate::{Budget, Output, Result, Surface, tokens};
 use std::ops::Range;
 
 /// Answer of models with everything its envelope says.
-pub(super) struct Abstract<'a> {
-    pub(super) strategy: &'static str,
-    pub(super) answer: &'a str,
+pub(crate) struct Abstract<'a> {
+    pub(crate) strategy: &'static str,
+    pub(crate) answer: &'a str,
     /// Where it comes from, longest first.
-    pub(super) notes: &'a [String],
+    pub(crate) notes: &'a [String],
     /// How much of the output was read, if that is less than its strategy stands for.
-    pub(super) share: Option<String>,
+    pub(crate) share: Option<String>,
     /// The characters of the answer that the caller has read already.
-    pub(super) from: usize,
+    pub(crate) from: usize,
 }
 
 /// The mark at the end of instructions that asks for a later part of an abstract, before its number.
-pub(super) const FROM: &str = "[from character ";
+pub(crate) const FROM: &str = "[from character ";
 
 /// Below this many tokens, the line that says what is left out is a short one.
-pub(super) const NARROW: u64 = 256;
+pub(crate) const NARROW: u64 = 256;
 
 /// Splits instructions into what is wanted and how many characters of the abstract the caller has read already.
 pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
@@ -37,7 +38,7 @@ pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
 
 /// The answer of models in its envelope, cut where it does not fit. Of the notes, the first is told that leaves most of
 /// the budget to the answer.
-pub(super) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract {
+pub(crate) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract {
     let Abstract { strategy, answer, notes, share, from } = found;
     let all = answer.chars().count();
     let from = (*from).min(all);
@@ -111,7 +112,7 @@ pub(crate) fn again(
 }
 
 /// A text that keeps to its budget; where it does not, as much of its head as does.
-pub(super) fn held(text: String, head: &str, budget: Budget) -> String {
+pub(crate) fn held(text: String, head: &str, budget: Budget) -> String {
     let mut text = if budget.holds(text.as_bytes()) { text } else { head.to_owned() };
     while !budget.holds(text.as_bytes()) {
         text = crate::shortened(&text, text.chars().count() / 2);
@@ -119,12 +120,12 @@ pub(super) fn held(text: String, head: &str, budget: Budget) -> String {
     text
 }
 
-pub(super) fn cost(text: &str) -> Budget {
+pub(crate) fn cost(text: &str) -> Budget {
     let lines = Some(text.lines().count() as u64);
     Budget { tokens: tokens::count(text), bytes: text.len() as u64, lines }
 }
 
-pub(super) fn opening(output: &Output, strategy: &str) -> String {
+pub(crate) fn opening(output: &Output, strategy: &str) -> String {
     let record = output.record();
     format!(
         "ABSTRACT FROM TOOL OUTPUT {} WITH HANDLE {}, STRATEGY:{strategy}:\n\n",

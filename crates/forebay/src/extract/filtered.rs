@@ -4,13 +4,16 @@
 //! of the document before it runs: a key that stands nowhere is told to the model, and so is an error, once. Where no
 //! filter works, the output is read as any other.
 
-use super::asking::{Asking, Failure, Question};
-use super::prompts::Prompts;
-use super::{How, Read};
-use crate::query::{
-    Ended, JsonPath, Level, Records, Shape, Values, looked_for, records, run_filter, shape, together,
-};
-use crate::view::{count, grouped};
+use crate::classify::json::records::records;
+use crate::classify::json::records::{Level, Records};
+use crate::extract::asking::{Asking, Failure, Question};
+use crate::extract::prompts::Prompts;
+use crate::extract::{How, Read};
+use crate::outline::json::{JsonPath, Shape, shape};
+use crate::query::json::keys::looked_for;
+use crate::query::json::{run_filter, together};
+use crate::request::filter::{Ended, Values};
+use crate::text::count::{count, grouped};
 use crate::{Budget, Kind, Output, Query, Result, excerpt};
 use std::collections::BTreeSet;
 
@@ -34,7 +37,7 @@ const KEYS: usize = 60;
 
 /// Whether instructions ask for a count, a sum or a list over all records. In doubt they do not: what is read is
 /// answered either way.
-pub(super) fn asks_for_count_or_list(instructions: &str) -> bool {
+pub(crate) fn asks_for_count_or_list(instructions: &str) -> bool {
     let lower = instructions.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -75,7 +78,7 @@ pub(super) fn asks_for_count_or_list(instructions: &str) -> bool {
 }
 
 /// Outcome for instructions that a filter may answer.
-pub(super) enum Filtered {
+pub(crate) enum Filtered {
     /// The instructions or the output are not of that kind.
     NotAsked,
     /// A filter answered.
@@ -88,7 +91,7 @@ pub(super) enum Filtered {
 }
 
 /// Has a model write a filter for instructions that ask for a count or a list over JSON, and runs it.
-pub(super) fn filtered(
+pub(crate) fn filtered(
     output: &Output,
     asking: &Asking,
     prompts: &Prompts,
@@ -412,7 +415,8 @@ fn is_nothing(values: &Values) -> bool {
 
 /// The values of a filter, one on each line; an array of plain values too.
 fn printed(values: &Values) -> String {
-    let (crate::query::Total::Exactly(total) | crate::query::Total::AtLeast(total)) = values.total;
+    let (crate::request::filter::Total::Exactly(total) | crate::request::filter::Total::AtLeast(total)) =
+        values.total;
     if values.values.is_empty() {
         return "no value".to_owned();
     }

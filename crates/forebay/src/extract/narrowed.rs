@@ -1,24 +1,24 @@
 //! The parts of a large output that a model reads in place of all of it.
 
-use super::chunked::LEAST;
-use super::chunks::Source;
-use super::records;
+use crate::extract::chunked::LEAST;
+use crate::extract::chunks::Source;
+use crate::extract::records;
 use crate::query::Found;
-use crate::{Budget, Output, Piece, Query, Result, excerpt, tokens, view};
+use crate::{Budget, Output, Piece, Query, Result, digest, excerpt, tokens};
 use std::ops::Range;
 
 /// Text that a model reads in place of the whole output, and where it comes from.
-pub(super) struct Narrowed {
-    pub(super) text: String,
-    pub(super) ranges: Vec<Range<u64>>,
-    pub(super) by: By,
+pub(crate) struct Narrowed {
+    pub(crate) text: String,
+    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) by: By,
     /// Where in the text records begin, if it has any.
     borders: Vec<u64>,
 }
 
 /// How the parts were chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     /// By the words of the instructions.
     Words,
     /// As records, by the words of the instructions and then spread over the document.
@@ -44,7 +44,7 @@ impl Source for Narrowed {
 }
 
 /// The parts of an output that instructions speak of, in so many tokens: of JSON its shape and whole records.
-pub(super) fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> {
+pub(crate) fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> {
     let mut text = "These are parts of a longer document, each with where it stands in it.\n".to_owned();
     let shape = Query::Shape { skip: 0 };
     let is_json = crate::query::is_json(output)?;
@@ -98,7 +98,7 @@ fn said(found: &Found) -> Vec<Range<u64>> {
 
 /// The beginning and the end in so many tokens, and their bytes.
 fn ends(output: &Output, room: u64) -> Result<(String, Vec<Range<u64>>)> {
-    let view = view::top_and_bottom(output, budget(room))?;
+    let view = digest::top_and_bottom(output, budget(room))?;
     let verbatim = view.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
     let ranges = verbatim.map(|piece| piece.range().clone()).collect();
     Ok((String::from_utf8_lossy(&view.print(output)?).into_owned(), ranges))

@@ -1,11 +1,11 @@
 //! The plan of a reading: strategy, chunks, calls and tokens, before a model reads anything.
 
-use super::asking::{Asking, Failure};
-use super::prompts::Prompts;
-use super::unread::TRUNCATE;
-use super::window::Window;
-use super::wrapper::Wrapper;
-use super::{Attempt, Extraction, Mode, Models};
+use crate::extract::asking::{Asking, Failure};
+use crate::extract::prompts::Prompts;
+use crate::extract::unread::TRUNCATE;
+use crate::extract::window::Window;
+use crate::extract::wrapper::Wrapper;
+use crate::extract::{Attempt, Extraction, Mode, Models};
 use crate::{Error, Output, Result};
 use serde::Serialize;
 use std::sync::{Mutex, atomic::AtomicBool};

@@ -1,26 +1,26 @@
 //! Prompts for the models that read: the three of the strategies, with every place in them filled.
 
-use super::wrapper::{NOTHING_FOUND, Wrapper};
-use crate::view::grouped;
+use crate::extract::wrapper::{NOTHING_FOUND, Wrapper};
+use crate::text::count::grouped;
 use crate::{Output, Record};
 
 /// Arguments may hold a whole file; so many characters of them tell what the call was about.
 const ARGUMENTS: usize = 4_000;
 
 /// Prompts of one extraction.
-pub(super) struct Prompts<'a> {
-    pub(super) record: &'a Record,
-    pub(super) instructions: &'a str,
-    pub(super) wrapper: &'a Wrapper,
+pub(crate) struct Prompts<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) instructions: &'a str,
+    pub(crate) wrapper: &'a Wrapper,
     /// The tokens that the last answer may have.
-    pub(super) room: u64,
+    pub(crate) room: u64,
     /// Lines and tokens of the whole output.
-    pub(super) lines: u64,
-    pub(super) tokens: String,
+    pub(crate) lines: u64,
+    pub(crate) tokens: String,
 }
 
 impl<'a> Prompts<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         output: &'a Output,
         instructions: &'a str,
         wrapper: &'a Wrapper,
@@ -38,7 +38,7 @@ impl<'a> Prompts<'a> {
     }
 
     /// The prompt for one chunk. The one that is alone writes the last answer itself.
-    pub(super) fn map(&self, chunk: usize, chunks: usize, overlap: u64) -> String {
+    pub(crate) fn map(&self, chunk: usize, chunks: usize, overlap: u64) -> String {
         let Prompts { record, lines, tokens, instructions, .. } = self;
         let bytes = record.size.bytes;
         let room = (chunks == 1).then_some(self.room);
@@ -70,7 +70,7 @@ WHAT TO EXTRACT
 
     /// The request behind a chunk: what to extract, the wrapper and the rule for nothing found, named again. A small
     /// model follows what it has read last, and copies better than it sums up. `likely` are lines that may matter.
-    pub(super) fn behind_chunk(&self, numbered: bool, likely: &str) -> String {
+    pub(crate) fn behind_chunk(&self, numbered: bool, likely: &str) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         let copy = match numbered {
             true => "copy the few lines of the document above that answer it, each with its line number",
@@ -88,7 +88,7 @@ WHAT TO EXTRACT
     }
 
     /// The request behind the reports on several chunks, which are in the system's prompt.
-    pub(super) fn behind_parts(&self) -> String {
+    pub(crate) fn behind_parts(&self) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         format!(
             "Synthesize the chunk outputs into one final answer. If none of them is about what to extract, the report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
@@ -98,7 +98,7 @@ WHAT TO EXTRACT
     }
 
     /// The request behind what an agent is told of the file, and behind the last of its results.
-    pub(super) fn behind_file(&self) -> String {
+    pub(crate) fn behind_file(&self) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         format!(
             "If the file has nothing about what to extract, the final report is {NOTHING_FOUND}.\n\nWHAT TO EXTRACT\n{}\n\n\
@@ -108,7 +108,7 @@ WHAT TO EXTRACT
     }
 
     /// The prompt that makes one answer of those of several chunks.
-    pub(super) fn reduce(&self, outputs: &str, last: bool) -> String {
+    pub(crate) fn reduce(&self, outputs: &str, last: bool) -> String {
         format!(
             "\
 You are an internal extraction agent. You must synthesize multiple chunk extractions into one final answer.
@@ -130,7 +130,7 @@ CHUNK OUTPUTS
     }
 
     /// The prompt of the agent that reads and searches.
-    pub(super) fn read_grep(&self) -> String {
+    pub(crate) fn read_grep(&self) -> String {
         let handle = &self.record.handle;
         let place = format!("- Handle/filename: {handle}\n- Root directory: .\n");
         format!(

@@ -1,13 +1,13 @@
 //! Where an answer comes from: how much of the output was read, by whom and at what cost.
 
-use super::{How, Mode, Read, Reading, narrowed};
-use crate::model::Usage;
-use crate::view::{count, grouped};
+use crate::event::{Reading, Usage};
+use crate::extract::{How, Mode, Read, narrowed};
+use crate::text::count::{count, grouped};
 use crate::{Output, Result};
 use std::ops::Range;
 
 /// Where an answer comes from: what was read, by whom, and what it cost; then in a few words.
-pub(super) fn notes(
+pub(crate) fn notes(
     output: &Output,
     reading: &Reading,
     read: &Read,
@@ -68,7 +68,7 @@ pub(super) fn notes(
 
 /// How much of an output was read by a strategy that stands for all of it, if that is less. An agent that searches
 /// reads parts by design.
-pub(super) fn part_read(output: &Output, strategy: &str, ranges: &[Range<u64>]) -> Result<Option<String>> {
+pub(crate) fn part_read(output: &Output, strategy: &str, ranges: &[Range<u64>]) -> Result<Option<String>> {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     match strategy == Mode::NAMES[Mode::FullChunked as usize] && bytes < output.len() {
         true => Ok(Some(share(output, ranges)?)),
@@ -77,7 +77,7 @@ pub(super) fn part_read(output: &Output, strategy: &str, ranges: &[Range<u64>]) 
 }
 
 /// How much of an output some ranges are.
-pub(super) fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
+pub(crate) fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     if bytes >= output.len() {
         return Ok(format!("all {}", count("line", output.lines()?)));
@@ -94,7 +94,7 @@ pub(super) fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
 }
 
 /// How much of an output some ranges are, and which lines.
-pub(super) fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
+pub(crate) fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     let (share, lines) = (share(output, ranges)?, output.lines()?);
     if ranges.is_empty() || share.starts_with("all ") {
         return Ok(share);
@@ -118,13 +118,13 @@ pub(super) fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> 
 }
 
 /// Maximum number of patterns named in a note.
-pub(super) const PATTERNS: usize = 4;
+pub(crate) const PATTERNS: usize = 4;
 
 /// Maximum number of ranges named in a note.
-pub(super) const RANGES: usize = 8;
+pub(crate) const RANGES: usize = 8;
 
 /// Ranges in their order, those that touch as one.
-pub(super) fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+pub(crate) fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges.into_iter().filter(|range| !range.is_empty()) {

@@ -1,8 +1,8 @@
 //! Quotes in an abstract are looked for in the output. A line that stands elsewhere than its number says gets the right
 //! number, and a quote that is not in the output is marked.
 
-use super::wrapper::Report;
-use crate::query::visible;
+use crate::extract::wrapper::Report;
+use crate::terminal::visible;
 use crate::{Output, Result};
 use aho_corasick::AhoCorasick;
 use memchr::memchr;
@@ -35,14 +35,14 @@ struct Quote {
 }
 
 /// The lines of an unusable answer that are in the document it is about.
-pub(super) struct Copied {
-    pub(super) report: Report,
+pub(crate) struct Copied {
+    pub(crate) report: Report,
     /// Whether these are all of its lines.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// Keeps the lines of an answer that the document has; `None` if it has none of them.
-pub(super) fn copied(document: &str, answer: Report) -> Option<Copied> {
+pub(crate) fn copied(document: &str, answer: Report) -> Option<Copied> {
     /// Shorter lines, such as brackets, are in every document.
     const SHORTEST: usize = 6;
     let document = document.lines().map(single_blanks).collect::<Vec<_>>().join("\n");
@@ -89,7 +89,7 @@ const WHOLE_LINE: usize = 400;
 
 /// The abstract with the right number before each line that it copies, with one or without, and the whole line for a
 /// part of it. Small models copy the text more faithfully than the number.
-pub(super) fn renumbered(output: &Output, text: &str) -> Result<String> {
+pub(crate) fn renumbered(output: &Output, text: &str) -> Result<String> {
     let mut wanted: Vec<CopiedLine> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let (number, least) = match number_before(line) {
@@ -151,7 +151,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// The abstract with every quote marked that is not in the output, and how many those are.
-pub(super) fn checked(output: &Output, text: &str) -> Result<(String, u64)> {
+pub(crate) fn checked(output: &Output, text: &str) -> Result<(String, u64)> {
     let quotes: Vec<Quote> = quotes(text).into_iter().take(MOST).collect();
     if quotes.is_empty() {
         return Ok((text.to_owned(), 0));

@@ -3,16 +3,17 @@
 //! It has two tools, and both can reach this one output and nothing else: they are given no store and no path. A model
 //! whose server ignores tools calls them by lines of text (see [`text_calls`](super::text_calls)).
 
-use super::asking::{Asking, Failure, Refusal};
-use super::prompts::Prompts;
-use super::wrapper::Unusable;
-use super::{How, Progress, Read, text_calls};
+use crate::extract::asking::{Asking, Failure, Refusal};
+use crate::extract::prompts::Prompts;
+use crate::extract::wrapper::Unusable;
+use crate::extract::{How, Progress, Read, text_calls};
 use crate::model::{Message, Model, Said, Stop, ToolCalls};
 use crate::query::Found;
+use crate::request::tool_call;
 use crate::settings::Extract as Settings;
-use crate::view::count;
+use crate::text::count::count;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Budget, Output, Query, Result, excerpt, tokens, tools};
+use crate::{Budget, Output, Query, Result, excerpt, tokens};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -20,14 +21,14 @@ use std::ops::Range;
 const FILENAME: &str = "filename";
 
 /// Notice that no call is possible any more.
-pub(super) const LAST: &str = "[no further calls are possible: give the final report now]";
+pub(crate) const LAST: &str = "[no further calls are possible: give the final report now]";
 
 /// Answer to a call that was made before: its result is in the conversation.
 const REPEATED: &str =
     "[this call was made before, and its result is above: make another one or give the final report]";
 
 /// An agent with its output, its models and its tools.
-pub(super) struct ReadGrep<'a> {
+pub(crate) struct ReadGrep<'a> {
     /// The output as the tools name it.
     output: &'a Output,
     asking: &'a Asking<'a>,
@@ -56,7 +57,7 @@ const CIRCLES: u64 = 2;
 
 impl<'a> ReadGrep<'a> {
     /// `output` must speak as [`Surface::Files`](crate::Surface::Files) does, so that what it suggests can be called.
-    pub(super) fn new(
+    pub(crate) fn new(
         output: &'a Output,
         asking: &'a Asking<'a>,
         prompts: &'a Prompts<'a>,
@@ -67,7 +68,7 @@ impl<'a> ReadGrep<'a> {
     }
 
     /// Has one model after the other read the output, until one gives an answer.
-    pub(super) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read(&self) -> std::result::Result<(String, Read), Failure> {
         self.asking.of_each(1, |model| self.read_by(model))
     }
 
@@ -247,7 +248,7 @@ impl<'a> ReadGrep<'a> {
             ));
         }
         given.insert("handle".to_owned(), handle.to_string().into());
-        tools::query_of(&call.name.to_lowercase(), &given).map_err(|error| error.to_string())
+        tool_call::query_of(&call.name.to_lowercase(), &given).map_err(|error| error.to_string())
     }
 }
 
@@ -255,7 +256,7 @@ impl<'a> ReadGrep<'a> {
 fn declared() -> Vec<Tool> {
     let named = [("read", "Read"), ("grep", "Grep")];
     let mut tools = Vec::new();
-    for tool in tools::own("") {
+    for tool in tool_call::TOOLS.iter().map(|tool| Tool::declared(tool, "")) {
         let Some((_, name)) = named.iter().find(|(own, _)| *own == tool.name) else { continue };
         let mut schema = tool.schema;
         let renamed = |name: &str| if name == "handle" { FILENAME.to_owned() } else { name.to_owned() };

@@ -3,8 +3,10 @@
 //! First come those that match the instructions best, then others that are spread over the document, until the room is
 //! used. They are printed in the order of the document, neighbours together, each group with its path and its bytes.
 
-use crate::query::{JsonRecord, Level, ListKind, Records, record_weights, records};
-use crate::view::grouped;
+use crate::classify::json::records::records;
+use crate::classify::json::records::{JsonRecord, Level, ListKind, Records};
+use crate::query::ask::record_weights;
+use crate::text::count::grouped;
 use crate::{Output, Result, tokens};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,26 +36,26 @@ const COLUMNS: u64 = 64;
 const LONGEST_PATH: usize = 120;
 
 /// Tokens that the line above a chunk of records has at most, about.
-pub(super) const LABEL: u64 = 2 * COLUMNS;
+pub(crate) const LABEL: u64 = 2 * COLUMNS;
 
 /// Records that were chosen, as they are printed.
-pub(super) struct Chosen {
-    pub(super) text: String,
+pub(crate) struct Chosen {
+    pub(crate) text: String,
     /// The bytes of the output that are in the text.
-    pub(super) ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Vec<Range<u64>>,
     /// Whether some of them match the instructions.
-    pub(super) by_words: bool,
+    pub(crate) by_words: bool,
     /// Where in the text a record begins.
-    pub(super) borders: Vec<u64>,
+    pub(crate) borders: Vec<u64>,
 }
 
 /// The level of records for a reading of so many tokens.
-pub(super) fn level(room: u64) -> Level {
+pub(crate) fn level(room: u64) -> Level {
     Level { worth: (room * TOKEN / SHARE).max(256), most: room }
 }
 
 /// The records that are read in so many tokens, or `None` if the output is not JSON.
-pub(super) fn chosen(output: &Output, instructions: &str, room: u64) -> Result<Option<Chosen>> {
+pub(crate) fn chosen(output: &Output, instructions: &str, room: u64) -> Result<Option<Chosen>> {
     // The line above a record needs room too.
     let Some(found) = records(output, level(room.saturating_sub(2 * MARKER + COLUMNS)))? else {
         return Ok(None);
@@ -259,7 +261,7 @@ fn place(output: &Output, found: &Records, group: Range<usize>) -> Result<String
 }
 
 /// The line above a chunk that begins inside of a document: which records it has, of how many, and where.
-pub(super) fn chunk_label(output: &Output, found: &Records, chunk: &Range<u64>) -> Result<String> {
+pub(crate) fn chunk_label(output: &Output, found: &Records, chunk: &Range<u64>) -> Result<String> {
     let first = found.at(chunk.start);
     let Some(record) = found.records.get(first).filter(|_| chunk.start > found.all.start) else {
         return Ok(String::new());

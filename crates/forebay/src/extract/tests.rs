@@ -1,11 +1,12 @@
 use super::envelope::FROM;
 use super::*;
+use crate::event::Usage;
 use crate::model::{Message, ModelError, Profile, Prompt, Said, Stop, ToolCalls};
+use crate::store::keep::keep;
 use crate::store::memory::output_of;
-use crate::tokens;
-use crate::view::grouped;
+use crate::text::count::grouped;
 use crate::wire::ToolCall;
-use crate::{Call, MemoryStore, Outputs, Session, Store, Timestamp, keep};
+use crate::{Call, MemoryStore, Outputs, Session, Store, Timestamp, tokens};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use std::result::Result;
@@ -935,7 +936,8 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
     });
     let list: [&dyn Model; 1] = [&model];
     let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).read_by(models);
+    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH);
+    let extractor = Extractor::new(&outputs, models);
     for budget in [BUDGET, Budget { tokens: 150, bytes: 9_000, lines: None }] {
         let mut instructions = "all findings".to_owned();
         let read = loop {
@@ -946,7 +948,7 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
                 anew: false,
                 settings: &settings,
             };
-            let text = outputs.extract("id1234", &wanted, budget, &Surface::default()).unwrap().text;
+            let text = extractor.extract("id1234", &wanted, budget, &Surface::default()).unwrap().text;
             assert!(budget.holds(text.as_bytes()), "{text}");
             let part = text
                 .lines()
@@ -1061,11 +1063,12 @@ fn the_same_is_not_read_twice_unless_it_is_asked_anew() {
     let model = scripted("test/one", |_, time| Ok(report(&format!("answer {time}"))));
     let list: [&dyn Model; 1] = [&model];
     let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).read_by(models);
+    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH);
+    let extractor = Extractor::new(&outputs, models);
     let settings = settings();
     let ask = |instructions, mode, anew| {
         let wanted = Extraction { instructions, mode, anew, settings: &settings };
-        let answer = outputs.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap();
+        let answer = extractor.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap();
         (answer.text.lines().nth(2).unwrap().to_owned(), answer.repeated, answer.text)
     };
     let asked = [
@@ -1105,11 +1108,12 @@ fn what_was_found_in_other_bytes_in_less_of_them_or_by_other_models_is_not_given
         let model = scripted(name, |_, _| Ok(report("found")));
         let list: [&dyn Model; 1] = [&model];
         let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-        let outputs = Outputs::new(&store, session.clone(), || Timestamp::UNIX_EPOCH).read_by(models);
+        let outputs = Outputs::new(&store, session.clone(), || Timestamp::UNIX_EPOCH);
+        let extractor = Extractor::new(&outputs, models);
         let settings = Settings { max_chunks, context_tokens: 10_000, output_tokens: 1_000, ..settings() };
         let wanted =
             Extraction { instructions: "which error?", mode: Mode::Auto, anew: false, settings: &settings };
-        outputs.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap().repeated
+        extractor.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap().repeated
     };
     keep_as(&text);
     let asked =

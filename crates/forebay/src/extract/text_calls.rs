@@ -4,7 +4,7 @@ use crate::wire::{ToolCall, ToolResult};
 use serde_json::{Map, Value};
 
 /// How to call, as a model is told.
-pub(super) const EXPLAINED: &str = "You call Read and Grep by writing lines and nothing else, one call a line:\n\
+pub(crate) const EXPLAINED: &str = "You call Read and Grep by writing lines and nothing else, one call a line:\n\
 GREP pattern\nREAD first:last\n\
 GREP searches the file for a regular expression, READ gives the lines from first to last. You get the results in the next message. For example:\n\
 GREP error|failed\nREAD 120:160\n";
@@ -13,7 +13,7 @@ GREP error|failed\nREAD 120:160\n";
 const MOST: usize = 8;
 
 /// The calls in what a model said.
-pub(super) fn calls(text: &str, filename: &str) -> Vec<ToolCall> {
+pub(crate) fn calls(text: &str, filename: &str) -> Vec<ToolCall> {
     let calls = text.lines().filter_map(|line| call(line, filename)).take(MOST);
     let numbered = calls.enumerate().map(|(number, (name, mut arguments))| {
         arguments.insert("filename".to_owned(), filename.into());
@@ -55,7 +55,7 @@ fn unquoted(pattern: &str) -> &str {
 }
 
 /// The message with the results of the calls of one turn.
-pub(super) fn results(results: &[ToolResult]) -> String {
+pub(crate) fn results(results: &[ToolResult]) -> String {
     let mut text = String::new();
     for (number, result) in (1..).zip(results) {
         text.push_str(&format!("RESULT {number}\n{}\n", result.text.trim_end()));

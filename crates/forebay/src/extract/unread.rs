@@ -1,13 +1,14 @@
 //! Answers without a model: the passages that match the instructions, and the beginning and the end.
 
-use super::envelope::{cost, held, opening};
-use super::provenance::joined;
-use super::{Extract, Extraction, Mode};
-use crate::query::{Found, Outlined};
-use crate::{Budget, Error, Excerpt, Output, Query, Result, excerpt, view};
+use crate::extract::envelope::{cost, held, opening};
+use crate::extract::provenance::joined;
+use crate::extract::{Extract, Extraction, Mode};
+use crate::query::Found;
+use crate::request::Outlined;
+use crate::{Budget, Error, Excerpt, Output, Query, Result, digest, excerpt};
 
 /// The passages that have the words of the instructions: what can be done without a model.
-pub(super) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extract> {
+pub(crate) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extract> {
     let head = opening(output, "ask");
     let room = budget.less(cost(&head));
     let found = excerpt(output, &Query::Ask(wanted.instructions.to_owned()), room)?;
@@ -19,7 +20,8 @@ pub(super) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> 
             let outline = excerpt(output, &Query::Outline(outlined), room)?;
             let kinds = match &outline.found {
                 Found::Outline(outline) if outline.items.is_empty() => {
-                    view::top_and_bottom(output, Budget { tokens: room.tokens / 4, ..room })?.print(output)?
+                    digest::top_and_bottom(output, Budget { tokens: room.tokens / 4, ..room })?
+                        .print(output)?
                 }
                 _ => outline.text,
             };
@@ -31,17 +33,17 @@ pub(super) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> 
 }
 
 /// The beginning and the end, as the mode `truncate` gives them.
-pub(super) fn ends(output: &Output, budget: Budget) -> Result<Extract> {
+pub(crate) fn ends(output: &Output, budget: Budget) -> Result<Extract> {
     let head = opening(output, TRUNCATE);
-    let body = view::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
+    let body = digest::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
     let text = held(head.clone() + &String::from_utf8_lossy(&body), &head, budget);
     Ok(Extract { text, strategy: TRUNCATE, fell_back: None, reading: None, repeated: false, stopped: None })
 }
 
-pub(super) const TRUNCATE: &str = Mode::NAMES[Mode::Truncate as usize];
+pub(crate) const TRUNCATE: &str = Mode::NAMES[Mode::Truncate as usize];
 
 /// An output that no model has read, and why: the passages that match the instructions, then the beginning and the end.
-pub(super) fn fallback(
+pub(crate) fn fallback(
     output: &Output,
     instructions: &str,
     mode: Mode,
@@ -79,7 +81,7 @@ pub(super) fn fallback(
         }
     }
     let without_ends = text.clone();
-    let ends = view::top_and_bottom(output, budget.less(cost(&text)))?.print(output)?;
+    let ends = digest::top_and_bottom(output, budget.less(cost(&text)))?.print(output)?;
     text.push_str(&String::from_utf8_lossy(&ends));
     if !budget.holds(text.as_bytes()) {
         text = without_ends;

@@ -18,31 +18,31 @@ const SMALL: u64 = 32_768;
 
 /// Room of one request, in tokens as Forebay counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Tokens of the prompt and the answer together.
-    pub(super) context: u64,
+    pub(crate) context: u64,
     /// Tokens of the answer.
-    pub(super) answer: u64,
+    pub(crate) answer: u64,
     /// Requests at the same time.
-    pub(super) at_once: u64,
+    pub(crate) at_once: u64,
     /// Whether a model of the list is known to have a small window.
-    pub(super) is_small: bool,
+    pub(crate) is_small: bool,
 }
 
 /// A request that was longer than a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Overflow {
+pub(crate) struct Overflow {
     /// Tokens of the prompt as Forebay counts them.
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
     /// Tokens of the prompt as the server counts them, if it said that.
-    pub(super) tokens: Option<u64>,
+    pub(crate) tokens: Option<u64>,
     /// The window, if the server said that.
-    pub(super) window: Option<u64>,
+    pub(crate) window: Option<u64>,
 }
 
 impl Window {
     /// The room that all of `models` have. The setting wins; without one it is the smallest known window.
-    pub(super) fn of(settings: &Settings, models: &[&dyn Model]) -> Window {
+    pub(crate) fn of(settings: &Settings, models: &[&dyn Model]) -> Window {
         let profiles: Vec<_> = models.iter().map(|model| model.profile()).collect();
         let known = profiles.iter().filter_map(|profile| {
             let ratio = if profile.token_ratio.is_finite() { profile.token_ratio.max(0.1) } else { 1.0 };
@@ -63,7 +63,7 @@ impl Window {
     }
 
     /// A smaller room after an overflow, or `None` if it cannot be made smaller.
-    pub(super) fn after(self, overflow: Overflow) -> Option<Window> {
+    pub(crate) fn after(self, overflow: Overflow) -> Option<Window> {
         let measured = match (overflow.window, overflow.tokens) {
             // The next prompt has other text, so its ratio may be a little worse.
             (Some(window), Some(tokens)) if tokens > 0 => {

@@ -6,11 +6,11 @@
 use crate::model::{Said, Stop};
 
 /// First words of a report that found nothing.
-pub(super) const NOTHING_FOUND: &str = "NO RELEVANT DATA FOUND";
+pub(crate) const NOTHING_FOUND: &str = "NO RELEVANT DATA FOUND";
 
 /// A departure from the requested format that did not prevent the report from being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Leniency {
+pub(crate) enum Leniency {
     /// The closing tag is missing.
     NotClosed,
     /// The opening tag is missing.
@@ -29,7 +29,7 @@ pub(super) enum Leniency {
 
 impl Leniency {
     /// The word for it in events.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Leniency::NotClosed => "not-closed",
             Leniency::NotOpened => "not-opened",
@@ -44,18 +44,18 @@ impl Leniency {
 
 /// The report in a model's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) text: String,
-    pub(super) leniencies: Vec<Leniency>,
+pub(crate) struct Report {
+    pub(crate) text: String,
+    pub(crate) leniencies: Vec<Leniency>,
 }
 
 /// An answer that is no report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unusable {
+pub(crate) struct Unusable {
     /// The reason, with "it" for the model.
-    pub(super) why: String,
+    pub(crate) why: String,
     /// The text that was there nevertheless. Lines of it may be kept if the document has them.
-    pub(super) rest: Option<Report>,
+    pub(crate) rest: Option<Report>,
 }
 
 impl Unusable {
@@ -66,32 +66,32 @@ impl Unusable {
 
 /// The tag of one extraction.
 #[derive(Clone, Debug)]
-pub(super) struct Wrapper {
+pub(crate) struct Wrapper {
     nonce: String,
 }
 
 impl Wrapper {
     /// The wrapper with a nonce. Only a nonce that stands in none of the texts that the model reads proves anything.
-    pub(super) fn new(nonce: String) -> Wrapper {
+    pub(crate) fn new(nonce: String) -> Wrapper {
         Wrapper { nonce }
     }
 
-    pub(super) fn opening(&self) -> String {
+    pub(crate) fn opening(&self) -> String {
         format!("<ai-agent-{}-FINAL format=\"text\">", self.nonce)
     }
 
-    pub(super) fn closing(&self) -> String {
+    pub(crate) fn closing(&self) -> String {
         format!("</ai-agent-{}-FINAL>", self.nonce)
     }
 
     /// The line before a part of a text that is put together from several; nothing in a part can imitate it.
-    pub(super) fn label(&self, part: usize, parts: usize) -> String {
+    pub(crate) fn label(&self, part: usize, parts: usize) -> String {
         format!("[{} part {part} of {parts}]", self.nonce)
     }
 
     /// The report in a model's answer. `has_read` says whether a text was in what the model read: a tag with another
     /// nonce is a misspelling of ours only if it was not.
-    pub(super) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
+    pub(crate) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
         match &said.stop {
             Stop::Refused(why) if why.is_empty() => return Err(Unusable::new("it refused")),
             Stop::Refused(why) => {
@@ -270,7 +270,7 @@ fn unthought(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Usage;
+    use crate::event::Usage;
 
     fn said(text: &str, stop: Stop) -> Said {
         let usage = Usage::default();

@@ -2,64 +2,17 @@
 //!
 //! Patterns are linear in the text by construction.
 
-mod search;
+pub(crate) mod search;
 
-use super::{Excerpt, Found, Matches, fitted};
-use crate::view::{count, grouped};
+use crate::query::{Excerpt, Found, Matches, fitted};
+use crate::request::grep::{Grep, Wanted};
+use crate::text::count::{count, grouped};
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
-pub(super) use search::Search;
+pub(crate) use search::Search;
 use search::{Place, Places};
 use serde::Serialize;
 use std::ops::Range;
-
-/// What to look for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Grep {
-    /// A regular expression.
-    pub pattern: String,
-    /// Whether the pattern is taken letter by letter.
-    pub fixed: bool,
-    /// Whether capitals and small letters are the same.
-    pub ignore_case: bool,
-    /// Whether a match may go over lines.
-    pub multiline: bool,
-    /// What is shown of what is found.
-    pub wanted: Wanted,
-    /// Lines shown before and after each match.
-    pub context: u64,
-    /// How many matches are shown at most; with 0 they are only counted.
-    pub max: usize,
-    /// Only what matches from this byte on.
-    pub from_byte: u64,
-}
-
-impl Grep {
-    /// Looks for `pattern`, as it is written, with no context.
-    pub fn new(pattern: impl Into<String>) -> Grep {
-        Grep {
-            pattern: pattern.into(),
-            fixed: false,
-            ignore_case: false,
-            multiline: false,
-            wanted: Wanted::Lines,
-            context: 0,
-            max: SHOWN,
-            from_byte: 0,
-        }
-    }
-}
-
-/// What is shown of what a grep finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wanted {
-    /// The lines that match.
-    Lines,
-    /// The lines that do not.
-    OtherLines,
-    /// Only what matches, every place of it.
-    Matches,
-}
 
 /// A line that matches; in a line of more than 4 KiB, every place that does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,9 +47,6 @@ impl Match {
     }
 }
 
-/// How many matches are shown unless it is said.
-pub const SHOWN: usize = 50;
-
 /// A line of up to this many bytes is shown whole, and counts once.
 const LONG: usize = 4 * 1024;
 
@@ -104,12 +54,12 @@ const LONG: usize = 4 * 1024;
 const AROUND: u64 = 160;
 
 /// Finds the matches, and shows as many as fit.
-pub(super) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
+pub(crate) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
     grep_with(&Search::new(query)?, output, query, budget)
 }
 
 /// The same with a pattern that is compiled already.
-pub(super) fn grep_with(search: &Search, output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
+pub(crate) fn grep_with(search: &Search, output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
     let found = search.run(output, query.from_byte.min(output.len()))?;
     let total_lines = output.lines()?;
     let (mut matches, mut shown_context) = (Vec::new(), query.context);

@@ -1,98 +1,14 @@
 //! Lines and bytes by their numbers: one range, or several in one answer.
 
-use super::{Excerpt, Found};
-use crate::view::{grouped, rendering};
+use crate::query::{Excerpt, Found};
+use crate::request::ranges::MOST;
+use crate::text::count::grouped;
+use crate::text::lookalikes;
 use crate::{Budget, Error, Output, Query, Result};
 use std::ops::{Range, RangeInclusive};
 
-/// How many ranges one query may have.
-const MOST: usize = 100;
-
-/// Ranges of lines as they are typed: `A:B`, `A:`, `:B`, or `A` for one line; several stand apart by blanks.
-pub fn line_ranges(text: &str) -> Result<Vec<RangeInclusive<u64>>> {
-    let range = |(from, to): (Option<u64>, Option<u64>)| from.unwrap_or(1)..=to.unwrap_or(u64::MAX);
-    Ok(typed(text)?.into_iter().map(range).collect())
-}
-
-/// Ranges of bytes as they are typed: `A:B`, `A:` or `:B`; several stand apart by blanks.
-pub fn byte_ranges(text: &str) -> Result<Vec<Range<u64>>> {
-    let range = |(from, to): (Option<u64>, Option<u64>)| from.unwrap_or(0)..to.unwrap_or(u64::MAX);
-    Ok(typed(text)?.into_iter().map(range).collect())
-}
-
-/// A range of lines the way [`line_ranges`] reads it.
-pub(crate) fn written(range: &RangeInclusive<u64>) -> String {
-    match *range.end() {
-        u64::MAX => format!("{}:", range.start()),
-        end => format!("{}:{end}", range.start()),
-    }
-}
-
-fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
-    let number = |part: &str| {
-        // Headers print thousands apart, so that is how numbers come back; `10,20` is no such number.
-        let grouped = part.split(',').skip(1).all(|group| group.len() == 3);
-        match part.replace([',', '_'], "").parse() {
-            _ if part.is_empty() => Ok(None),
-            Ok(number) if grouped => Ok(Some(number)),
-            _ => {
-                let part: String = part.chars().take(40).collect();
-                Err(Error::BadQuery(format!("{part:?} is not a number; a range is A:B, A: or :B")))
-            }
-        }
-    };
-    let parts = text.split([' ', ';', '\t', '\n']).map(|part| part.trim_matches(','));
-    let parts = joined(parts.filter(|part| !part.is_empty()))?;
-    let ranges: Vec<(Option<u64>, Option<u64>)> = parts
-        .iter()
-        .map(|part| match part.split_once([':', '-', '–']) {
-            Some(("", _)) if part.starts_with(['-', '–']) => Err(Error::BadQuery(format!(
-                "{part:?} is no range: a range is A:B, A: or :B, and the last lines are the tail"
-            ))),
-            Some((from, to)) => Ok((number(from)?, number(to)?)),
-            None => number(part).map(|one| (one, one)),
-        })
-        .collect::<Result<_>>()?;
-    match ranges.is_empty() {
-        true => Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned())),
-        false => Ok(ranges),
-    }
-}
-
-/// The parts of a text between blanks, with `1 : 2` as one. Where a blank is on one side only, nobody can tell whether one
-/// range is meant or two.
-fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
-    const BETWEEN: [char; 3] = [':', '-', '–'];
-    let is_number = |part: &str| !part.contains(BETWEEN);
-    let mut ranges: Vec<String> = Vec::new();
-    let mut open = false;
-    for part in parts {
-        let is_between = part.chars().count() == 1 && part.starts_with(BETWEEN);
-        match ranges.last_mut() {
-            Some(last) if is_between && is_number(last) => {
-                last.push_str(part);
-                open = true;
-                continue;
-            }
-            Some(last) if open && is_number(part) => last.push_str(part),
-            Some(last)
-                if is_number(last) && part.starts_with(BETWEEN)
-                    || is_number(part) && last.ends_with(BETWEEN) =>
-            {
-                let [last, part] = [&**last, part].map(|text| crate::shortened(text, 40));
-                return Err(Error::BadQuery(format!(
-                    "\"{last} {part}\" has a blank in a range: write A:B, A: or :B"
-                )));
-            }
-            _ => ranges.push(part.to_owned()),
-        }
-        open = false;
-    }
-    Ok(ranges)
-}
-
 /// Lines, counted from 1. Ranges that meet are one.
-pub(super) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Budget) -> Result<Excerpt> {
+pub(crate) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Budget) -> Result<Excerpt> {
     let total = output.lines()?;
     let ranges = ranges.iter().map(|range| {
         let (first, last) = (*range.start(), *range.end());
@@ -127,7 +43,7 @@ pub(super) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Bud
 }
 
 /// Bytes as they are asked for. Only a cut of ours keeps characters whole.
-pub(super) fn bytes(output: &Output, ranges: &[Range<u64>], budget: Budget) -> Result<Excerpt> {
+pub(crate) fn bytes(output: &Output, ranges: &[Range<u64>], budget: Budget) -> Result<Excerpt> {
     let ranges = ranges.iter().map(|range| {
         if range.end <= range.start {
             return Err(Error::BadQuery(format!(
@@ -168,7 +84,7 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
 }
 
 /// The last `count` lines: as many of them as fit, the last ones first.
-pub(super) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerpt> {
+pub(crate) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerpt> {
     let total = output.lines()?;
     let first = total.saturating_sub(count.max(1)) + 1;
     let range = output.line_start(first - 1)?..output.len();
@@ -365,7 +281,7 @@ fn print(
     let start = (shown.start - base) as usize;
     let body = &bytes[start..start + (shown.end - shown.start) as usize];
     // A read gives the bytes as they are, so its first line says which of them are not ours.
-    let own = match rendering::quoted::like_ours(body).next() {
+    let own = match lookalikes::like_ours(body).next() {
         Some(line) => {
             let number = first + memchr::memchr_iter(b'\n', &body[..line.start]).count() as u64;
             format!(" · from line {} on, what looks like this is the output's own text", grouped(number))
@@ -606,13 +522,16 @@ mod tests {
             (":3", vec![1..=3]),
             ("1,000–2,000;5", vec![1_000..=2_000, 5..=5]),
         ] {
-            assert_eq!(crate::query::line_ranges(text).unwrap(), ranges, "{text}");
+            assert_eq!(crate::request::ranges::line_ranges(text).unwrap(), ranges, "{text}");
             for range in ranges {
-                assert_eq!(crate::query::line_ranges(&crate::query::written(&range)).unwrap(), [range]);
+                assert_eq!(
+                    crate::request::ranges::line_ranges(&crate::request::ranges::written(&range)).unwrap(),
+                    [range]
+                );
             }
         }
         for text in ["", " ", "a:b", "1:2:3", "-", "-5", "10,20", "99999999999999999999999"] {
-            assert!(crate::query::line_ranges(text).is_err(), "{text}");
+            assert!(crate::request::ranges::line_ranges(text).is_err(), "{text}");
         }
         let many = (0..101).map(|n| n * 2 + 1..=n * 2 + 1).collect();
         assert!(

@@ -1,8 +1,10 @@
 //! Words in all outputs of a session: a grep over each of them, grouped.
 
-use super::grep::{Search, grep_with};
-use super::{Found, Grep, Matches, fitted};
-use crate::view::count;
+use crate::query::grep::grep_with;
+use crate::query::grep::search::Search;
+use crate::query::{Found, Matches, fitted};
+use crate::request::grep::Grep;
+use crate::text::count::count;
 use crate::{Budget, Error, Handle, Output, Query, Result};
 use serde::Serialize;
 
@@ -122,7 +124,7 @@ pub(crate) fn search(
             group.push_str(&format!("{}:{}\n", line.line, around(&line.text, &longest)));
         }
         if found.total > found.shown.len() as u64 {
-            let all = Query::Grep(Grep { max: super::SHOWN, ..grep.clone() });
+            let all = Query::Grep(Grep { max: crate::request::grep::SHOWN, ..grep.clone() });
             group.push_str(&format!("[all of them: {}]\n", output.call(&all)));
         }
         let (handle, tool) = (record.handle.clone(), record.call.full_name());

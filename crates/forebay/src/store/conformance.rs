@@ -3,7 +3,8 @@
 //! A backend's own test calls [`check`] with a function that makes a new, empty store. Every failed promise is a
 //! panic that names it.
 
-use super::{End, Part, Store, Stream};
+use crate::store::writer::{End, Stream};
+use crate::store::{Part, Store};
 use crate::{Call, Error, Exit, Handle, Output, Session, State, What};
 use jiff::Timestamp;
 

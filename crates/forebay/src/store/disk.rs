@@ -17,23 +17,25 @@
 //! A reader has a shared lock on the bytes of an output that has ended, and whoever holds a session open one on its
 //! `open.lock`. A sweep removes only what it can lock for itself.
 
-mod files;
-mod open;
-mod root;
-mod run_folder;
-mod sweep;
-mod turn;
+pub(crate) mod files;
+pub(crate) mod open;
+pub(crate) mod root;
+pub(crate) mod run_folder;
+pub(crate) mod sweep;
+pub(crate) mod turn;
 
 pub use open::Held;
 pub use run_folder::{RunFolder, run_name};
 pub use sweep::{Gone, Report, Sweep};
 
-use super::{Change, Part, Sink, Store, Writer};
 use crate::event::{Event, What};
 use crate::output::{BLOCK, ReadAt};
-use crate::retention::Weight;
+use crate::record::VERSION;
 use crate::size::Measure;
-use crate::{Call, Error, Handle, Kind, Record, Result, Session, State, record::VERSION};
+use crate::store::retention::Weight;
+use crate::store::writer::Writer;
+use crate::store::{Change, Part, Sink, Store};
+use crate::{Call, Error, Handle, Kind, Record, Result, Session, State};
 use files::{Patience, Refused, beside, claim, names_in, replace};
 use run_folder::is_run_folder;
 use std::{
@@ -755,8 +757,8 @@ fn to_json(record: &Record) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retention::Rules;
-    use crate::store::{End, Stream};
+    use crate::store::retention::Rules;
+    use crate::store::writer::{End, Stream};
     use crate::{Outputs, Preset, Settings, Timestamp};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -1084,13 +1086,13 @@ mod tests {
         let index = fs::read(&path).unwrap();
         for length in [0, 3, 8, 21, index.len()] {
             fs::write(&path, &index[..length]).unwrap();
-            assert_eq!(crate::verify_output(&store, &record.handle).unwrap(), [], "{length}");
+            assert_eq!(crate::reply::verify::verify_output(&store, &record.handle).unwrap(), [], "{length}");
             let output = (&store as &dyn Store).open(&record.handle).unwrap();
             assert_eq!(output.newlines_before(output.len()).unwrap(), 100_000, "{length}");
         }
         for wrong in [[&index[..8], &[1; 8]].concat(), [&index[..], &[0; 8]].concat()] {
             fs::write(&path, wrong).unwrap();
-            let faults = crate::verify_output(&store, &record.handle).unwrap();
+            let faults = crate::reply::verify::verify_output(&store, &record.handle).unwrap();
             assert_eq!(faults.len(), 1, "{faults:?}");
             assert_eq!(faults[0].to_string(), "the line index kept with it is not that of its bytes");
         }

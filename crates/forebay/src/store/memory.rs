@@ -1,9 +1,9 @@
 //! A store in memory: for tests, and for agents that want nothing on disk.
 
-use super::{Change, Part, Sink, Store};
 use crate::output::ReadAt;
-use crate::retention::Weight;
 use crate::size::Measure;
+use crate::store::retention::Weight;
+use crate::store::{Change, Part, Sink, Store};
 use crate::{Call, Error, Handle, Record, Result, Session, State};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -241,8 +241,8 @@ pub(crate) fn output_of(bytes: &[u8]) -> crate::Output {
 pub(crate) fn output_of_call(call: &Call, bytes: &[u8]) -> crate::Output {
     let store: &dyn Store = &MemoryStore::default();
     let mut writer = store.begin(call);
-    writer.write(super::Stream::Stdout, bytes);
-    writer.finish(super::End::default())
+    writer.write(crate::store::writer::Stream::Stdout, bytes);
+    writer.finish(crate::store::writer::End::default())
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! Takes an output as it comes: appends it, measures it in the same pass, and survives a failing store.
 
-mod measuring;
-mod streams;
+pub(crate) mod measuring;
+pub(crate) mod streams;
 
-pub(crate) use streams::stretches;
-
-use super::{Part, Sink, Store};
 use crate::event::{Event, What};
 use crate::output::{ReadAt, SameGiven};
 use crate::size::{Measure, STRIDE};
+use crate::store::{Part, Sink, Store};
 use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, Timestamp, printable};
 use measuring::{Measuring, READ_AT_ONCE};
 use std::{
@@ -76,7 +74,7 @@ fn named(store: &dyn Store, call: &Call) -> Result<Box<dyn Sink>> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
+    pub(crate) fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
         let (sink, failure) = match named(store, call) {
             Ok(sink) => (Some(sink), None),
             Err(error) => (None, Some((0, printable(&error.to_string())))),
@@ -105,7 +103,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Goes on with an output whose bytes so far are measured.
-    pub(super) fn resume(
+    pub(crate) fn resume(
         store: &'a dyn Store,
         sink: Box<dyn Sink>,
         record: Record,
@@ -466,7 +464,7 @@ fn hash_of(part: &dyn ReadAt, length: u64) -> io::Result<String> {
     Ok(hash.finalize().to_hex().to_string())
 }
 
-pub(super) fn index_of(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn index_of(bytes: &[u8]) -> Vec<u8> {
     let mut newlines = 0u64;
     bytes
         .chunks_exact(STRIDE as usize)

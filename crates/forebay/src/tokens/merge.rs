@@ -1,16 +1,16 @@
 //! Byte-pair merging of one piece: the neighbours whose union has the lowest rank are merged first.
 
-use super::table;
+use crate::tokens::table;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The place of a token in the vocabulary; lower ranks are merged first.
-pub(super) type Rank = u32;
+pub(crate) type Rank = u32;
 
 /// Above this many bytes the queue pays for itself; below it a scan of the few parts is faster.
 const SCAN: usize = 96;
 
 /// How many tokens the bytes of one piece become.
-pub(super) fn tokens_in(piece: &[u8]) -> u64 {
+pub(crate) fn tokens_in(piece: &[u8]) -> u64 {
     match piece.len() {
         0 => 0,
         _ if is_token(piece) => 1,
@@ -20,7 +20,7 @@ pub(super) fn tokens_in(piece: &[u8]) -> u64 {
 }
 
 /// Whether a piece is one token as it stands.
-pub(super) fn is_token(piece: &[u8]) -> bool {
+pub(crate) fn is_token(piece: &[u8]) -> bool {
     // Every byte is a token, and so is every number of up to three digits: a piece has no more.
     piece.len() == 1 || piece.iter().all(u8::is_ascii_digit) || table::rank(piece).is_some()
 }

@@ -67,7 +67,7 @@ fn in_second(class: Class) -> bool {
 }
 
 /// The pieces of `text`, which together are `text`.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];

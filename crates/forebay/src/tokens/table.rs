@@ -1,6 +1,6 @@
 //! The vocabulary, as `build.rs` laid it out: slots, then offsets, then the bytes of all tokens.
 
-use super::merge::Rank;
+use crate::tokens::merge::Rank;
 
 include!("hash.rs");
 
@@ -20,7 +20,7 @@ fn number(at: usize) -> u32 {
 }
 
 /// The rank of `token`, if it is one.
-pub(super) fn rank(token: &[u8]) -> Option<Rank> {
+pub(crate) fn rank(token: &[u8]) -> Option<Rank> {
     if token.is_empty() || token.len() > LONGEST {
         return None;
     }

@@ -4,8 +4,10 @@
 //! `limit` is what was really read and `done` whether that was the rest; a tail and a grep have in `next` the call that
 //! gets the rest.
 
-use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::query::{Found, Grep, Match, fitted};
+use crate::query::grep::Match;
+use crate::query::{Found, fitted};
+use crate::request::declared::{Arguments, Declared, Takes, optional, required};
+use crate::request::grep::Grep;
 use crate::{Budget, ContextRef, Error, Outputs, Query, Result, excerpt};
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ const ID: &str = "The id of the ContextRef.";
 const LONGEST_READ: u64 = 65_536;
 
 /// The tools.
-pub(super) const TOOLS: &[Declared] = &[
+pub(crate) const TOOLS: &[Declared] = &[
     Declared {
         name: "list",
         description: "List the context files of this conversation, the newest first.",
@@ -80,7 +82,7 @@ pub(super) const TOOLS: &[Declared] = &[
 ];
 
 /// Answers a call of one of these tools.
-pub(super) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget: Budget) -> Result<String> {
+pub(crate) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget: Budget) -> Result<String> {
     let number = |name: &str| arguments.number(name).unwrap_or(0);
     match name {
         "list" => {

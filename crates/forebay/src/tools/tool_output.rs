@@ -1,11 +1,11 @@
 //! The tool `tool_output`, exactly as models know it from the systems that the preset `handle` comes from.
 
-use super::arguments::{Arguments, Declared, Takes, optional, required};
-use crate::extract::{Extraction, Mode};
-use crate::{Error, Outputs, Result, Settings, Surface};
+use crate::extract::{Extraction, Extractor, Mode};
+use crate::request::declared::{Arguments, Declared, Takes, optional, required};
+use crate::{Error, Result, Settings, Surface};
 use serde_json::{Map, Value};
 
-pub(super) const TOOL: Declared = Declared {
+pub(crate) const TOOL: Declared = Declared {
     name: "tool_output",
     description: "Extract information from a stored oversized tool output by handle",
     arguments: &[
@@ -28,8 +28,8 @@ pub(super) const TOOL: Declared = Declared {
 };
 
 /// Answers a call; an answer that it cannot be followed is an answer too, in its own envelope.
-pub(super) fn answer(
-    outputs: &Outputs,
+pub(crate) fn answer(
+    extractor: &Extractor,
     given: &Map<String, Value>,
     settings: &Settings,
     surface: &Surface,
@@ -41,9 +41,14 @@ pub(super) fn answer(
         Ok(arguments) => {
             let (instructions, extract) = (arguments.text("extract"), &settings.extract);
             let wanted = Extraction { instructions, mode, anew: false, settings: extract };
-            outputs.extract_or_explain(arguments.text("handle"), &wanted, settings.excerpt_budget(), surface)
+            extractor.extract_or_explain(
+                arguments.text("handle"),
+                &wanted,
+                settings.excerpt_budget(),
+                surface,
+            )
         }
-        Err(error) => Err(outputs.extraction_failed(handle, mode, given, &error)),
+        Err(error) => Err(extractor.extraction_failed(handle, mode, given, &error)),
     };
     answered.map(|answer| answer.text).map_err(Error::BadQuery)
 }

@@ -3,22 +3,24 @@
 //! A marker takes the place of the bytes it stands for, and of nothing else: it is a line of its own where whole
 //! lines are missing, and stands inside the line where only a part of one is.
 
-use super::{Canvas, Piece, View, Why, Wording, rendering};
 use crate::size::Characters;
-use crate::{Kind, Output, Query, Result};
+use crate::text::count::{count, grouped};
+use crate::text::{html, lookalikes};
+use crate::view::{Canvas, Piece, View, Why, Wording};
+use crate::{Kind, Output, Query, Result, terminal};
 use std::ops::Range;
 
 /// What is true of the bytes that a marker stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Gap {
-    pub(super) bytes: Range<u64>,
+pub(crate) struct Gap {
+    pub(crate) bytes: Range<u64>,
     /// The first and the last line that has bytes in it, counted from 1.
-    pub(super) lines: (u64, u64),
+    pub(crate) lines: (u64, u64),
     /// Whether it begins where a line does.
-    pub(super) begins_a_line: bool,
+    pub(crate) begins_a_line: bool,
     /// Whether it begins and ends where lines do.
-    pub(super) whole_lines: bool,
-    pub(super) characters: u64,
+    pub(crate) whole_lines: bool,
+    pub(crate) characters: u64,
 }
 
 /// What is printed for a piece.
@@ -42,7 +44,7 @@ impl View {
     }
 
     /// Prints with the counts of gaps from elsewhere: verification counts them anew.
-    pub(super) fn print_with(
+    pub(crate) fn print_with(
         &self,
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
@@ -59,7 +61,7 @@ impl View {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
         let page = match self.pieces.iter().any(is_on_page) {
-            true => Some(rendering::page::text(&output.read(0..output.len())?)),
+            true => Some(html::text(&output.read(0..output.len())?)),
             false => None,
         };
         // Whether a marker before has the call that reads lines, or one that reads bytes.
@@ -73,15 +75,15 @@ impl View {
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
                     let text = page.as_ref().map_or(&[][..], |page| &page.text[page.within(range)]);
-                    show(rendering::quoted::quoted(text));
+                    show(lookalikes::quoted(text));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Screen } => {
-                    show(rendering::screen(&output.read(range.clone())?));
+                    show(terminal::screen(&output.read(range.clone())?));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Quoted } => {
-                    show(rendering::quoted::quoted(&rendering::screen(&output.read(range.clone())?)));
+                    show(lookalikes::quoted(&terminal::screen(&output.read(range.clone())?)));
                     continue;
                 }
                 Piece::Omitted { why, .. }
@@ -240,31 +242,8 @@ fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
 }
 
 /// Whether a line starts at `offset`, or the output ends there.
-pub(super) fn is_line_start(output: &Output, offset: u64) -> Result<bool> {
+pub(crate) fn is_line_start(output: &Output, offset: u64) -> Result<bool> {
     Ok(offset == 0 || offset == output.len() || output.read(offset - 1..offset)? == b"\n")
-}
-
-/// A number with its thousands apart.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 line`, `2 lines`, `3 matches`.
-pub fn count(noun: &str, number: u64) -> String {
-    let ending = match number {
-        1 => "",
-        _ if noun.ends_with("ch") => "es",
-        _ => "s",
-    };
-    format!("{} {noun}{ending}", grouped(number))
 }
 
 #[cfg(test)]

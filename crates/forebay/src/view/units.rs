@@ -9,14 +9,14 @@ const PART: usize = 256;
 
 /// A line, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
-    pub(super) range: Range<u64>,
+pub(crate) struct Unit {
+    pub(crate) range: Range<u64>,
     /// A carriage return wrote over it, so that a person would not have seen it.
-    pub(super) overwritten: bool,
+    pub(crate) overwritten: bool,
 }
 
 /// The units of `range`. It should begin where a line does, or its first unit is what is left of one.
-pub(super) fn units(output: &Output, range: Range<u64>) -> Result<Vec<Unit>> {
+pub(crate) fn units(output: &Output, range: Range<u64>) -> Result<Vec<Unit>> {
     let bytes = output.read(range.start..range.end.min(output.len()))?;
     let mut units = Vec::new();
     let mut start = 0;
@@ -63,7 +63,7 @@ fn stretch(bytes: &[u8]) -> (usize, bool) {
 }
 
 /// The units at the beginning, as many bytes as `enough`, and more where most are overwritten.
-pub(super) fn first(output: &Output, enough: u64) -> Result<Vec<Unit>> {
+pub(crate) fn first(output: &Output, enough: u64) -> Result<Vec<Unit>> {
     let mut reach = enough;
     loop {
         let end = output.line_end_near(reach.min(output.len()), LONG as u64)?;
@@ -76,7 +76,7 @@ pub(super) fn first(output: &Output, enough: u64) -> Result<Vec<Unit>> {
 }
 
 /// The units at the end, last first, likewise.
-pub(super) fn last(output: &Output, enough: u64) -> Result<Vec<Unit>> {
+pub(crate) fn last(output: &Output, enough: u64) -> Result<Vec<Unit>> {
     let mut reach = enough;
     loop {
         let from = output.len().saturating_sub(reach);
@@ -109,7 +109,7 @@ fn next_line(output: &Output, from: u64) -> Result<u64> {
 }
 
 /// The units around `offset`: up to `before` of them before the one there, and up to `after` behind it.
-pub(super) fn around(output: &Output, offset: u64, before: usize, after: usize) -> Result<Vec<Unit>> {
+pub(crate) fn around(output: &Output, offset: u64, before: usize, after: usize) -> Result<Vec<Unit>> {
     let reach = (LONG * (before + 1)) as u64;
     let from = output.line_start_near(offset.saturating_sub(reach), LONG as u64)?;
     let from = if from == 0 { 0 } else { output.character_start(from)? };

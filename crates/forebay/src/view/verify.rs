@@ -3,9 +3,9 @@
 //! The printer counts gaps with the line index and the record. Here every count is made by going through the bytes
 //! of the gap itself, so a wrong index, a wrong record or a wrong marker is found.
 
-use super::print::Gap;
-use super::{Piece, View};
 use crate::size::{Characters, Measure};
+use crate::view::print::Gap;
+use crate::view::{Piece, View};
 use crate::{Output, Result};
 
 /// Something that is not as it is said to be.

@@ -1,14 +1,15 @@
 //! Anthropic's messages.
 
-use super::{Tool, ToolCall, ToolResult, arguments::arguments, list, object_schema, text};
+use crate::wire::arguments::arguments;
+use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({ "name": name, "description": tool.description, "input_schema": object_schema(&tool.schema) })
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     let blocks = match message.get("content") {
         None => return Err(Error::BadQuery("this is not a message: it has no content".to_owned())),
         Some(Value::String(_)) => return Ok(Vec::new()),
@@ -27,7 +28,7 @@ pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
 }
 
 /// One message, because the results of a turn that come in several teach the model not to make calls side by side.
-pub(super) fn results(results: &[ToolResult]) -> Value {
+pub(crate) fn results(results: &[ToolResult]) -> Value {
     let block = |result: &ToolResult| {
         json!({
             "type": "tool_result",

@@ -1,6 +1,6 @@
 //! The arguments of a call, as a model wrote them.
 
-use super::kind;
+use crate::wire::kind;
 use serde_json::{Map, Value};
 
 /// Arguments that are not a JSON object. Printed, it is the answer that lets the model mend its call.
@@ -17,7 +17,7 @@ pub struct BadArguments {
 
 /// The arguments of a call: an object, or a text that holds one. A tool that needs none is called with nothing, with
 /// `null` and with an empty text, depending on the model.
-pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, BadArguments> {
+pub(crate) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, BadArguments> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(object)) => Ok(object.clone()),
@@ -33,7 +33,7 @@ pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, Bad
 }
 
 /// The arguments as a JSON value; what is not JSON is a text.
-pub(super) fn to_value(arguments: &Result<Map<String, Value>, BadArguments>) -> Value {
+pub(crate) fn to_value(arguments: &Result<Map<String, Value>, BadArguments>) -> Value {
     match arguments {
         Ok(object) => Value::Object(object.clone()),
         Err(bad) => Value::String(bad.text.clone()),
@@ -44,7 +44,7 @@ pub(super) fn to_value(arguments: &Result<Map<String, Value>, BadArguments>) -> 
 ///
 /// Whoever counts in UTF-16 cuts between the halves of a pair, and then writes one half as an escape. That is JSON, but
 /// no text of ours can hold it; like all that is not UTF-8, it stands as U+FFFD.
-pub(super) fn parse(json: &str) -> serde_json::Result<Value> {
+pub(crate) fn parse(json: &str) -> serde_json::Result<Value> {
     serde_json::from_str(json).or_else(|error| {
         let mended = without_lone_surrogates(json);
         if mended == json { Err(error) } else { serde_json::from_str(&mended) }

@@ -4,8 +4,8 @@
 //! same record with the answer, `<function_call>{… "response": "…"}</function_call>`, to the assistant's text, and the
 //! model goes on from there.
 
-use super::arguments::{self, arguments};
-use super::{Tool, ToolCall, ToolResult, object_schema};
+use crate::wire::arguments::{self, arguments};
+use crate::wire::{Tool, ToolCall, ToolResult, object_schema};
 use crate::{Call, Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -83,11 +83,11 @@ pub fn record_of(call: &Call, text: &str) -> String {
     record(&asked, &asked.answered(text))
 }
 
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({ "name": name, "description": tool.description, "parameters": object_schema(&tool.schema) })
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     let no_text = || Error::BadQuery("this is not an assistant message: it has no text".to_owned());
     let texts: Vec<&str> = match message.get("content").unwrap_or(message) {
         Value::String(text) => vec![text],
@@ -114,12 +114,12 @@ pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
 
 /// One assistant message with the records; its content is what a host appends. A result does not know the arguments of
 /// its call, [`answers`] does.
-pub(super) fn results(results: &[ToolResult]) -> Value {
+pub(crate) fn results(results: &[ToolResult]) -> Value {
     message(results.iter().map(|result| write_record(None, result)).collect())
 }
 
 /// The same with the arguments of the calls.
-pub(super) fn answers(answered: &[(ToolCall, ToolResult)]) -> Value {
+pub(crate) fn answers(answered: &[(ToolCall, ToolResult)]) -> Value {
     message(answered.iter().map(|(call, result)| record(call, result)).collect())
 }
 
@@ -253,15 +253,18 @@ mod tests {
         ToolCall {
             id: "c1".to_owned(),
             name: "context.read".to_owned(),
-            arguments: super::arguments(Some(&arguments)),
+            arguments: crate::wire::arguments::arguments(Some(&arguments)),
         }
     }
 
     #[test]
     fn a_record_is_a_call_and_its_answer() {
         let call = call(json!({"id": "s/1"}));
-        let bad =
-            ToolCall { id: String::new(), arguments: super::arguments(Some(&json!("a=1"))), ..call.clone() };
+        let bad = ToolCall {
+            id: String::new(),
+            arguments: crate::wire::arguments::arguments(Some(&json!("a=1"))),
+            ..call.clone()
+        };
         let records = [
             record(&call, &call.answered("a summary\nof \"it\"")),
             record(&call, &call.failed("gone")),

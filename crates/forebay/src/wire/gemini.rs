@@ -1,26 +1,25 @@
 //! Google's Gemini.
 
-use super::{
-    BadArguments, Tool, ToolCall, ToolResult, Wire, arguments::arguments, list, object_schema, text,
-};
+use crate::wire::arguments::{BadArguments, arguments};
+use crate::wire::{Tool, ToolCall, ToolResult, Wire, list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Map, Value, json};
 
 /// The schema goes into `parametersJsonSchema`. The older field `parameters` is a dialect of OpenAPI that rejects
 /// `additionalProperties`, `$ref` and others; a schema translated to it would say less.
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({ "name": name, "description": tool.description, "parametersJsonSchema": object_schema(&tool.schema) })
 }
 
 /// All functions are one tool here, and a tool without functions is refused.
-pub(super) fn tools(functions: Vec<Value>) -> Value {
+pub(crate) fn tools(functions: Vec<Value>) -> Value {
     match functions.is_empty() {
         true => json!([]),
         false => json!([{ "functionDeclarations": functions }]),
     }
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     if message.get("parts").or(message.get("role")).is_none() {
         let what = "this is not a content: it has neither parts nor role";
         return Err(Error::BadQuery(format!("{what}; of a whole answer, give candidates[0].content")));
@@ -57,7 +56,7 @@ fn whole_arguments(call: &Value) -> std::result::Result<Map<String, Value>, BadA
     }
 }
 
-pub(super) fn results(results: &[ToolResult]) -> Value {
+pub(crate) fn results(results: &[ToolResult]) -> Value {
     let part = |result: &ToolResult| {
         let key = if result.is_error { "error" } else { "output" };
         let mut response = Map::new();

@@ -1,10 +1,11 @@
 //! The Model Context Protocol, seen from the server.
 
-use super::{Tool, ToolCall, ToolResult, arguments::arguments, object_schema, text, wrong};
+use crate::wire::arguments::arguments;
+use crate::wire::{Tool, ToolCall, ToolResult, object_schema, text, wrong};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({
         "name": name,
         "description": tool.description,
@@ -13,7 +14,7 @@ pub(super) fn tool(name: &str, tool: &Tool) -> Value {
     })
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     let (id, params, place) = match message.get("method") {
         None => (String::new(), message, "the params"),
         Some(method) if method == "tools/call" => (request_id(message)?, &message["params"], "params"),
@@ -40,7 +41,7 @@ fn request_id(request: &Value) -> Result<String> {
 
 /// Only text, no `structuredContent`: where there is one, several hosts show the model nothing else. `resultType` is
 /// required since revision 2026-07-28, and older clients skip it.
-pub(super) fn result(result: &ToolResult) -> Value {
+pub(crate) fn result(result: &ToolResult) -> Value {
     json!({
         "content": [{ "type": "text", "text": result.text }],
         "isError": result.is_error,

@@ -1,6 +1,6 @@
 //! Names of tools: ours, and what becomes of them where a vendor takes fewer characters.
 
-use super::{Tool, Wire};
+use crate::wire::{Tool, Wire};
 use std::collections::HashSet;
 
 impl Wire {
@@ -36,7 +36,7 @@ impl Wire {
     }
 
     /// A name as the vendor takes it, apart from other tools.
-    pub(super) fn name(self, name: &str) -> String {
+    pub(crate) fn name(self, name: &str) -> String {
         // Text takes anything.
         if self == Wire::FunctionCall {
             return name.to_owned();

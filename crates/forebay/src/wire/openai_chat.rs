@@ -1,19 +1,20 @@
 //! OpenAI's chat completions.
 
-use super::{Tool, ToolCall, ToolResult, arguments::arguments, list, object_schema, text};
+use crate::wire::arguments::arguments;
+use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
 /// `strict` is left out. It would take only schemas in which every property is required and few keywords are used; it is
 /// off by default here, and servers that imitate this interface may not know it.
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({
         "type": "function",
         "function": { "name": name, "description": tool.description, "parameters": object_schema(&tool.schema) },
     })
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     if message.get("role").or(message.get("tool_calls")).is_none() {
         let what = "this is not an assistant message: it has neither role nor tool_calls";
         return Err(Error::BadQuery(format!("{what}; of a whole completion, give choices[0].message")));
@@ -35,7 +36,7 @@ pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     Ok(calls)
 }
 
-pub(super) fn result(result: &ToolResult) -> Value {
+pub(crate) fn result(result: &ToolResult) -> Value {
     json!({ "role": "tool", "tool_call_id": result.call_id, "content": result.text })
 }
 

@@ -1,12 +1,13 @@
 //! OpenAI's responses.
 
-use super::{Tool, ToolCall, ToolResult, arguments::arguments, list, object_schema, text};
+use crate::wire::arguments::arguments;
+use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
 /// `strict` must be said to be off: left out, this interface rewrites the schema so that every property is required, and
 /// the model then has to make up a value for each optional argument.
-pub(super) fn tool(name: &str, tool: &Tool) -> Value {
+pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({
         "type": "function",
         "name": name,
@@ -16,7 +17,7 @@ pub(super) fn tool(name: &str, tool: &Tool) -> Value {
     })
 }
 
-pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
+pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     let items = match message {
         Value::Array(items) => items,
         _ if message.get("output").is_some() && message.get("type").is_none() => {
@@ -41,7 +42,7 @@ pub(super) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     Ok(calls)
 }
 
-pub(super) fn result(result: &ToolResult) -> Value {
+pub(crate) fn result(result: &ToolResult) -> Value {
     json!({ "type": "function_call_output", "call_id": result.call_id, "output": result.text })
 }
 

@@ -1,7 +1,11 @@
-use super::whole::{NOWHERE, merged};
+mod context;
+
 use super::*;
 use crate::excerpt;
+use crate::query::ask::overview::{NOWHERE, merged};
+use crate::rank::passage::Passage;
 use crate::store::memory::output_of;
+use crate::tokens;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 

@@ -3,17 +3,18 @@
 //! A block is a whole number of lines, so a search needs no more memory than a block; a line longer than that is
 //! searched in windows that overlap, and so is everything where a match may go over lines.
 
-use super::{AROUND, Grep, LONG, Wanted};
+use crate::query::grep::{AROUND, LONG};
+use crate::request::grep::{Grep, Wanted};
 use crate::{Error, Output, Result};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use std::{ops::Range, thread};
 
 /// How much is searched at a time.
-pub(super) const BLOCK: usize = 1024 * 1024;
+pub(crate) const BLOCK: usize = 1024 * 1024;
 
 /// A match across two windows may have this many bytes and still be found whole.
-pub(super) const OVERLAP: usize = 64 * 1024;
+pub(crate) const OVERLAP: usize = 64 * 1024;
 
 /// So much before a place inside a line is seen by what looks back: a whole character.
 const BEFORE: u64 = 4;
@@ -33,8 +34,8 @@ const QUICK: usize = 256 * 1024;
 const SLOW_STEP: usize = 4 * 1024;
 
 /// A search that is ready to run.
-pub(in crate::query) struct Search {
-    pub(super) matcher: RegexMatcher,
+pub(crate) struct Search {
+    pub(crate) matcher: RegexMatcher,
     wanted: Wanted,
     multiline: bool,
     max: usize,
@@ -44,22 +45,22 @@ pub(in crate::query) struct Search {
 
 /// One match, as offsets.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The lines it is in, as far as they are shown.
-    pub(super) lines: Range<u64>,
+    pub(crate) lines: Range<u64>,
     /// The match itself, or its whole line.
-    pub(super) hit: Range<u64>,
+    pub(crate) hit: Range<u64>,
     /// Where to go on behind it.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Whether what is shown is a part of a long line.
-    pub(super) partial: bool,
+    pub(crate) partial: bool,
 }
 
 /// The places that were found, as many as are wanted, and how many there are.
 #[derive(Default)]
-pub(super) struct Places {
-    pub(super) total: u64,
-    pub(super) places: Vec<Place>,
+pub(crate) struct Places {
+    pub(crate) total: u64,
+    pub(crate) places: Vec<Place>,
 }
 
 impl Places {
@@ -117,7 +118,7 @@ fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
 }
 
 impl Search {
-    pub(in crate::query) fn new(query: &Grep) -> Result<Search> {
+    pub(crate) fn new(query: &Grep) -> Result<Search> {
         if query.multiline && query.wanted == Wanted::OtherLines {
             let why = "lines that do not match cannot be told by a pattern that goes over lines: ask for one of the two";
             return Err(Error::BadQuery(why.to_owned()));
@@ -133,7 +134,7 @@ impl Search {
     }
 
     /// All places from `from` on.
-    pub(super) fn run(&self, output: &Output, from: u64) -> Result<Places> {
+    pub(crate) fn run(&self, output: &Output, from: u64) -> Result<Places> {
         let length = output.len() - from;
         if self.multiline {
             return self.across_lines(output, from..output.len());

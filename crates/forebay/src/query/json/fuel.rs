@@ -3,14 +3,14 @@
 //! One unit is a step of the filter, or 16 bytes that it makes. Filters are rewritten by [`program`](super::program) so
 //! that nothing which repeats or makes something goes uncounted.
 
-use super::regexes::Pattern;
-use super::write;
 use crate::Stop;
+use crate::query::json::regexes::Pattern;
+use crate::query::json::write;
 use jaq_json::{Num, Val};
 use std::cell::{Cell, RefCell};
 
 /// The stack of a thread that runs filters. Only what is used of it takes memory.
-pub(super) const STACK: usize = 1024 * 1024 * 1024;
+pub(crate) const STACK: usize = 1024 * 1024 * 1024;
 
 /// How much of the stack calls may take; the rest is for dropping, comparing and printing what they made.
 const CALLS: usize = STACK / 8;
@@ -32,7 +32,7 @@ const PATTERNS: usize = 8;
 const MEASURED: u32 = 4096;
 
 /// What is left for one run of a filter.
-pub(super) struct Fuel {
+pub(crate) struct Fuel {
     left: Cell<u64>,
     given: Cell<u64>,
     /// Where on the stack the run began.
@@ -47,10 +47,10 @@ pub(super) struct Fuel {
 
 impl Fuel {
     /// The longest string that a filter may make, in bytes.
-    pub(super) const LONGEST: usize = 32 * 1024 * 1024;
+    pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
     /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`]. Raising the flag ends them.
-    pub(super) fn new(stop: &Stop) -> Fuel {
+    pub(crate) fn new(stop: &Stop) -> Fuel {
         Fuel {
             stop: stop.clone(),
             patterns: RefCell::default(),
@@ -64,7 +64,7 @@ impl Fuel {
     }
 
     /// Gives so much for the next run.
-    pub(super) fn refill(&self, units: u64) {
+    pub(crate) fn refill(&self, units: u64) {
         self.left.set(units);
         self.given.set(units);
         self.nested.set(0);
@@ -72,18 +72,18 @@ impl Fuel {
     }
 
     /// How much was used since the last refill.
-    pub(super) fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.given.get() - self.left.get()
     }
 
     /// Why the run was stopped, if it was.
-    pub(super) fn why(&self) -> Option<String> {
+    pub(crate) fn why(&self) -> Option<String> {
         let why = self.why.get()?;
         Some(self.stop.why().unwrap_or(why).to_owned())
     }
 
     /// Whether the run may go on.
-    pub(super) fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         self.why.get().is_none()
     }
 
@@ -94,7 +94,7 @@ impl Fuel {
     }
 
     /// Uses up so much; says whether the run may go on.
-    pub(super) fn spend(&self, units: u64) -> bool {
+    pub(crate) fn spend(&self, units: u64) -> bool {
         match self.left.get().checked_sub(units) {
             Some(left) if self.why.get().is_none() => {
                 self.left.set(left);
@@ -106,7 +106,7 @@ impl Fuel {
     }
 
     /// One step; says whether the run may go on.
-    pub(super) fn step(&self) -> bool {
+    pub(crate) fn step(&self) -> bool {
         if self.stop.is_raised() {
             return self.stop("its caller ended it");
         }
@@ -118,7 +118,7 @@ impl Fuel {
     }
 
     /// One step of a filter that takes filters and calls itself; says whether the run may go on.
-    pub(super) fn nest(&self) -> bool {
+    pub(crate) fn nest(&self) -> bool {
         let nested = self.nested.get() + 1;
         self.nested.set(nested);
         if nested > NESTED {
@@ -128,7 +128,7 @@ impl Fuel {
     }
 
     /// Counts a string of so many bytes that is to be made.
-    pub(super) fn text(&self, length: usize) -> bool {
+    pub(crate) fn text(&self, length: usize) -> bool {
         if length > Fuel::LONGEST {
             return self.stop("it makes a string of more than 32 MiB");
         }
@@ -136,7 +136,7 @@ impl Fuel {
     }
 
     /// Counts what was made, without looking inside.
-    pub(super) fn made(&self, value: &Val) -> bool {
+    pub(crate) fn made(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
             Val::Arr(items) => self.spend(items.len() as u64),
@@ -146,7 +146,7 @@ impl Fuel {
     }
 
     /// Counts everything inside of a value, as often as it is reached, before something goes through all of it.
-    pub(super) fn weigh(&self, value: &Val) -> bool {
+    pub(crate) fn weigh(&self, value: &Val) -> bool {
         let mut nodes = 0;
         let whole = self.weigh_inside(value, 0, &mut nodes);
         whole && self.spend(nodes / 8)
@@ -175,20 +175,20 @@ impl Fuel {
     }
 
     /// Counts an array or object that was made, and now and then looks how deep it is.
-    pub(super) fn built(&self, value: &Val) -> bool {
+    pub(crate) fn built(&self, value: &Val) -> bool {
         let built = self.built.get().wrapping_add(1);
         self.built.set(built);
         if built.is_multiple_of(MEASURED) { self.weigh(value) } else { self.spend(2) }
     }
 
     /// Counts an object as it stands in a filter: about 64 bytes a member, and 128 for itself.
-    pub(super) fn object(&self, value: &Val) -> bool {
+    pub(crate) fn object(&self, value: &Val) -> bool {
         let members = if let Val::Obj(members) = value { members.len() as u64 } else { 0 };
         self.built(value) && self.spend(4 + 4 * members)
     }
 
     /// Counts a value that is to become a part of a string.
-    pub(super) fn written(&self, value: &Val) -> bool {
+    pub(crate) fn written(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
             Val::Arr(_) | Val::Obj(_) => {
@@ -200,7 +200,7 @@ impl Fuel {
     }
 
     /// Counts going through a string that is only looked at.
-    pub(super) fn looked_at(&self, value: &Val) -> bool {
+    pub(crate) fn looked_at(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.spend(text.len() as u64 / 64),
             _ => true,
@@ -208,7 +208,7 @@ impl Fuel {
     }
 
     /// Counts the numbers of an exploded string: 16 bytes each.
-    pub(super) fn exploded(&self, value: &Val) -> bool {
+    pub(crate) fn exploded(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.spend(text.len() as u64),
             _ => true,
@@ -216,7 +216,7 @@ impl Fuel {
     }
 
     /// Counts looking for everything of one value in the other.
-    pub(super) fn contained(&self, value: &Val, wanted: &Val) -> bool {
+    pub(crate) fn contained(&self, value: &Val, wanted: &Val) -> bool {
         let (mut nodes, mut times) = (0, 0);
         if !self.weigh_inside(value, 0, &mut nodes) || !self.weigh_inside(wanted, 0, &mut times) {
             return false;
@@ -230,7 +230,7 @@ impl Fuel {
     }
 
     /// A pattern, compiled once.
-    pub(super) fn pattern(&self, pattern: &str, flags: &str) -> Result<Pattern, jaq_core::Error<Val>> {
+    pub(crate) fn pattern(&self, pattern: &str, flags: &str) -> Result<Pattern, jaq_core::Error<Val>> {
         let mut patterns = self.patterns.borrow_mut();
         let known = patterns.iter().find(|((one, other), _)| one == pattern && other == flags);
         if let Some((_, compiled)) = known {
@@ -245,7 +245,7 @@ impl Fuel {
     }
 
     /// Counts a difference that is to be made.
-    pub(super) fn difference(&self, left: &Val, right: &Val) -> bool {
+    pub(crate) fn difference(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::Arr(_), Val::Arr(_)) => self.weigh(left) && self.weigh(right),
             _ => self.integers(left, right),
@@ -253,7 +253,7 @@ impl Fuel {
     }
 
     /// Counts a quotient that is to be made: of strings, the parts between separators, of about 64 bytes each.
-    pub(super) fn quotient(&self, left: &Val, right: &Val) -> bool {
+    pub(crate) fn quotient(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(text), Val::TStr(by)) | (Val::BStr(text), Val::BStr(by)) => {
                 let parts = match by.is_empty() {
@@ -267,7 +267,7 @@ impl Fuel {
     }
 
     /// Counts a sum that is to be made.
-    pub(super) fn sum(&self, left: &Val, right: &Val) -> bool {
+    pub(crate) fn sum(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(left) | Val::BStr(left), Val::TStr(right) | Val::BStr(right)) => {
                 let copied = if left.is_unique() { right.len() } else { left.len() + right.len() };
@@ -287,7 +287,7 @@ impl Fuel {
     }
 
     /// Counts a product that is to be made.
-    pub(super) fn product(&self, left: &Val, right: &Val) -> bool {
+    pub(crate) fn product(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(text) | Val::BStr(text), Val::Num(times))
             | (Val::Num(times), Val::TStr(text) | Val::BStr(text)) => {

@@ -1,9 +1,9 @@
 //! Keys that a filter names, strings that it compares with, and the records it goes through.
 
-use super::plan::{flat, integer, text};
-use super::program::{Tree, tree, visit};
-use super::shape::member;
 use crate::Result;
+use crate::classify::json::member;
+use crate::query::json::plan::{flat, integer, text};
+use crate::query::json::program::{Tree, tree, visit};
 use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 //! A filter is taken apart at its pipes. The paths that it begins with (`.items`, `.[3]`) are followed in the bytes, and
 //! where it then goes through all members (`.[]`, `map`, `[.[] | …]`, `first(.[] | …)`), each member is read by itself.
 
-use super::program::{Tree, pipe, visit};
+use crate::query::json::program::{Tree, pipe, visit};
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};
@@ -11,14 +11,14 @@ use jaq_json::Val;
 
 /// A step of a path that is followed in the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Key(String),
     /// From the end if it is negative.
     Index(i64),
 }
 
 /// What is done with a document.
-pub(super) struct Plan<'s> {
+pub(crate) struct Plan<'s> {
     /// The path to what the rest works on.
     pub steps: Vec<Step>,
     /// The filter in parts that are piped: first one for each step.
@@ -30,7 +30,7 @@ pub(super) struct Plan<'s> {
 }
 
 /// What is done with what the path leads to.
-pub(super) enum Then<'s> {
+pub(crate) enum Then<'s> {
     /// It is read as a whole, and given to the filter.
     Whole(Tree<'s>),
     /// Only which members it has is read.
@@ -42,7 +42,7 @@ pub(super) enum Then<'s> {
 }
 
 /// What is done with the results for all members.
-pub(super) enum After<'s> {
+pub(crate) enum After<'s> {
     /// They are the results.
     Nothing,
     /// They make an array.
@@ -57,7 +57,7 @@ pub(super) enum After<'s> {
 const KNOWN: [&str; 9] = ["map", "first", "limit", "length", "keys", "keys_unsorted", "has", "type", "last"];
 
 /// Finds out how a filter can go through a document.
-pub(super) fn plan<'s>(tree: &Tree<'s>) -> Plan<'s> {
+pub(crate) fn plan<'s>(tree: &Tree<'s>) -> Plan<'s> {
     let mut redefined = false;
     visit(tree, &mut |tree| {
         if let Term::Def(defs, _) = tree {
@@ -84,7 +84,7 @@ impl<'s> Plan<'s> {
     /// The filter from its step of this number on, and what to run it on where that step finds `value`.
     ///
     /// A step inside of brackets cannot be run without them, so there the value is put back to where it was found.
-    pub(super) fn step_onwards(&self, number: usize, value: Val) -> (Tree<'s>, Val) {
+    pub(crate) fn step_onwards(&self, number: usize, value: Val) -> (Tree<'s>, Val) {
         let outside = number.min(self.outside);
         let value = self.steps[outside..number].iter().rev().fold(value, |value, step| match step {
             Step::Key(key) => Val::obj([(Val::from(key.clone()), value)].into_iter().collect()),
@@ -101,7 +101,7 @@ impl<'s> Plan<'s> {
     }
 
     /// A tree of the plan, with the definitions that it needs.
-    pub(super) fn with_definitions(&self, tree: Tree<'s>) -> Tree<'s> {
+    pub(crate) fn with_definitions(&self, tree: Tree<'s>) -> Tree<'s> {
         match self.wrap.is_empty() {
             true => tree,
             false => Term::Def(self.wrap.clone(), Box::new(tree)),
@@ -109,7 +109,7 @@ impl<'s> Plan<'s> {
     }
 
     /// Whether it needs the whole document.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.steps.is_empty() && matches!(self.then, Then::Whole(_))
     }
 }
@@ -121,7 +121,7 @@ fn join<'s>(atoms: &[Tree<'s>]) -> Tree<'s> {
 }
 
 /// A filter as parts that are piped one into the next.
-pub(super) fn flat<'s>(tree: &Tree<'s>) -> Vec<Tree<'s>> {
+pub(crate) fn flat<'s>(tree: &Tree<'s>) -> Vec<Tree<'s>> {
     match tree {
         Term::Id => Vec::new(),
         Term::BinOp(left, jaq_core::load::parse::BinaryOp::Pipe(None), right) => {
@@ -146,7 +146,7 @@ fn is_constant(part: &Part<Tree>) -> bool {
     }
 }
 
-pub(super) fn text(tree: &Tree) -> Option<String> {
+pub(crate) fn text(tree: &Tree) -> Option<String> {
     let Term::Str(None, parts) = tree else { return None };
     parts
         .iter()
@@ -158,7 +158,7 @@ pub(super) fn text(tree: &Tree) -> Option<String> {
         .collect()
 }
 
-pub(super) fn integer(tree: &Tree) -> Option<i64> {
+pub(crate) fn integer(tree: &Tree) -> Option<i64> {
     match tree {
         Term::Num(digits) => digits.parse().ok(),
         Term::Neg(inner) => integer(inner).map(|integer| -integer),

@@ -1,15 +1,16 @@
 //! What a filter gave, and what shape a document has, as excerpts.
 
-use super::{Ended, Filter, JsonPath, Shape, Total, Values};
+use crate::outline::json::{JsonPath, Shape};
 use crate::query::{Excerpt, Found, fitted};
-use crate::view::grouped;
+use crate::request::filter::{Ended, Filter, Total, Values};
+use crate::text::count::grouped;
 use crate::{Budget, Output, Query, Result};
 
 /// The answer to a filter, as much of it as fits.
-pub(in crate::query) fn values(output: &Output, filter: &Filter, budget: Budget) -> Result<Excerpt> {
+pub(crate) fn values(output: &Output, filter: &Filter, budget: Budget) -> Result<Excerpt> {
     // Quotes and brackets are tokens of their own, so that no token of JSON has more than a few bytes.
     let enough = budget.bytes.min(budget.tokens.saturating_mul(8));
-    let found = super::bounded(output, filter, enough)?;
+    let found = crate::query::json::bounded(output, filter, enough)?;
     // Where not even the first value fits, its beginning is shown.
     let mut cut = usize::MAX;
     loop {
@@ -85,11 +86,11 @@ fn values_text(
 const LONGEST: usize = 300;
 
 /// The shape of a document: its paths from number `skip` on, as many as fit.
-pub(in crate::query) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
-    let shape = super::shape(output)?;
+pub(crate) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
+    let shape = crate::outline::json::shape(output)?;
     if shape.paths.is_empty() && !output.is_empty() {
         // What is not JSON is told as a filter tells it.
-        super::filter(output, ".", 0, 1, 64)?;
+        crate::query::json::filter(output, ".", 0, 1, 64)?;
     }
     let from = usize::try_from(skip).unwrap_or(usize::MAX).min(shape.paths.len());
     let lines: Vec<String> = shape.paths[from..].iter().map(path_line).collect();

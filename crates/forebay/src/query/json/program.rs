@@ -6,9 +6,10 @@
 //! it is used up, that filter ends the run in a way that `try` cannot catch. The rewriting keeps tail calls, paths
 //! and updates as they are.
 
-use super::fuel::Fuel;
-use super::regexes::Parts;
-use super::{parse, write};
+use crate::classify::json::parse;
+use crate::query::json::fuel::Fuel;
+use crate::query::json::regexes::Parts;
+use crate::query::json::write;
 use crate::{Error, Result};
 use jaq_core::box_iter::box_once;
 use jaq_core::load::lex::StrPart;
@@ -21,7 +22,7 @@ use jaq_json::Val;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-pub(super) type Tree<'s> = Term<&'s str>;
+pub(crate) type Tree<'s> = Term<&'s str>;
 
 /// No filter is longer.
 const LONGEST: usize = 64 * 1024;
@@ -55,7 +56,7 @@ const OUTSIDE: [(&str, &str); 15] = [
 ];
 
 /// Parses a filter.
-pub(super) fn tree(code: &str) -> Result<Tree<'_>> {
+pub(crate) fn tree(code: &str) -> Result<Tree<'_>> {
     if code.len() > LONGEST {
         return Err(Error::BadQuery(format!("the filter has more than {LONGEST} bytes")));
     }
@@ -100,13 +101,13 @@ fn bad(code: &str, part: &str, why: &str) -> Error {
 
 /// The data that native filters reach.
 #[derive(Clone, Copy)]
-pub(super) struct Reach<'a> {
+pub(crate) struct Reach<'a> {
     lut: &'a Lut<Machine>,
     fuel: &'a Fuel,
 }
 
 /// What filters run on.
-pub(super) struct Machine;
+pub(crate) struct Machine;
 
 impl DataT for Machine {
     type V<'a> = Val;
@@ -120,13 +121,13 @@ impl<'a> HasLut<'a, Machine> for Reach<'a> {
 }
 
 /// A filter that can be run.
-pub(super) struct Program {
+pub(crate) struct Program {
     filter: jaq_core::Filter<Machine>,
 }
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It gave all it has.
     Done,
     /// The taker of the values wanted no more.
@@ -139,7 +140,7 @@ pub(super) enum End {
 
 impl Program {
     /// Compiles a tree that was parsed from `code`.
-    pub(super) fn compile<'s>(code: &'s str, tree: Tree<'s>) -> Result<Program> {
+    pub(crate) fn compile<'s>(code: &'s str, tree: Tree<'s>) -> Result<Program> {
         let mut many = false;
         let library = jaq_core::defs()
             .chain(jaq_std::defs())
@@ -190,7 +191,7 @@ impl Program {
     }
 
     /// Runs it on a value and hands over each result.
-    pub(super) fn run(&self, input: Val, fuel: &Fuel, mut take: impl FnMut(Val) -> ControlFlow<()>) -> End {
+    pub(crate) fn run(&self, input: Val, fuel: &Fuel, mut take: impl FnMut(Val) -> ControlFlow<()>) -> End {
         let reach = Reach { lut: &self.filter.lut, fuel };
         let ctx = Ctx::<Machine>::new(reach, Vars::new([]));
         for result in self.filter.id.run((ctx, input)) {
@@ -420,7 +421,7 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
 }
 
 /// `left | right`.
-pub(super) fn pipe<'s>(left: Tree<'s>, right: Tree<'s>) -> Tree<'s> {
+pub(crate) fn pipe<'s>(left: Tree<'s>, right: Tree<'s>) -> Tree<'s> {
     Term::BinOp(Box::new(left), BinaryOp::Pipe(None), Box::new(right))
 }
 
@@ -474,7 +475,7 @@ fn calls(tree: &Tree, name: &str) -> bool {
 }
 
 /// Hands over a tree and all below it.
-pub(super) fn visit<'t, 's>(tree: &'t Tree<'s>, take: &mut impl FnMut(&'t Tree<'s>)) {
+pub(crate) fn visit<'t, 's>(tree: &'t Tree<'s>, take: &mut impl FnMut(&'t Tree<'s>)) {
     fn pattern<'t, 's>(of: &'t Pattern<&'s str>, take: &mut impl FnMut(&'t Tree<'s>)) {
         match of {
             Pattern::Var(_) => {}

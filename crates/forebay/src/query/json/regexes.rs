@@ -2,7 +2,7 @@
 //!
 //! jaq's own engine takes minutes for `a{1000}b`, and gathers all matches before anything can count them.
 
-use super::fuel::Fuel;
+use crate::query::json::fuel::Fuel;
 use bytes::Bytes;
 use jaq_core::Error;
 use jaq_json::{Map, Val};
@@ -17,14 +17,14 @@ const PER_GROUP: u64 = 24;
 
 /// What is wanted of a text: what lies between matches, and the matches.
 #[derive(Clone, Copy)]
-pub(super) struct Parts {
-    pub(super) between: bool,
-    pub(super) matches: bool,
+pub(crate) struct Parts {
+    pub(crate) between: bool,
+    pub(crate) matches: bool,
 }
 
 /// A compiled pattern, and what a search with it costs.
 #[derive(Clone)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     regex: Regex,
     cost: u64,
     global: bool,
@@ -33,7 +33,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Compiles a pattern with the flags of jq.
-    pub(super) fn new(pattern: &str, flags: &str) -> Result<Pattern, Error<Val>> {
+    pub(crate) fn new(pattern: &str, flags: &str) -> Result<Pattern, Error<Val>> {
         if let Some(flag) = flags.chars().find(|flag| !"gnimslxp".contains(*flag)) {
             return Err(Error::str(format_args!("invalid regex flag: {flag}")));
         }
@@ -57,7 +57,7 @@ impl Pattern {
     }
 
     /// The parts of a text; `None` once the fuel is used up.
-    pub(super) fn parts(&self, text: &Bytes, parts: Parts, fuel: &Fuel) -> Option<Val> {
+    pub(crate) fn parts(&self, text: &Bytes, parts: Parts, fuel: &Fuel) -> Option<Val> {
         if !fuel.spend((text.len() as u64 / 16 + 1) * self.cost) {
             return None;
         }

@@ -4,14 +4,14 @@
 //! they give is put together in the order of the output. So the answer is the same however many threads there are, and
 //! no more is in memory than a few batches and the answer.
 
-use super::found::found;
-use super::fuel::{Fuel, STACK};
-use super::parse;
-use super::plan::{After, Plan, Step, Then, plan};
-use super::program::{End, Program, Tree, tree};
-use super::scan::{Broken, Documents, Member, Members};
-use super::write::write;
-use super::{Ended, Total, Value, Values};
+use crate::classify::json::locate::found;
+use crate::classify::json::parse;
+use crate::classify::json::scan::{Broken, Documents, Member, Members};
+use crate::query::json::fuel::{Fuel, STACK};
+use crate::query::json::plan::{After, Plan, Step, Then, plan};
+use crate::query::json::program::{End, Program, Tree, tree};
+use crate::query::json::write::write;
+use crate::request::filter::{Ended, Total, Value, Values};
 use crate::{Error, Kind, Output, Result};
 use bytes::Bytes;
 use jaq_json::Val;
@@ -40,7 +40,7 @@ const PER_FILTER: u64 = if cfg!(test) { 4_000_000 } else { 40_000_000 };
 const MANY_KEYS: usize = 4_000_000;
 
 /// Runs a filter; see [`filter`](super::filter).
-pub(super) fn run(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {
+pub(crate) fn run(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {
     let on_a_large_stack = thread::scope(|scope| {
         thread::Builder::new()
             .stack_size(STACK)
@@ -52,7 +52,7 @@ pub(super) fn run(output: &Output, code: &str, wanted: Wanted) -> Result<Values>
 
 /// Which results are wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// So many are left out.
     pub skip: u64,
     /// No more than so many are given.

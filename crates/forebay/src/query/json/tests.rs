@@ -1,6 +1,9 @@
 //! Filters, as tables of what is asked and what is answered.
 
 use super::*;
+use crate::outline::json::shape;
+use crate::request::filter::Ended;
+use crate::request::filter::Total;
 use crate::store::memory::output_of;
 use expect_test::expect;
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! Documents on lines as one document: an array of them all, as `jq -s` makes it.
 
-use super::{Level, records};
+use crate::classify::json::records::Level;
+use crate::classify::json::records::records;
 use crate::{Kind, Output, Result};
 
 /// The documents of an output as the items of one array, held in memory. Any other output stays as it is.

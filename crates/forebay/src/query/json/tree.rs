@@ -1,7 +1,7 @@
 //! What stands directly inside a value, with its place in the output: how a person walks through a document of any size.
 
-use super::found::found;
-use super::scan::{Broken, Documents, Members};
+use crate::classify::json::locate::found;
+use crate::classify::json::scan::{Broken, Documents, Members};
 use crate::{Output, Result};
 use serde::Serialize;
 use std::ops::Range;

@@ -1,17 +1,17 @@
 //! Writes a value as compact JSON, as far as there is room.
 
-use super::fuel::Fuel;
+use crate::query::json::fuel::Fuel;
 use jaq_json::{Num, Val};
 use std::fmt::Write;
 
 /// A value as text: its beginning, and how long all of it is.
-pub(super) struct Written {
+pub(crate) struct Written {
     pub text: String,
     pub length: u64,
 }
 
 /// Writes `value`, keeping no more than `room` bytes. Where fuel runs out, what is written so far is all there is.
-pub(super) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
+pub(crate) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
     let mut writer =
         Writer { text: String::new(), room: usize::try_from(room).unwrap_or(usize::MAX), length: 0, fuel };
     writer.value(value);

@@ -19,11 +19,11 @@ use std::{
 
 /// Largest file that is read whole, in bytes: a record, a state, an unfinished line of events. A record holds the
 /// arguments of its call, which may be a whole file.
-pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Why a file is not used, although the system would open it.
 #[derive(Debug)]
-pub(super) struct Refused(&'static str);
+pub(crate) struct Refused(&'static str);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,7 +35,7 @@ impl std::error::Error for Refused {}
 
 impl Refused {
     /// Whether an error is one of these.
-    pub(super) fn is(error: &io::Error) -> bool {
+    pub(crate) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Refused>())
     }
 }
@@ -67,12 +67,12 @@ fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file for reading.
-pub(super) fn read(path: &Path) -> io::Result<File> {
+pub(crate) fn read(path: &Path) -> io::Result<File> {
     open(options().read(true), path)
 }
 
 /// Opens a file for reading; `None` if there is none.
-pub(super) fn read_if_any(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn read_if_any(path: &Path) -> io::Result<Option<File>> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
@@ -80,64 +80,64 @@ pub(super) fn read_if_any(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Makes a file that must not exist yet, to be appended to.
-pub(super) fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     open(options().read(true).append(true).create_new(true), path)
 }
 
 /// Opens a file to be appended to, and makes it if it is not there.
-pub(super) fn append(path: &Path) -> io::Result<File> {
+pub(crate) fn append(path: &Path) -> io::Result<File> {
     open(options().read(true).append(true).create(true), path)
 }
 
 /// Opens a file to be locked or rewritten, and makes it if it is not there.
-pub(super) fn lock_file(path: &Path) -> io::Result<File> {
+pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     open(options().read(true).write(true).create(true).truncate(false), path)
 }
 
 /// Returns all bytes of a small file.
-pub(super) fn whole(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST { Err(refused(TOO_LARGE)) } else { Ok(bytes) }
 }
 
 /// What is at a path, without following a link; `None` if nothing is, or it may not be looked at.
-pub(super) fn stat(path: &Path) -> Option<Metadata> {
+pub(crate) fn stat(path: &Path) -> Option<Metadata> {
     fs::symlink_metadata(path).ok()
 }
 
 /// Whether a path is a folder and not a link to one.
-pub(super) fn is_folder(path: &Path) -> bool {
+pub(crate) fn is_folder(path: &Path) -> bool {
     stat(path).is_some_and(|data| data.is_dir())
 }
 
 /// Whether a root is there. The user sets it, so it may be a link to a folder.
-pub(super) fn is_root(path: &Path) -> bool {
+pub(crate) fn is_root(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_dir())
 }
 
 /// Whether a path is a regular file.
-pub(super) fn is_file(path: &Path) -> bool {
+pub(crate) fn is_file(path: &Path) -> bool {
     stat(path).is_some_and(|data| data.is_file())
 }
 
 /// Whether a file was made by us, as far as its mode tells: only its owner may read and write it.
-pub(super) fn is_private(data: &Metadata) -> bool {
+pub(crate) fn is_private(data: &Metadata) -> bool {
     data.is_file() && data.permissions().mode() & 0o777 == 0o600
 }
 
 /// Whether two names have the same file.
-pub(super) fn are_one(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn are_one(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Whether an open file still has its name: a lock on one that was removed guards nothing.
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     file.metadata().ok().zip(stat(path)).is_some_and(|(ours, there)| are_one(&ours, &there))
 }
 
 /// Refuses a path at which something other than a folder is. A path at which nothing is passes.
-pub(super) fn check_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => Ok(()),
         Ok(data) if data.is_symlink() => Err(refused(LINK)),
@@ -150,12 +150,12 @@ pub(super) fn check_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a folder and those above it, for its owner alone.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The names in a folder that are text.
-pub(super) fn names_in(folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>> {
     let cannot = || crate::Error::store(format!("list {}", folder.display()));
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -172,7 +172,7 @@ pub(super) fn names_in(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// A name beside a file that no other process or thread uses: [`is_temporary`] knows its form.
-pub(super) fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     path.with_extension(format!("{}-{number}.tmp", std::process::id()))
@@ -180,14 +180,16 @@ pub(super) fn beside(path: &Path) -> PathBuf {
 
 /// Whether a name is one that [`beside`] makes: `<stem>.<process>-<number>.tmp`. The stem is the id of an output, also
 /// with `.meta` or `.view` behind it, or the name of another file that the store replaces.
-pub(super) fn is_temporary(name: &str) -> bool {
+pub(crate) fn is_temporary(name: &str) -> bool {
     let stem = temporary_stem(name)
         .map(|stem| stem.strip_suffix(".meta").or_else(|| stem.strip_suffix(".view")).unwrap_or(stem));
-    stem.is_some_and(|stem| stem == super::root::MARKER || Handle::new(Session::safe("s"), stem).is_ok())
+    stem.is_some_and(|stem| {
+        stem == crate::store::disk::root::MARKER || Handle::new(Session::safe("s"), stem).is_ok()
+    })
 }
 
 /// What a temporary name has before its numbers.
-pub(super) fn temporary_stem(name: &str) -> Option<&str> {
+pub(crate) fn temporary_stem(name: &str) -> Option<&str> {
     let (stem, numbers) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let (process, number) = numbers.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -195,7 +197,7 @@ pub(super) fn temporary_stem(name: &str) -> Option<&str> {
 }
 
 /// Makes a file that must not exist yet, in one step.
-pub(super) fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     let claimed = create(&beside)
         .and_then(|mut file| file.write_all(bytes))
@@ -205,7 +207,7 @@ pub(super) fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Writes a small file in one step: beside it first, so that no reader sees half of it.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     // A process that had our number may have left the name behind.
     let _ = fs::remove_file(&beside);
@@ -226,19 +228,19 @@ const ATTEMPTS_LATER: u32 = 8;
 
 /// Waits for locks, but never without end.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// Whether the last wait was in vain.
     spent: AtomicBool,
 }
 
 impl Patience {
     /// Locks a file for this process alone.
-    pub(super) fn lock(&self, file: &File) -> io::Result<()> {
+    pub(crate) fn lock(&self, file: &File) -> io::Result<()> {
         self.wait(|| file.try_lock())
     }
 
     /// Locks a file together with others.
-    pub(super) fn lock_shared(&self, file: &File) -> io::Result<()> {
+    pub(crate) fn lock_shared(&self, file: &File) -> io::Result<()> {
         self.wait(|| file.try_lock_shared())
     }
 

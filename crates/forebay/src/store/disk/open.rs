@@ -3,12 +3,12 @@
 //! Whoever works in a session has a shared lock on its `open.lock`, and whoever sweeps it an exclusive one. The kernel
 //! frees the lock of a process that is gone, however it went, so no lock outlives its holder.
 
-use super::files::{self, is_at, lock_file, make_folder};
-use super::{ATTEMPTS, DiskStore, is_swept};
+use crate::store::disk::files::{self, is_at, lock_file, make_folder};
+use crate::store::disk::{ATTEMPTS, DiskStore, is_swept};
 use crate::{Error, Result, Session};
 use std::{fs::File, io};
 
-pub(super) const OPEN: &str = "open.lock";
+pub(crate) const OPEN: &str = "open.lock";
 
 /// A lock on a session, freed when this is dropped or its process is gone.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl DiskStore {
 
     /// The session for one who sweeps it; `None` while it is held open. Never waits. A lock file that is missing is made
     /// only if `make` says so: to look must leave no trace.
-    pub(super) fn unless_open(&self, session: &Session, make: bool) -> Option<Held> {
+    pub(crate) fn unless_open(&self, session: &Session, make: bool) -> Option<Held> {
         let path = self.root().join(session.as_str()).join(OPEN);
         let opened = if make { lock_file(&path) } else { files::read(&path) };
         match opened {

@@ -3,17 +3,17 @@
 //! A root may be set to any folder by mistake. So sweeps work only in a root that is marked, and of that they touch
 //! only what has a form that only we write.
 
-use super::files::{self, names_in};
-use super::open::OPEN;
-use super::run_folder::{self, is_run_name};
-use super::{DiskStore, EVENTS, FOLDERS, META, STATE, STATE_LOCK};
-use crate::room::InUse;
+use crate::store::disk::files::{self, names_in};
+use crate::store::disk::open::OPEN;
+use crate::store::disk::run_folder::{self, is_run_name};
+use crate::store::disk::{DiskStore, EVENTS, FOLDERS, META, STATE, STATE_LOCK};
+use crate::store::in_use::InUse;
 use crate::{Handle, Session};
 use serde::{Deserialize, de::IgnoredAny};
 use std::{io, io::Read, path::Path};
 
 /// The file that marks a root as ours.
-pub(super) const MARKER: &str = ".forebay-root";
+pub(crate) const MARKER: &str = ".forebay-root";
 
 /// What the marker says before the version of the layout.
 const SAYS: &str = "forebay root ";
@@ -21,14 +21,14 @@ const VERSION: u32 = 1;
 
 impl DiskStore {
     /// Makes the folder of a session, and marks the root as ours.
-    pub(super) fn make_session(&self, session: &Session) -> io::Result<()> {
+    pub(crate) fn make_session(&self, session: &Session) -> io::Result<()> {
         files::make_folder(&self.root().join(session.as_str()))?;
         self.mark();
         Ok(())
     }
 
     /// Marks the root as ours. An output is worth more than the mark: where it cannot be made, a sweep makes it.
-    pub(super) fn mark(&self) {
+    pub(crate) fn mark(&self) {
         let path = self.root().join(MARKER);
         if files::stat(&path).is_none() {
             let _ = files::claim(&path, format!("{SAYS}{VERSION}\n").as_bytes());
@@ -37,7 +37,7 @@ impl DiskStore {
 
     /// Whether the root is ours to sweep. One without a mark, which an earlier version made, is marked if it holds what
     /// only we write; with `look` it is not written to.
-    pub(super) fn is_ours(&self, look: bool) -> bool {
+    pub(crate) fn is_ours(&self, look: bool) -> bool {
         match files::whole(&self.root().join(MARKER)) {
             Ok(text) => is_known(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -83,7 +83,7 @@ fn has_record(folder: &Path) -> bool {
 }
 
 /// Whether a file is the record of an output with this id, of whatever version.
-pub(super) fn is_record(path: &Path, id: &str) -> bool {
+pub(crate) fn is_record(path: &Path, id: &str) -> bool {
     #[derive(Deserialize)]
     struct Named {
         #[serde(rename = "version")]
@@ -97,7 +97,7 @@ pub(super) fn is_record(path: &Path, id: &str) -> bool {
 }
 
 /// Whether a session's folder holds nothing but what we write there. Outputs are not looked at.
-pub(super) fn is_our_session(folder: &Path) -> bool {
+pub(crate) fn is_our_session(folder: &Path) -> bool {
     let Ok(names) = names_in(folder) else { return false };
     let is_empty = |path: &Path| files::stat(path).is_some_and(|data| data.is_file() && data.len() == 0);
     let ours = |name: &String| {

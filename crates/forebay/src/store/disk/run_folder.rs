@@ -8,8 +8,10 @@
 //! A run folder whose lock is free is what a dead process left. That is proved by the lock and not by a process id,
 //! because ids are given anew. The folder gets its lock file only when that is locked, so no young one looks dead.
 
-use super::files::{self, beside, is_at, make_folder, names_in};
-use super::{DiskStore, root::MARKER, sweep, turn::SWEPT};
+use crate::store::disk::files::{self, beside, is_at, make_folder, names_in};
+use crate::store::disk::root::MARKER;
+use crate::store::disk::turn::SWEPT;
+use crate::store::disk::{DiskStore, sweep};
 use crate::{Error, Result, Timestamp, fresh_id};
 use std::{
     fs::{self, DirBuilder, File},
@@ -88,12 +90,12 @@ pub fn run_name(pid: u32, started: Timestamp, random: [u8; 16]) -> String {
 }
 
 /// Whether a folder is one of ours; a session may have any name.
-pub(super) fn is_run_folder(folder: &Path) -> bool {
+pub(crate) fn is_run_folder(folder: &Path) -> bool {
     files::stat(&folder.join(LOCK)).is_some_and(|lock| lock.is_file() && lock.len() == 0)
 }
 
 /// Whether a folder may be called so if it is a run's.
-pub(super) fn is_run_name(name: &str) -> bool {
+pub(crate) fn is_run_name(name: &str) -> bool {
     let is_ours = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == LENGTH && rest.bytes().all(is_ours))
 }

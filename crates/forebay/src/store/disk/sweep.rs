@@ -4,12 +4,13 @@
 //! the record of what goes is read: a file that is named like one and is none is not ours. A sweep never waits for a
 //! lock: what it does not get is in use, and the next sweep comes.
 
-use super::files::{self, names_in};
-use super::open::{Held, OPEN};
-use super::root::{MARKER, is_our_session, is_record};
-use super::{DATA, DiskStore, FOLDERS, Files, META, PARTS, STATE, is_run_folder};
 use crate::event::{Event, Swept, What};
-use crate::retention::{Cause, Rules, Weight, decide, out_of_reach};
+use crate::store::disk::files::{self, names_in};
+use crate::store::disk::open::{Held, OPEN};
+use crate::store::disk::root::{MARKER, is_our_session, is_record};
+use crate::store::disk::run_folder::is_run_folder;
+use crate::store::disk::{DATA, DiskStore, FOLDERS, Files, META, PARTS, STATE};
+use crate::store::retention::{Cause, Rules, Weight, decide, out_of_reach};
 use crate::{Error, Handle, Part, Result, Session, Store, Timestamp};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -203,7 +204,7 @@ impl DiskStore {
     }
 
     /// The weights of a session, and files that belong to no output: their writer died between two steps.
-    pub(super) fn scan(&self, session: &Session) -> Result<(Vec<Weight>, Vec<Leftover>)> {
+    pub(crate) fn scan(&self, session: &Session) -> Result<(Vec<Weight>, Vec<Leftover>)> {
         #[derive(Default)]
         struct Found {
             bytes: u64,
@@ -282,8 +283,8 @@ impl DiskStore {
     }
 
     /// All folders of sessions, also of those that have no outputs. What is not ours is not looked at.
-    pub(super) fn session_folders(&self) -> Result<Vec<Session>> {
-        let ours = [FOLDERS[0], FOLDERS[1], super::EVENTS, STATE, OPEN];
+    pub(crate) fn session_folders(&self) -> Result<Vec<Session>> {
+        let ours = [FOLDERS[0], FOLDERS[1], crate::store::disk::EVENTS, STATE, OPEN];
         let mut sessions: Vec<Session> = names_in(self.root())?
             .iter()
             .filter_map(|name| name.parse().ok())
@@ -377,7 +378,8 @@ impl DiskStore {
         let Some(most) = sweep.rules.max_age else { return false };
         let folder = self.root().join(session.as_str());
         let written = |path: &Path| files::stat(path).and_then(|data| data.modified().ok());
-        let last = [super::EVENTS, STATE].iter().filter_map(|name| written(&folder.join(name))).max();
+        let last =
+            [crate::store::disk::EVENTS, STATE].iter().filter_map(|name| written(&folder.join(name))).max();
         let last = last.or_else(|| written(&folder)).and_then(|last| Timestamp::try_from(last).ok());
         last.and_then(|last| Duration::try_from(sweep.now.duration_since(last)).ok())
             .is_some_and(|age| age > most)
@@ -398,7 +400,7 @@ impl DiskStore {
             }
         }
         let tmp = names_in(&folder).unwrap_or_default().into_iter().filter(|name| files::is_temporary(name));
-        let ours = [super::EVENTS, STATE, super::STATE_LOCK].map(str::to_owned);
+        let ours = [crate::store::disk::EVENTS, STATE, crate::store::disk::STATE_LOCK].map(str::to_owned);
         // The lock goes last, because it is what keeps others out.
         for name in tmp.chain(ours).chain([OPEN.to_owned()]) {
             let _ = fs::remove_file(folder.join(name));
@@ -417,7 +419,7 @@ impl DiskStore {
 }
 
 /// What a process left that died between two steps.
-pub(super) struct Leftover {
+pub(crate) struct Leftover {
     /// The bytes and parts of an output that was being removed.
     others: Vec<PathBuf>,
     /// A part without a record, or a temporary file; this one goes last.
@@ -466,7 +468,7 @@ fn links_in(folder: &Path) -> HashMap<u64, u64> {
 
 /// Whether a file or folder has not been touched for so long that nobody will. The time of the last change cannot be
 /// set back, so what was copied from elsewhere with its old times is young.
-pub(super) fn is_left_over(path: &Path, now: Timestamp) -> bool {
+pub(crate) fn is_left_over(path: &Path, now: Timestamp) -> bool {
     let Some(data) = files::stat(path) else { return false };
     let touched = data.mtime().max(data.ctime());
     let unlocked = || !data.is_file() || files::read(path).is_ok_and(|file| file.try_lock().is_ok());
@@ -476,7 +478,7 @@ pub(super) fn is_left_over(path: &Path, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{End, Stream};
+    use crate::store::writer::{End, Stream};
     use crate::{Call, RunFolder};
 
     const HOUR: i64 = 3_600;

@@ -3,8 +3,8 @@
 //! The time of the file `.swept` is that of the last sweep. Where more than a day has passed since then, the clock may
 //! have jumped: that sweep removes nothing for its age, and neither does any other within an hour of it.
 
-use super::DiskStore;
-use super::files::{self, is_at, lock_file, make_folder};
+use crate::store::disk::DiskStore;
+use crate::store::disk::files::{self, is_at, lock_file, make_folder};
 use crate::{Error, Result, Timestamp};
 use std::{
     fs::{File, Metadata},
@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The file whose time says when this root was swept last.
-pub(super) const SWEPT: &str = ".swept";
+pub(crate) const SWEPT: &str = ".swept";
 
 /// Longest time between two sweeps that tells nothing of the clock.
 const GAP: Duration = Duration::from_secs(24 * 60 * 60);

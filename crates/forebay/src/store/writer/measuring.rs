@@ -17,10 +17,10 @@ const LARGE: u64 = 2 * 1024 * 1024;
 
 /// Takes bytes into blocks of its own and measures them.
 #[derive(Default)]
-pub(super) struct Measuring {
+pub(crate) struct Measuring {
     /// The block that is being filled, as long as a block can be.
-    pub(super) block: Vec<u8>,
-    pub(super) filled: usize,
+    pub(crate) block: Vec<u8>,
+    pub(crate) filled: usize,
     index: Vec<u8>,
     /// How many lines have ended in what is measured, for whoever shows progress.
     lines: Arc<AtomicU64>,
@@ -39,7 +39,7 @@ impl Default for By {
 }
 
 const MEASURED_AT_ONCE: usize = 1024 * 1024;
-pub(super) const READ_AT_ONCE: usize = 128 * 1024;
+pub(crate) const READ_AT_ONCE: usize = 128 * 1024;
 
 /// Zeroed by the system as it is first touched, so that a small output pays only for what it uses.
 fn new_block() -> Vec<u8> {
@@ -48,12 +48,12 @@ fn new_block() -> Vec<u8> {
 
 impl Measuring {
     /// Goes on where `measure` stands.
-    pub(super) fn from(measure: Measure) -> Measuring {
+    pub(crate) fn from(measure: Measure) -> Measuring {
         Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() }
     }
 
     /// Where the next bytes go.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.block.is_empty() {
             self.block = new_block();
         }
@@ -61,7 +61,7 @@ impl Measuring {
     }
 
     /// Measures what has been filled in, at once or when there is enough of it.
-    pub(super) fn update(&mut self, length: usize, so_far: u64) {
+    pub(crate) fn update(&mut self, length: usize, so_far: u64) {
         self.filled += length;
         match &mut self.by {
             By::Hand(measure) => {
@@ -85,15 +85,15 @@ impl Measuring {
     }
 
     /// How many lines have ended, as far as they are counted.
-    pub(super) fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines.load(Ordering::Relaxed)
     }
 
-    pub(super) fn take_index(&mut self) -> Vec<u8> {
+    pub(crate) fn take_index(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.index)
     }
 
-    pub(super) fn finish(mut self) -> (Measured, Vec<u8>) {
+    pub(crate) fn finish(mut self) -> (Measured, Vec<u8>) {
         match self.by {
             By::Hand(measure) => (measure.finish(), self.index),
             By::Threads(mut threads) => {

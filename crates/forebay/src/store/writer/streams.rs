@@ -3,14 +3,14 @@
 //! An entry is written when a stretch begins, so that it is there whatever becomes of its writer. An output begins with
 //! standard output; one that has nothing else has no entries.
 
-use super::Stream;
 use crate::record::Streams;
+use crate::store::writer::Stream;
 
 /// So many stretches are remembered, so that a small output need not read them back.
 const REMEMBERED: usize = 4096;
 
 /// The map of an output that is being written.
-pub(super) struct StreamMap {
+pub(crate) struct StreamMap {
     /// Where the first stretches begin.
     stretches: Vec<(u64, Stream)>,
     current: Stream,
@@ -25,7 +25,7 @@ impl Default for StreamMap {
 
 impl StreamMap {
     /// Notes bytes of a stream; returns the entry of the stretch that begins with them, if one does.
-    pub(super) fn extend(&mut self, stream: Stream, length: u64) -> Option<[u8; 8]> {
+    pub(crate) fn extend(&mut self, stream: Stream, length: u64) -> Option<[u8; 8]> {
         let start = self.totals.stdout + self.totals.stderr;
         match stream {
             Stream::Stdout => self.totals.stdout += length,
@@ -42,12 +42,12 @@ impl StreamMap {
     }
 
     /// All stretches, if they were few enough to be remembered.
-    pub(super) fn remembered(&mut self) -> Option<Vec<(u64, Stream)>> {
+    pub(crate) fn remembered(&mut self) -> Option<Vec<(u64, Stream)>> {
         (self.stretches.len() <= REMEMBERED).then(|| std::mem::take(&mut self.stretches))
     }
 
     /// How much came by each, where there was more than one.
-    pub(super) fn totals(&self) -> Option<Streams> {
+    pub(crate) fn totals(&self) -> Option<Streams> {
         (self.totals.stderr > 0).then_some(self.totals)
     }
 }

@@ -1,0 +1,32 @@
+//! Lines of diffs.
+
+/// What `diff -r` says of a file that has nothing to be held against.
+pub(crate) const ONLY: &str = "Only in ";
+
+/// Whether a line says which lines of a file become which: `12,14c9`, as `diff` does that is not asked for more.
+pub(crate) fn is_command(line: &[u8]) -> bool {
+    let Some(at) = line.iter().position(|byte| b"acd".contains(byte)) else { return false };
+    let is_lines = |lines: &[u8]| {
+        let mut numbers = lines.splitn(2, |&byte| byte == b',');
+        numbers.all(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    };
+    is_lines(&line[..at]) && is_lines(&line[at + 1..])
+}
+
+/// Whether a line is of a diff that is not unified.
+pub(crate) fn is_plain(line: &[u8]) -> bool {
+    matches!(line, b"---" | [b'<' | b'>', b' ', ..] | b"<" | b">")
+        || is_command(line)
+        || [&b"diff -"[..], ONLY.as_bytes(), b"Binary files "].iter().any(|start| line.starts_with(start))
+}
+
+/// How many lines a hunk has of the old and of the new file, and what its header says of where it is.
+pub(crate) fn hunk(line: &str) -> Option<((u64, u64), &str)> {
+    let (ranges, context) = line.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let count = |range: &str| match range.split_once(',') {
+        Some((from, count)) => from.parse::<u64>().ok().and(count.parse::<u64>().ok()),
+        None => range.parse::<u64>().ok().map(|_| 1),
+    };
+    Some(((count(old)?, count(new)?), context))
+}

@@ -1,0 +1,84 @@
+//! Lines of listings of files.
+
+use crate::text::pattern::compiled;
+use regex::bytes::Regex;
+use std::sync::LazyLock;
+
+pub(crate) static LONG: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^(?-u:[dlcbps-][rwxsStT-]{9}[+@.]?\s+\d|total \d[\d.]*[KMGT]?$)"));
+
+/// A path alone on its line, maybe with a count after it.
+pub(crate) static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(?-u:(?:\.{0,2}/|[A-Za-z]:\\)?[^\s:,;(){}\[\]'\x22=<>|]*[/\\.][^\s:,;(){}'\x22=<>|]*(?: \(\d+ \w+\))?)$",
+    )
+});
+
+/// What `du` prints: a size and a path.
+pub(crate) static SIZE: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^(?-u:(\d+(?:\.\d+)?)([BKMGTP]?)(?:i?B)?\t(\S.*))$"));
+
+/// What `tree` counts at its end.
+pub(crate) static COUNTED: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^\d+ director(?:y|ies)(?:, \d+ files?)?$"));
+
+/// What stands before a name in a tree.
+pub(crate) const BRANCHES: [&[u8]; 4] = ["├── ".as_bytes(), "└── ".as_bytes(), b"|-- ", b"`-- "];
+
+/// How deep an entry of a tree lies, and its name.
+pub(crate) fn branch(line: &[u8]) -> Option<(usize, &[u8])> {
+    // Most lines of other listings are told by their first byte.
+    if !matches!(line.first(), Some(b' ' | b'|' | b'`' | 0xe2)) {
+        return None;
+    }
+    let mut rest = line;
+    for depth in 1..=64 {
+        if let Some(name) = BRANCHES.iter().find_map(|branch| rest.strip_prefix(*branch)) {
+            return Some((depth, name));
+        }
+        // Where an outer folder goes on, its line is drawn; some trees draw it with a space that does not break.
+        let columns = ["│   ", "│\u{a0}\u{a0} ", "    ", "|   "];
+        rest = columns.iter().find_map(|column| rest.strip_prefix(column.as_bytes()))?;
+    }
+    None
+}
+
+/// `folder:`, the way a recursive listing begins one.
+pub(crate) fn folder(line: &[u8]) -> Option<&[u8]> {
+    let name = line.strip_suffix(b":")?;
+    (!name.is_empty()
+        && !name.contains(&b' ')
+        && (name.contains(&b'/') || name.iter().all(|&byte| byte == b'.')))
+    .then_some(name)
+}
+
+pub(crate) fn is_listed(line: &[u8]) -> bool {
+    LONG.is_match(line)
+        || PATH.is_match(line)
+        || folder(line).is_some()
+        || branch(line).is_some()
+        || SIZE.captures(line).is_some_and(|found| found[3].contains(&b'/') || found[3] == *b".")
+        || COUNTED.is_match(line)
+}
+
+/// Whether lines are those of a listing. In a recursive one names stand alone, below their folder.
+pub(crate) fn is_listing<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> bool {
+    let share = |held: usize, all: usize| held * 100 / all.max(1);
+    let filled = lines.clone().filter(|line| !line.trim_ascii().is_empty());
+    let all = filled.clone().count();
+    if all < 3 {
+        return false;
+    }
+    if share(filled.clone().filter(|line| is_listed(line)).count(), all) >= 90 {
+        return true;
+    }
+    let (mut folders, mut after_blank) = (0, true);
+    for line in lines {
+        folders += usize::from(after_blank && folder(line).is_some());
+        after_blank = line.is_empty();
+    }
+    let is_name = |line: &&[u8]| {
+        is_listed(line) || line.len() <= 120 && !line.iter().any(|byte| b" :;=(){}".contains(byte))
+    };
+    folders >= 2 && share(filled.filter(is_name).count(), all) >= 95
+}

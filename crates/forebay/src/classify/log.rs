@@ -1,0 +1,143 @@
+//! Lines of logs: levels, steps and marks.
+
+use crate::text::pattern::compiled;
+use regex::bytes::{Regex, RegexSet};
+use std::sync::LazyLock;
+
+/// A time stamp, maybe with what prints it in brackets before it, maybe with a mark at the very beginning.
+pub(crate) static STAMP: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"^(?-u:(?:\xef\xbb\xbf)?(?:<\d{1,3}>)?(?:\[(?:[a-z]+ )?)?(?:",
+        r"(\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d)[:.]\d\d(?:[:.]\d\d(?:[.,:]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d| UTC)?",
+        r"|([A-Z][a-z]{2} [ \d]\d \d\d):\d\d:\d\d",
+        r"|(\d{6} \d{2})\d{4} \d+",
+        r"|\d\d:\d\d:\d\d(?:[.,]\d+)?",
+        r"|[ \d]{1,6}\.\d{6}",
+        r"|[^ ]+ (?:- \S+ )?\[\d\d/[A-Z][a-z]{2}/\d{4}[: ][^\]]+",
+        r"|(?:\d+:[A-Z] )?\d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d(?:\.\d+)?",
+        r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? \d{4}",
+        r")\]?[ :\t|]{0,3})",
+    ))
+});
+
+/// The line after its time stamp, and how long that is.
+pub(crate) fn stamped(line: &[u8]) -> (usize, &[u8]) {
+    let length = if is_stamped(line) { STAMP.find(line).map_or(0, |found| found.len()) } else { 0 };
+    (length, &line[length..])
+}
+
+/// Whether a line begins with a time stamp.
+pub(crate) fn is_stamped(line: &[u8]) -> bool {
+    // Every stamp has a digit soon.
+    line.iter().take(24).any(u8::is_ascii_digit) && STAMP.is_match(line)
+}
+
+/// How a section begins: what comes before its title, and whether it says where it ends.
+pub(crate) const SECTIONS: &[&str] = &[
+    r"^(?:##\[|::)group(?:\]|::)(.+)",
+    r"^section_start:\d+:([\w.-]+)",
+    r"^##\[section\](.+)",
+    r"^==> (\S.*)",
+    r"^\[INFO\] -+[ <](\S.*?)[ >]-+$",
+    r"^\[INFO\] --- (\S+.*?)(?: ---)?$",
+    r"^\[INFO\] (Building \S.*)",
+    r"^(Step \d+/\d+ : .+)",
+    r"^#\d+ (\[[^\]]*\d+/\d+\] .+)",
+    r"^\w*make(?:\[\d+\])?: (Entering directory .+)",
+    r"^(> Task \S+)",
+    r"^\[Pipeline\] \{ \((.+)\)",
+    r"^(?:TASK|PLAY|HANDLER) \[(.+)\]",
+    r"^={3,} (\S.*?\S) ={3,}$",
+    r"^\*{3,} (\S.*?\S) \*{3,}$",
+    r"^#{3,} (\S.*?\S) #{3,}$",
+    r"^-{3,} (\S.*?\S) -{3,}$",
+    r"^(\$ \S.*)",
+    r"^>>>>> (.+)",
+    r"^\[[^\]]+\](?: \[[^\]]+\])* Command: (.+)",
+];
+
+pub(crate) static SECTION_SET: LazyLock<RegexSet> = LazyLock::new(|| set(SECTIONS));
+
+#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
+pub(crate) fn set(patterns: &[&str]) -> RegexSet {
+    RegexSet::new(patterns).expect("patterns of this file")
+}
+
+/// Whether a section that hardly anything but a log has begins or ends with this line.
+pub(crate) fn is_mark(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"travis_fold:").is_some()
+        || line.starts_with(b"##[")
+        || line.starts_with(b"::group::")
+        || line.starts_with(b"[Pipeline] ")
+        || line.starts_with(b"section_start:")
+        || after_stamp(line).starts_with(b"##[")
+}
+
+pub(crate) fn after_stamp(line: &[u8]) -> &[u8] {
+    stamped(line).1
+}
+
+/// How grave a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Error,
+    Warning,
+}
+
+pub(crate) static LEVEL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?-u:(\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|EMERG|FAILURE)\b",
+        r"|\b(?:error|fatal|Error|FATAL ERROR|fatal error|panic|failure)(?:\[\w+\])?:",
+        r"|##\[error\]|\[(?:error|ERR|E|fatal)\]|npm ERR!|Traceback \(most recent|\bpanicked at\b",
+        r"|\b\w*(?:Exception|Error)\b: |\blevel=(?:error|fatal)|command not found|^E: |exited with [1-9])",
+        r"|\b(?:WARN|WARNING|[Ww]arning(?:\[\w+\])?:|warn:|level=warn)|##\[warning\]|\[(?:warn|warning|W)\])",
+    ))
+});
+
+/// Counts of nothing are no errors.
+pub(crate) static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i-u)\b(?:0|no) (?:\w+ )?(?:error|failure)|\b(?:error|failure|failed)s?\s*[=:]\s*0\b")
+});
+
+pub(crate) fn level(line: &[u8]) -> Option<Level> {
+    // Telling groups apart takes longer than telling that there is a match, and most lines have none.
+    if !LEVEL.is_match(line) {
+        return None;
+    }
+    let found = LEVEL.captures(line)?;
+    if HARMLESS.is_match(line) {
+        return None;
+    }
+    Some(if found.get(1).is_some() { Level::Error } else { Level::Warning })
+}
+
+/// Whether a line says how grave it is, the way logs do.
+pub(crate) fn is_levelled(line: &[u8]) -> bool {
+    static LEVELLED: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(
+            r"(?-u:^\[?(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL|NOTICE)\b|[\])\d] +(?:INFO|DEBUG|TRACE|WARN|WARNING|ERROR|FATAL) |: (?:error|warning|note): |^\s+\d+:\d+\s+(?:error|warning)\s|^(?:error|warning|npm ERR!|npm WARN|Error|Warning)\b.?:? |level=\w+)",
+        )
+    });
+    LEVELLED.is_match(line)
+}
+
+/// Whether a line says who prints it, in brackets.
+pub(crate) fn is_bracketed(line: &[u8]) -> bool {
+    static BRACKETED: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:\[[\w .:/@-]{1,40}\]:? \S)"));
+    BRACKETED.is_match(line)
+}
+
+/// Whether a line says that something went wrong, or may have.
+pub(crate) fn is_grave(line: &[u8]) -> bool {
+    level(line).is_some()
+}
+
+/// Whether a line looks like a step of a build.
+pub(crate) fn is_step(line: &[u8]) -> bool {
+    static STEP: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(
+            r"^(?-u:\s*(?:Building|Compiling|Downloading|Downloaded|Running|Installing|Updating|Started|Starting|Collecting|Fetching|Unpacking|Setting up|Get:\d|Preparing|Checking|Cloning|Linking|Creating|Finished|Requirement already|Successfully|Processing|checking|make|gcc|g\+\+|cc|\$|\+) \S|\[ *\d+%\]|\[\d+/\d+\]|\S+\.(?:c|cc|cpp|h|rs|ts|js|go|java|py)[:(]\d+)",
+        )
+    });
+    STEP.is_match(line) || SECTION_SET.is_match(line)
+}

@@ -1,0 +1,174 @@
+//! What linters find, by their codes: how often each was found, and those that were found hardly ever.
+
+use crate::digest::READ;
+use crate::formats::finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
+use crate::text::count::{count, grouped};
+use crate::{Output, Result, tokens};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// So many findings make a list of them, if they are this share of all lines, in hundredths.
+const MANY: usize = 40;
+const SHARE: usize = 70;
+
+/// So many codes are looked at of which one finding may be shown.
+const SHOWN: usize = 24;
+
+/// A list of findings.
+pub(crate) struct Findings {
+    codes: Vec<Code>,
+    count: u64,
+    /// The errors among them, up to one more than are few.
+    errors: Vec<Range<u64>>,
+}
+
+/// A code with what was found.
+struct Code {
+    code: String,
+    count: u64,
+    /// The first one.
+    first: Range<u64>,
+    is_error: bool,
+}
+
+impl Findings {
+    /// The findings of an output that has hardly anything else.
+    pub(crate) fn of(output: &Output) -> Result<Option<Findings>> {
+        if output.len() > READ {
+            return Ok(None);
+        }
+        let bytes = output.read(0..output.len())?;
+        let mut codes: HashMap<&[u8], Code> = HashMap::new();
+        let (mut at, mut lines, mut found, mut errors) = (0, 0, 0, Vec::new());
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let range = at..at + line.len() as u64;
+            at = range.end;
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            lines += 1;
+            let Some(code) = code_in_file(line) else {
+                // What is no such list is not read to its end.
+                if lines > MANY * 2 && found * 2 < lines {
+                    return Ok(None);
+                }
+                continue;
+            };
+            found += 1;
+            if errors.len() <= FEW_ERRORS && is_error(line) {
+                errors.push(range.clone());
+            }
+            let known = codes.entry(code).or_insert_with(|| Code {
+                code: String::from_utf8_lossy(code).into_owned(),
+                count: 0,
+                first: range,
+                is_error: is_error(line),
+            });
+            known.count += 1;
+        }
+        if found < MANY || found * 100 < lines * SHARE {
+            return Ok(None);
+        }
+        let mut codes: Vec<Code> = codes.into_values().collect();
+        codes.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
+        Ok(Some(Findings { codes, count: found as u64, errors }))
+    }
+
+    /// A finding of each code, those first that were found least often: of errors, then of what else was found. If errors
+    /// are few, all of them stand between.
+    pub(crate) fn odd(&self) -> Vec<Range<u64>> {
+        let mut codes: Vec<&Code> = self.codes.iter().collect();
+        codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));
+        codes.truncate(SHOWN);
+        let errors = codes.partition_point(|code| code.is_error);
+        let mut odd: Vec<Range<u64>> = codes.iter().map(|code| code.first.clone()).collect();
+        if are_few(self.errors.len(), self.count as usize) {
+            let others: Vec<_> = self.errors.iter().filter(|error| !odd.contains(error)).cloned().collect();
+            odd.splice(errors..errors, others);
+        }
+        odd
+    }
+
+    /// How often each code was found, the commonest first, as many as there is room for.
+    pub(crate) fn said(&self, room: u64) -> Option<String> {
+        let mut text = format!("… omitted; {} by code: ", count("finding", self.count));
+        let mut said = 0;
+        for code in &self.codes {
+            let apart = if said == 0 { "" } else { ", " };
+            let next = format!("{text}{apart}{} × {}", code.code, grouped(code.count));
+            if tokens::count(&next) > room {
+                break;
+            }
+            (text, said) = (next, said + 1);
+        }
+        let more = self.codes.len() - said;
+        let others = if more > 0 { format!(", and {more} more") } else { String::new() };
+        (said > 0).then(|| text + &others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    fn finding(file: usize, code: &str) -> String {
+        format!("src/a{file}.py:{file}:1: {code} what was found\n")
+    }
+
+    #[test]
+    fn the_few_errors_are_all_shown() {
+        let remarks: String = (0..60).map(|file| finding(file, "C: Style/Alias:")).collect();
+        let errors = |count| (0..count).map(|file| finding(file, "E: Lint/Syntax:")).collect::<String>();
+        for (count, shown) in [(3, 4), (7, 2)] {
+            let output = output_of((errors(count) + &remarks).as_bytes());
+            assert_eq!(Findings::of(&output).unwrap().unwrap().odd().len(), shown, "{count}");
+        }
+        // The rarest of them is the first.
+        let fatal = finding(9, "F: Lint/Fatal:");
+        let output = output_of((errors(3) + &fatal + &remarks).as_bytes());
+        let odd = Findings::of(&output).unwrap().unwrap().odd();
+        let lines: Vec<u64> = odd.iter().map(|range| output.newlines_before(range.start).unwrap()).collect();
+        assert_eq!(lines, [3, 0, 1, 2, 4]);
+    }
+
+    #[test]
+    fn findings_are_told_by_code_and_those_that_are_hardly_ever_found_are_shown() {
+        let mut text: String = (0..60).map(|file| finding(file, "D102")).collect();
+        text += &finding(3, "S102");
+        text += &(0..20).map(|file| finding(file, "E501")).collect::<String>();
+        text += "Found 81 errors.\n";
+        let output = output_of(text.as_bytes());
+        let findings = Findings::of(&output).unwrap().unwrap();
+        let odd = findings.odd();
+        assert_eq!(output.read(odd[0].clone()).unwrap(), finding(3, "S102").as_bytes());
+        assert_eq!(
+            findings.said(60).unwrap(),
+            "… omitted; 81 findings by code: D102 × 60, E501 × 20, S102 × 1"
+        );
+        assert_eq!(
+            findings.said(22).unwrap(),
+            "… omitted; 81 findings by code: D102 × 60, E501 × 20, and 1 more"
+        );
+    }
+
+    #[test]
+    fn errors_come_before_remarks_however_often_they_were_found() {
+        let mut text: String = (0..50).map(|file| finding(file, "C0116:")).collect();
+        text += &finding(1, "W0107:");
+        text += &(0..4).map(|file| finding(file, "E1101:")).collect::<String>();
+        let findings = Findings::of(&output_of(text.as_bytes())).unwrap().unwrap();
+        let first = findings.odd()[0].clone();
+        assert_eq!(&text[first.start as usize..first.end as usize], finding(0, "E1101:"));
+    }
+
+    #[test]
+    fn what_has_few_findings_is_no_list_of_them() {
+        let few: String = (0..10).map(|file| finding(file, "D102")).collect();
+        let among: String =
+            (0..100).map(|n| format!("{}step {n}\nstep {n} done\n", finding(n, "D102"))).collect();
+        for text in [few, among, String::new(), "plain words\n".repeat(300)] {
+            assert!(Findings::of(&output_of(text.as_bytes())).unwrap().is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
+
+use crate::text::count::{count, grouped};
+use crate::text::similarity::{pattern, template};
+use crate::text::timestamp;
+use crate::{Output, Result, terminal, tokens};
+use memchr::memchr;
+use std::collections::{HashMap, hash_map::Entry};
+use std::ops::Range;
+
+/// So many templates are told apart; lines of further ones are only counted.
+const MANY: usize = 4_096;
+
+/// A longer line is looked at only so far.
+const LONG: usize = 1_024;
+
+/// So much of a template is said.
+const LONGEST: usize = 100;
+
+/// So many lines that are like no other are shown by themselves, of a log of so many lines.
+const RARE: usize = 8;
+const LINES: u64 = 50;
+
+/// The templates of a log.
+pub(crate) struct Templates {
+    /// The commonest first.
+    templates: Vec<Template>,
+    /// How many lines are of templates that are not told apart.
+    others: u64,
+    lines: u64,
+}
+
+struct Template {
+    count: u64,
+    /// The lines of the first and the last one, counted from 1.
+    lines: (u64, u64),
+    /// The first one.
+    first: Range<u64>,
+}
+
+impl Templates {
+    pub(crate) fn of(output: &Output) -> Result<Templates> {
+        let mut all = Known::default();
+        for part in Output::in_parts(&output.parts()?, |part| Known::in_part(output, part))? {
+            all.join(part);
+        }
+        let mut templates: Vec<Template> = all.templates.into_values().collect();
+        templates.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
+        Ok(Templates { templates, others: all.others, lines: all.lines })
+    }
+
+    /// Whether nearly all lines are like others, so that what they have in common tells more than any of them.
+    pub(crate) fn are_alike(&self) -> bool {
+        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
+        self.lines >= LINES && alike * 10 >= self.lines * 9
+    }
+
+    /// Where the lines are that are like no other, the last ones, if they are few among many.
+    pub(crate) fn rare(&self) -> Vec<u64> {
+        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
+        if self.lines < LINES || alike * 4 < self.lines * 3 {
+            return Vec::new();
+        }
+        let rare = self.templates.iter().filter(|template| template.count <= 2);
+        let mut places: Vec<u64> = rare.map(|template| template.first.start).collect();
+        places.sort_unstable();
+        places.split_off(places.len().saturating_sub(RARE))
+    }
+
+    /// The commonest templates with how often they occur, as many as there is room for.
+    pub(crate) fn said(&self, output: &Output, gap: u64, room: u64) -> Result<Option<String>> {
+        let mut text = String::new();
+        let mut said = 0;
+        for template in self.templates.iter().filter(|template| template.count > 2) {
+            let end = template.first.end.min(template.first.start + LONG as u64);
+            let bytes = terminal::screen(&output.read(template.first.start..end)?);
+            let pattern = pattern(&String::from_utf8_lossy(timestamp::unstamped(&bytes)));
+            let pattern = crate::shortened(&crate::printable(untimed(pattern.trim())), LONGEST);
+            let (first, last) = template.lines;
+            let line = format!("\n× {} in {first}–{last}: {pattern}", grouped(template.count));
+            if tokens::count(&text) + tokens::count(&line) > room {
+                break;
+            }
+            text += &line;
+            said += 1;
+        }
+        if said == 0 {
+            return Ok(None);
+        }
+        let more = match (self.templates.len() - said, self.others) {
+            (0, 0) => String::new(),
+            (more, 0) => format!(", {}", count("other", more as u64)),
+            (_, others) => format!(", {} of other templates", count("line", others)),
+        };
+        let lines = count("line", gap);
+        Ok(Some(format!("… {lines} omitted; templates of the whole output, with # for numbers{more}{text}")))
+    }
+}
+
+/// The templates of a part of a log.
+#[derive(Default)]
+struct Known {
+    templates: HashMap<u64, Template>,
+    others: u64,
+    lines: u64,
+}
+
+impl Known {
+    fn in_part(output: &Output, part: Range<u64>) -> Result<Known> {
+        let mut known = Known::default();
+        // A part that begins inside a line begins with what its neighbour took.
+        let mut inside = part.start > 0 && output.read(part.start - 1..part.start)? != b"\n";
+        let mut open: Vec<u8> = Vec::new();
+        let mut opened = 0;
+        output.for_each_block(part, |at, block| {
+            let mut rest = 0;
+            while let Some(newline) = memchr(b'\n', &block[rest..]) {
+                let line = &block[rest..rest + newline];
+                match () {
+                    () if inside => inside = false,
+                    () if open.is_empty() => known.take(line, at + rest as u64),
+                    () => {
+                        let room = LONG.saturating_sub(open.len());
+                        open.extend_from_slice(&line[..line.len().min(room)]);
+                        known.take(&open, opened);
+                        open.clear();
+                    }
+                }
+                rest += newline + 1;
+            }
+            if rest < block.len() && !inside {
+                if open.is_empty() {
+                    opened = at + rest as u64;
+                }
+                let room = LONG.saturating_sub(open.len());
+                open.extend_from_slice(&block[rest..block.len().min(rest + room)]);
+            }
+        })?;
+        if !open.is_empty() {
+            known.take(&open, opened);
+        }
+        Ok(known)
+    }
+
+    /// Takes a line, or as much of a long one as is looked at.
+    fn take(&mut self, line: &[u8], start: u64) {
+        self.lines += 1;
+        let seen = timestamp::unstamped(&line[..line.len().min(LONG)]).trim_ascii();
+        if !seen.is_empty() {
+            let first = start..start + line.len() as u64;
+            self.add(template(seen), Template { count: 1, lines: (self.lines, self.lines), first });
+        }
+    }
+
+    /// Takes in the next part.
+    fn join(&mut self, part: Known) {
+        let mut templates: Vec<(u64, Template)> = part.templates.into_iter().collect();
+        templates.sort_unstable_by_key(|(_, template)| template.first.start);
+        for (key, template) in templates {
+            let lines = (template.lines.0 + self.lines, template.lines.1 + self.lines);
+            self.add(key, Template { lines, ..template });
+        }
+        self.others += part.others;
+        self.lines += part.lines;
+    }
+
+    fn add(&mut self, key: u64, more: Template) {
+        let full = self.templates.len() >= MANY;
+        match self.templates.entry(key) {
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.count += more.count;
+                known.lines.1 = more.lines.1;
+            }
+            Entry::Vacant(_) if full => self.others += more.count,
+            Entry::Vacant(place) => drop(place.insert(more)),
+        }
+    }
+}
+
+/// A template without the numbers that it begins with, if these are two or more: a date and a time.
+fn untimed(pattern: &str) -> &str {
+    let rest = pattern.trim_start_matches("# ");
+    if pattern.starts_with("# # ") && !rest.is_empty() { rest } else { pattern }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn lines_that_differ_only_in_numbers_are_counted_together() {
+        let mut text: String =
+            (0..200).map(|line| format!("GET /items/{line} 200 in {} ms\n", line % 7)).collect();
+        text += "the cache was cleared\n";
+        text += &"heartbeat\n".repeat(30);
+        let output = output_of(text.as_bytes());
+        let templates = Templates::of(&output).unwrap();
+        let said = templates.said(&output, 230, 200).unwrap().unwrap();
+        expect_test::expect![[r#"
+            … 230 lines omitted; templates of the whole output, with # for numbers, 1 other
+            × 200 in 1–200: GET /items/# # in # ms
+            × 30 in 202–231: heartbeat"#]]
+        .assert_eq(&said);
+        let rare = templates.rare();
+        assert_eq!(rare.len(), 1);
+        assert_eq!(output.newlines_before(rare[0]).unwrap(), 200);
+    }
+
+    #[test]
+    fn the_time_is_no_part_of_a_template() {
+        assert_eq!(untimed("# # INFO # of #"), "INFO # of #");
+        assert_eq!(untimed("# files"), "# files");
+    }
+
+    #[test]
+    fn a_log_that_says_the_same_over_and_over_is_known() {
+        let alike = |lines: u64, others: u64| {
+            let mut text: String = (0..lines).map(|n| format!("GET /items/{n}\n")).collect();
+            (0..others).for_each(|n| text += &format!("{}\n", "x".repeat(n as usize + 1)));
+            Templates::of(&output_of(text.as_bytes())).unwrap().are_alike()
+        };
+        assert!(alike(95, 5));
+        assert!(!alike(80, 20));
+        assert!(!alike(40, 0));
+    }
+
+    #[test]
+    fn very_many_templates_are_only_counted() {
+        let letters = |mut n: u64| {
+            let mut word = String::new();
+            for _ in 0..6 {
+                word.push(char::from(b'a' + (n % 26) as u8));
+                n /= 26;
+            }
+            word
+        };
+        let text: String = (0..20_000).map(|n| format!("{}\n", letters(n * 7_919))).collect();
+        let templates = Templates::of(&output_of(text.as_bytes())).unwrap();
+        assert_eq!(templates.templates.len(), MANY);
+        assert!(templates.others > 10_000 && templates.rare().is_empty());
+    }
+}

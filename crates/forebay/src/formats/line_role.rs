@@ -1,0 +1,252 @@
+//! How much what a line says counts, by what else the line is.
+
+use crate::formats::finding::is_remark;
+use crate::formats::frames::is_of_runtime;
+use crate::terminal::readable;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+/// How much what a line says counts, by what else it is: what passed has not failed, a command that is echoed has not
+/// failed yet, and what is told for information is rarely the cause, unless it tells of the end.
+pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
+    let line = last_written(line);
+    let start = &line[..line.len().min(120)];
+    let plain = visible_start(start);
+    let said = message(plain);
+    if passed(said, visible_end(line)) || is_name_of_test(said) {
+        return 0.1;
+    }
+    if is_bare_level(said) {
+        return 0.1;
+    }
+    // What a linter remarks names what may go wrong in a program.
+    if is_remark(plain) {
+        return QUOTED;
+    }
+    if ends {
+        return 1.0;
+    }
+    if ANNOUNCING.iter().any(|words| said.starts_with(words.as_bytes())) {
+        return 0.25;
+    }
+    let is_command = [&b"$ "[..], b"+ ", b"export "].iter().any(|sign| plain.starts_with(sign));
+    if is_command || said.starts_with(b"echo ") {
+        return 0.25;
+    }
+    // What is quoted from a program names what may go wrong there, and so do the functions of a runtime.
+    if is_quoted_code(plain) || is_of_runtime(plain) {
+        return QUOTED;
+    }
+    // What is deprecated works as yet, whatever it says that it will do.
+    if DEPRECATED.find(line).is_some() {
+        return 0.4;
+    }
+    let has = |levels: &[Finder]| levels.iter().any(|level| level.find(start).is_some());
+    if has(&*DETAILS) {
+        return 0.4;
+    }
+    // A word in capitals is a verdict, at whatever level it is told.
+    if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
+}
+
+/// How lines begin that tell which test will run. Tests are named after the troubles that they look for.
+const ANNOUNCING: &[&str] =
+    &["=== RUN", "[ RUN", "# Starting", "Starting Test", "Running test", "RUN ", "Test Case"];
+
+/// What a line tells that is quoted from a program.
+pub(crate) const QUOTED: f32 = 0.3;
+
+/// Whether a line is quoted from a program, with its number before a bar: `  12 |     throw new Error()`.
+fn is_quoted_code(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let mark = line.strip_prefix(b">").or(line.strip_prefix("→".as_bytes()));
+    let line = mark.unwrap_or(line).trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line[digits..].trim_ascii_start();
+    digits > 0 && (rest.starts_with(b"|") || rest.starts_with("│".as_bytes()))
+}
+
+/// Whether a line has a level and says nothing at it: `[ERROR]`.
+fn is_bare_level(line: &[u8]) -> bool {
+    let line = readable(line);
+    let level = line.trim_ascii().strip_prefix(b"[").and_then(|level| level.strip_suffix(b"]"));
+    level.is_some_and(|level| level.iter().all(u8::is_ascii_alphabetic))
+}
+
+/// Whether a line is told for information.
+pub(crate) fn informs(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(120)];
+    INFORMS.iter().chain(&*DETAILS).any(|level| level.find(start).is_some())
+}
+
+/// What says that something will not do any more some day.
+static DEPRECATED: LazyLock<Finder> = LazyLock::new(|| Finder::new("deprecat"));
+
+/// The levels of details, and of what is told for information.
+static DETAILS: LazyLock<[Finder; 6]> = LazyLock::new(|| {
+    ["DEBUG", "debug:", "TRACE", "npm verbose ", "npm http ", "npm silly "].map(Finder::new)
+});
+static INFORMS: LazyLock<[Finder; 3]> = LazyLock::new(|| [" INFO ", "[INFO]", " info "].map(Finder::new));
+
+/// How lines begin that tell of a test that passed, was not run, or failed as it should.
+const BEGINS_PASSED: &[&str] =
+    &["ok", "PASS", "PASSED", "--- PASS", "✓", "✔", "√", "SKIP", "--- SKIP", "XFAIL"];
+
+/// How they end.
+const ENDS_PASSED: &[&str] = &["ok", "OK", "PASSED", "Passed", "SKIPPED", "skipped"];
+
+/// A line without how far a run has come, which pytest says at its end: `a.py::test_it PASSED  [ 50%]`.
+fn unnumbered_end(line: &[u8]) -> &[u8] {
+    let Some(rest) = line.strip_suffix(b"%]") else { return line };
+    let number = rest.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b' ').count();
+    rest[..rest.len() - number].strip_suffix(b"[").unwrap_or(line).trim_ascii_end()
+}
+
+/// A line without who says it and how far a run has come, which pytest says at its beginning if tests run side by side:
+/// `[gw0] [ 50%] PASSED a.py::test_it`.
+fn unnumbered_start(line: &[u8]) -> &[u8] {
+    let Some(rest) = line.strip_prefix(b"[gw") else { return line };
+    memchr::memmem::find(rest, b"%] ").map_or(line, |at| &rest[at + 3..])
+}
+
+/// Whether a line is only the name of a test, as pytest says it before the test runs.
+fn is_name_of_test(line: &[u8]) -> bool {
+    let file = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let is_named = memchr::memmem::find(file, b".py::").is_some();
+    is_named
+        && ![&b" FAILED"[..], b" ERROR", b" - "].iter().any(|said| memchr::memmem::find(line, said).is_some())
+}
+
+/// Whether a line tells of a test that passed. Tests are named after the troubles that they look for.
+fn passed(start: &[u8], end: &[u8]) -> bool {
+    let (start, end) = (unnumbered_start(start), untimed(unnumbered_end(end)));
+    let begins = |word: &&str| {
+        let rest = start.strip_prefix(word.as_bytes());
+        rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
+    };
+    let ends = |word: &&str| {
+        let rest = end.strip_suffix(word.as_bytes());
+        rest.is_some_and(|rest| {
+            !rest.is_empty()
+                && crate::text::words::before(end, rest.len())
+                    .is_none_or(|byte| !byte.is_ascii_alphanumeric())
+        })
+    };
+    // PHPUnit tells that a test begins and that it is over: `Test 'A::b with data set #1' started`.
+    let is_over =
+        || start.starts_with(b"Test '") && (end.ends_with(b"' started") || end.ends_with(b"' ended"));
+    BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends) || is_over()
+}
+
+/// Whether a line tells of a test that passed.
+pub(crate) fn has_passed(line: &[u8]) -> bool {
+    let line = last_written(line);
+    let start = &line[..line.len().min(120)];
+    passed(message(visible_start(start)), visible_end(line))
+}
+
+/// A line without the time that its test took: `0.01s`, `0.01 sec`.
+fn untimed(line: &[u8]) -> &[u8] {
+    let unit = [&b" sec"[..], b"s"].iter().find_map(|unit| line.strip_suffix(*unit));
+    let is_time = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let time = |line: &[u8]| line.iter().rev().take_while(|byte| is_time(byte)).count();
+    match unit {
+        Some(line) if time(line) > 0 => line[..line.len() - time(line)].trim_ascii_end(),
+        _ => line,
+    }
+}
+
+/// What carriage returns left of a line.
+fn last_written(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_end();
+    memchr::memrchr(b'\r', line).map_or(line, |at| &line[at + 1..])
+}
+
+/// What a line says behind the time at which it was said.
+fn message(line: &[u8]) -> &[u8] {
+    let is_time = |byte: &u8| byte.is_ascii_digit() || b":-.TZ+ []".contains(byte);
+    let (time, rest) = line.split_at(line.iter().position(|byte| !is_time(byte)).unwrap_or(line.len()));
+    let digits = time.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits >= 6 { rest } else { line.trim_ascii_start() }
+}
+
+/// A line up to its last character that a terminal would show.
+fn visible_end(line: &[u8]) -> &[u8] {
+    let mut rest = line.trim_ascii_end();
+    while let Some(at) = memchr::memrchr(0x1b, rest) {
+        let code = rest[at + 1..].strip_prefix(b"[").and_then(<[u8]>::split_last);
+        let is_code = |(letter, digits): (&u8, &[u8])| {
+            letter.is_ascii_alphabetic() && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        };
+        if !code.is_some_and(is_code) {
+            break;
+        }
+        rest = rest[..at].trim_ascii_end();
+    }
+    rest
+}
+
+/// A line from its first character on that a terminal would show.
+fn visible_start(line: &[u8]) -> &[u8] {
+    let mut rest = line;
+    while let Some(after) = rest.trim_ascii_start().strip_prefix(b"\x1b[") {
+        let end = after.iter().position(u8::is_ascii_alphabetic).map_or(after.len(), |at| at + 1);
+        rest = &after[end..];
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passed_has_not_failed_whatever_it_is_called() {
+        for line in [
+            "ok 86 http-client - errors are bubbled",
+            "2026-05-06T13:40:40.1411783Z   ✓ does not cache errors (16 ms)",
+            "    --- PASS: TestError/exit_code (0.00s)",
+            "    \x1b[32m✓\x1b[39m \x1b[2mwhen it fails then it throws an error\x1b[22m",
+            "TEST 9/10 [running]   \rSKIP Bug #1 (causes Segmentation fault) [x.phpt] reason: online",
+            "[ RUN ] os_system returns non-zero exit code: 54.89 ms \x1b[32mOK\x1b[0m\x1b[0m\r\n",
+            "test_error ... ok\n",
+            "130/220 errors are told    OK              0.01s",
+            "tests/a.py::test_error[Error: no such file] PASSED      [ 50%]",
+            "[gw0] [ 84%] PASSED tests/a.py::test_undefined",
+            "tests/a.py::test_undefined[Error: it failed] ",
+            "Test 'Shop\\CartTest::testErrors with data set #1 ('no such')' started\n",
+            "Test 'Shop\\CartTest::testErrors' ended\n",
+            "[ERROR] \n",
+            "[\x1b[1;31mERROR\x1b[m] \n",
+        ] {
+            assert_eq!(of(line.as_bytes(), true, false), 0.1, "{line:?}");
+        }
+        let deprecated = "setting it is deprecated since 3.1 and will throw an exception in 4.0";
+        assert_eq!(of(deprecated.as_bytes(), false, false), 0.4);
+        for line in ["PASSWORD authentication failed", "not ok 23 dns", "error: the book", "OK"] {
+            assert_eq!(of(line.as_bytes(), false, false), 1.0, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_or_only_remarked_tells_less_than_what_is_said() {
+        for line in [
+            "  12 |     throw new Error()",
+            "> 3| panic!()",
+            "    → 1120│     raise RequestsJSONDecodeError(e)",
+            "    ^-- SC2181 (style): Check exit code directly.",
+            "a.py:1:0: W0707: raise ValueError('failed')",
+            "   1: core::panicking::panic_fmt",
+        ] {
+            assert_eq!(of(line.as_bytes(), false, false), QUOTED, "{line}");
+        }
+        assert_eq!(of(b"npm verbose stack Error: it failed", false, false), 0.4);
+    }
+
+    #[test]
+    fn what_tells_that_a_test_will_run_tells_little() {
+        for line in ["# Starting Test: http - error", "=== RUN TestError", "[ RUN      ] Error.IsTold"] {
+            assert_eq!(of(line.as_bytes(), false, false), 0.25, "{line}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Everything that can be proved of a kept output.
+
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::record::Streams;
+use crate::reply::shown::Given;
+use crate::store::Store;
+use crate::store::writer::Stream;
+use crate::view::verify;
+use crate::view::verify::Fault;
+
+/// Everything that can be proved of a kept output: that its bytes are those of the record, and that the view that
+/// was given of it is true. Returns what is not.
+pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
+    let output = store.open(handle)?;
+    if output.is_growing() {
+        return Ok(Vec::new());
+    }
+    let mut faults = verify::verify_record(&output)?;
+    if let Some(said) = output.record().streams {
+        let mut found = Streams::default();
+        store.for_each_stretch(&output, |stream, bytes| match stream {
+            Stream::Stdout => found.stdout += bytes.len() as u64,
+            Stream::Stderr => found.stderr += bytes.len() as u64,
+        })?;
+        if output.record().lost.is_none() && said != found {
+            let text = |streams: Streams| format!("{} and {}", streams.stdout, streams.stderr);
+            faults.push(Fault::Record { field: "streams", said: text(said), found: text(found) });
+        }
+    }
+    if let Some(given) = Given::of(store, handle)? {
+        let output = given.seen(output)?;
+        faults.extend(verify::verify_text(&given.view, &output, &given.text)?);
+    }
+    Ok(faults)
+}

@@ -1,0 +1,48 @@
+//! What can be asked of an output: plain data that markers name, tools take and queries answer.
+
+pub mod declared;
+pub(crate) mod filter;
+pub(crate) mod grep;
+pub(crate) mod ranges;
+pub mod tool_call;
+
+use crate::request::filter::Filter;
+use crate::request::grep::Grep;
+use std::ops::{Range, RangeInclusive};
+
+/// A question about one output.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Query {
+    /// These lines, counted from 1, both ends included.
+    Lines(Vec<RangeInclusive<u64>>),
+    /// These bytes, counted from 0, the end not included.
+    Bytes(Vec<Range<u64>>),
+    /// The first lines.
+    Head(u64),
+    /// The last lines.
+    Tail(u64),
+    /// The lines that match.
+    Grep(Grep),
+    /// What a jq filter gives.
+    Json(Filter),
+    /// The paths of a JSON output, with what is found at each.
+    Shape {
+        /// So many paths are passed over.
+        skip: u64,
+    },
+    /// What is in it: functions, headings, files, failures.
+    Outline(Outlined),
+    /// The passages that answer a question best.
+    Ask(String),
+}
+
+/// Which part of an outline is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Outlined {
+    /// Only what begins on this line or after it, counted from 1.
+    pub from_line: u64,
+    /// So many of those are passed over: a line may begin several things.
+    pub skip: u64,
+    /// No deeper than this, the outermost things being 0; as deep as fits, if it is not said.
+    pub depth: Option<u32>,
+}

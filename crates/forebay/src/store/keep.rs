@@ -1,0 +1,36 @@
+//! Keeping a whole output.
+
+use crate::call::Call;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::output::Output;
+use crate::record::Exit;
+use crate::store::Store;
+use crate::store::writer::{End, Stream};
+use std::io::Read;
+
+/// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
+/// be read. The library has no clock: `now` is the caller's.
+pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock) -> Result<Output> {
+    keep_ended(store, call, source, None, now)
+}
+
+/// [`keep`] for a command whose exit status is known.
+pub fn keep_ended(
+    store: &dyn Store,
+    call: &Call,
+    source: &mut dyn Read,
+    exit: Option<Exit>,
+    now: Clock,
+) -> Result<Output> {
+    let mut writer = store.begin(call);
+    let cut_short = loop {
+        match writer.read_from(Stream::Stdout, source) {
+            Ok(0) => break None,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => break Some(format!("reading the output failed: {error}")),
+        }
+    };
+    Ok(writer.finish(End { exit, cut_short, at: Some(now()) }))
+}

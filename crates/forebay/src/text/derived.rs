@@ -1,0 +1,64 @@
+//! Another form of an output's text, easier to search, with where each part of it came from.
+
+use std::ops::Range;
+
+/// A derived text. A line of it is a block of the output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Derived {
+    pub(crate) text: Vec<u8>,
+    /// Where stretches of the text came from: offset here, offset in the output.
+    origins: Vec<(u64, u64)>,
+    /// For each line, what is known of it.
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A line of a derived text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Line {
+    /// Where it starts in the derived text.
+    pub(crate) start: u64,
+    /// Whether it is a heading.
+    pub(crate) heading: bool,
+    /// How much it reads like prose rather than like a menu, from 0 to 1.
+    pub(crate) prose: f32,
+}
+
+impl Derived {
+    /// Adds bytes that came from `origin`.
+    pub(crate) fn push(&mut self, byte: u8, origin: usize) {
+        let at = self.text.len() as u64;
+        let joins = self.origins.last().is_some_and(|&(here, there)| origin as u64 - there == at - here);
+        if !joins {
+            self.origins.push((at, origin as u64));
+        }
+        self.text.push(byte);
+    }
+
+    /// Where a range of the derived text came from.
+    pub(crate) fn origin(&self, range: &Range<u64>) -> Range<u64> {
+        let of = |at: u64| {
+            let next = self.origins.partition_point(|&(here, _)| here <= at);
+            let (here, there) = self.origins[..next].last().copied().unwrap_or_default();
+            there + (at - here)
+        };
+        of(range.start)..of(range.end.max(range.start + 1) - 1) + 1
+    }
+
+    /// The part of the derived text that came from a range of the output.
+    pub(crate) fn within(&self, range: &Range<u64>) -> Range<usize> {
+        // The first place that came from `origin` or from behind it: stretches come in the order of the output.
+        let first = |origin: u64| {
+            let next = self.origins.partition_point(|&(_, there)| there < origin);
+            let end = self.origins.get(next).map_or(self.text.len() as u64, |&(here, _)| here);
+            let inside = next.checked_sub(1).map(|at| self.origins[at]);
+            inside.map_or(end, |(here, there)| (here + (origin - there)).min(end)) as usize
+        };
+        first(range.start)..first(range.end)
+    }
+
+    /// The line at an offset of the derived text.
+    pub(crate) fn line_at(&self, at: u64) -> Option<&Line> {
+        let next = self.lines.partition_point(|line| line.start <= at);
+        self.lines[..next].last()
+    }
+}

@@ -1,0 +1,36 @@
+//! Time stamps that runners put in front of lines.
+
+use memchr::memchr;
+
+/// A line without what a runner put in front of it: `2024-05-01T10:00:00.1234567Z `, also in the brackets of
+/// `[task …]`, and before it the names of job and step with tabs.
+pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
+    let columns = || {
+        let job = memchr(b'\t', &line[..line.len().min(80)])?;
+        let step = memchr(b'\t', &line[job + 1..line.len().min(job + 121)])?;
+        Some(job + step + 2)
+    };
+    match stamp(line).or_else(|| columns().and_then(|at| Some(at + stamp(&line[at..])?))) {
+        Some(end) => &line[end..],
+        None => line,
+    }
+}
+
+/// How long the time stamp is that a line begins with.
+pub(crate) fn stamp(line: &[u8]) -> Option<usize> {
+    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    let start = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+    let in_task = start.strip_prefix(b"[task ");
+    let time = in_task.unwrap_or(start);
+    let fits = |(form, byte): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { form == byte };
+    if time.len() < FORM.len() || !FORM.iter().zip(time).all(fits) {
+        return None;
+    }
+    let rest = &time[FORM.len()..];
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fraction = rest.strip_prefix(b".").map_or(0, |rest| 1 + digits(rest));
+    let rest = rest[fraction..].strip_prefix(b"Z")?;
+    let rest = if in_task.is_some() { rest.strip_prefix(b"]")? } else { rest };
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    Some(line.len() - rest.len())
+}

@@ -1,0 +1,262 @@
+//! Imports go downward: a module uses only modules of its own layer and of the layers below.
+//!
+//! The test reads the sources of the library. It looks at every path that begins with `crate::` or leaves a folder with
+//! `super::`, and follows what `lib.rs` exports. Code for tests is left out: unit tests of low layers make outputs with
+//! a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The layers of the library, bottom up. ARCHITECTURE.md shows them as a picture.
+const LAYERS: &[(&str, &[&str])] = &[
+    (
+        "base",
+        &[
+            "clock", "call", "error", "handle", "kind", "limits", "record", "settings", "size", "stop",
+            "terminal", "text", "threads", "tokens",
+        ],
+    ),
+    ("request", &["request", "surface"]),
+    ("store", &["bounds", "event", "output", "store"]),
+    ("formats", &["classify", "formats", "weights"]),
+    ("rank", &["outline", "rank"]),
+    ("view", &["view"]),
+    ("digest", &["digest", "presets"]),
+    ("query", &["query"]),
+    ("outputs", &["accounting", "outputs", "reply", "room"]),
+    ("wire", &["wire"]),
+    ("built", &["archive", "extract", "forms", "model", "stats"]),
+    ("tools", &["tools"]),
+    ("lib", &["lib"]),
+];
+
+/// Imports that still go upward, with the number of files that have one. A line leaves the list with its imports, and none
+/// is added.
+const UPWARD: &[(&str, &str, usize)] = &[];
+
+fn library() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+#[test]
+fn no_module_of_the_library_imports_from_a_layer_above_it() {
+    let sources = sources(&library());
+    let exports = exports(&sources["lib"]);
+    let layer = |module: &str| LAYERS.iter().position(|(_, modules)| modules.contains(&module));
+    let mut upward: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for (name, source) in sources.iter().filter(|(name, _)| *name != "lib") {
+        let module = name.split('/').next().unwrap_or(name);
+        let from = layer(module).unwrap_or_else(|| panic!("{module} is in no layer; add it to LAYERS"));
+        for used in used(source, name) {
+            let is_module = |name: &str| sources.keys().any(|key| key.split('/').next() == Some(name));
+            let to = match exports.get(&used) {
+                // Types of other crates are below everything.
+                Some(module) if !is_module(module) => continue,
+                Some(module) => module.clone(),
+                None if is_module(&used) => used,
+                None => "lib".to_owned(),
+            };
+            if layer(&to).is_none_or(|to| to > from) {
+                upward.entry((module.to_owned(), to)).or_default().insert(name.clone());
+            }
+        }
+    }
+    let known: BTreeMap<(String, String), usize> =
+        UPWARD.iter().map(|(from, to, files)| ((from.to_string(), to.to_string()), *files)).collect();
+    let mut faults = String::new();
+    for ((from, to), files) in &upward {
+        if known.get(&(from.clone(), to.clone())) != Some(&files.len()) {
+            let files = files.iter().cloned().collect::<Vec<_>>();
+            faults += &format!("(\"{from}\", \"{to}\", {}), // {}\n", files.len(), files.join(", "));
+        }
+    }
+    for ((from, to), _) in known.iter().filter(|(pair, _)| !upward.contains_key(*pair)) {
+        faults += &format!("{from} no longer imports {to}: remove the line from UPWARD\n");
+    }
+    assert!(faults.is_empty(), "imports from a layer above, where UPWARD has another number:\n{faults}");
+}
+
+#[test]
+fn paths_are_found_wherever_they_stand() {
+    let table = [
+        ("use crate::view::View;", "query/ask", vec!["view"]),
+        ("use crate::{Budget, query::{self, Grep as G}, text};", "view", vec!["Budget", "query", "text"]),
+        ("fn f() { crate::tokens::count(\"crate::store::x\") } // crate::event", "view", vec!["tokens"]),
+        ("use super::super::super::view::X; use super::ask;", "query/ask/rank", vec!["view"]),
+        ("#[cfg(test)]\nmod tests { use crate::store::X; }\nuse crate::call::Call;", "view", vec!["call"]),
+        ("#[cfg(test)]\nuse crate::store::X;\nuse crate::call::Call;", "view", vec!["call"]),
+    ];
+    for (source, name, expected) in table {
+        let found = used(&code(source), name);
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{source}");
+    }
+}
+
+/// The code of each file by its path without `.rs`, without the files that are only for tests.
+fn sources(root: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root).unwrap().with_extension("");
+                let name = name.to_string_lossy().replace('\\', "/");
+                found.insert(name, code(&std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    let only_for_tests: Vec<String> = found
+        .iter()
+        .flat_map(|(name, source)| {
+            let folder = if name == "lib" { String::new() } else { format!("{name}/") };
+            test_modules(source).into_iter().map(move |module| format!("{folder}{module}"))
+        })
+        .collect();
+    let is_for_tests =
+        |name: &str| only_for_tests.iter().any(|test| name == test || name.starts_with(&format!("{test}/")));
+    found.retain(|name, _| !is_for_tests(name));
+    found.into_iter().map(|(name, source)| (name, without_tests(&source))).collect()
+}
+
+/// Source text without comments and without what stands in strings and characters.
+fn code(source: &str) -> String {
+    let bytes = source.as_bytes();
+    let mut code = String::new();
+    let mut at = 0;
+    let end_of = |from: usize, end: &str| source[from..].find(end).map_or(source.len(), |found| from + found);
+    while at < bytes.len() {
+        let rest = &source[at..];
+        let starts_word = at == 0 || !(bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+        let raw = rest.trim_start_matches(['b', 'r']);
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        let is_raw = starts_word
+            && rest[..rest.len() - raw.len()].contains('r')
+            && rest.len() - raw.len() <= 2
+            && raw[hashes..].starts_with('"');
+        if rest.starts_with("//") {
+            at = end_of(at, "\n");
+        } else if is_raw {
+            let begin = at + (rest.len() - raw.len()) + hashes + 1;
+            let end = format!("\"{}", "#".repeat(hashes));
+            at = end_of(begin, &end) + end.len();
+        } else if rest.starts_with('"') {
+            at += 1;
+            while at < bytes.len() && bytes[at] != b'"' {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            at += 1;
+        } else if let Some(length) = character(rest) {
+            at += length;
+        } else {
+            let next = rest.chars().next().unwrap_or(' ');
+            code.push(next);
+            at += next.len_utf8();
+        }
+    }
+    code
+}
+
+/// The bytes of a character literal; `None` for a lifetime and all else.
+fn character(rest: &str) -> Option<usize> {
+    let inside = rest.strip_prefix('\'')?;
+    let first = inside.chars().next()?;
+    let close = if first == '\\' {
+        1 + inside[1..].find('\'').filter(|_| !inside.starts_with("\\'"))?
+    } else {
+        first.len_utf8()
+    };
+    let close = if inside.starts_with("\\'") { 2 } else { close };
+    inside[close..].starts_with('\'').then_some(close + 2)
+}
+
+/// Names of the modules that are declared for tests and have files of their own.
+fn test_modules(code: &str) -> Vec<String> {
+    let behind = code.split("#[cfg(test)]").skip(1);
+    let declared = behind.filter_map(|rest| {
+        let name = rest
+            .trim_start()
+            .strip_prefix("pub(crate) ")
+            .unwrap_or(rest.trim_start())
+            .strip_prefix("mod ")?;
+        let (name, _) = name.split_once(';')?;
+        name.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| name.to_owned())
+    });
+    declared.collect()
+}
+
+/// Code without the items that are declared for tests.
+fn without_tests(code: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = code;
+    while let Some((before, behind)) = rest.split_once("#[cfg(test)]") {
+        kept.push_str(before);
+        let mut depth = 0;
+        let end = behind.char_indices().find(|(_, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && matches!(c, ';' | '}')
+        });
+        rest = end.map_or("", |(end, _)| &behind[end + 1..]);
+    }
+    kept + rest
+}
+
+/// The modules and names below the root of the library that a file uses.
+fn used(code: &str, name: &str) -> BTreeSet<String> {
+    let code = without_tests(code);
+    let mut found = BTreeSet::new();
+    let is_path = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+    for (at, _) in code.match_indices("crate::").filter(|(at, _)| is_path(*at)) {
+        found.extend(firsts(&code[at + "crate::".len()..]));
+    }
+    // As many steps up as the file is deep lead to the root.
+    let depth = name.split('/').count();
+    let steps = "super::".repeat(depth);
+    for (at, _) in code.match_indices(&steps).filter(|(at, _)| is_path(*at)) {
+        found.extend(firsts(&code[at + steps.len()..]));
+    }
+    found
+}
+
+/// The first names of the paths that begin here: one, or those of a list in braces.
+fn firsts(rest: &str) -> Vec<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let Some(list) = rest.strip_prefix('{') else { return vec![word(rest)] };
+    let mut found = Vec::new();
+    let (mut depth, mut begins) = (0, true);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            c if begins && !c.is_whitespace() => {
+                found.push(word(&list[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The module of each name that `lib.rs` exports.
+fn exports(lib: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for used in lib.split("pub use ").skip(1) {
+        let Some((path, _)) = used.split_once(';') else { continue };
+        let Some((module, names)) = path.split_once("::") else { continue };
+        let names = names.split_once('{').map_or(names, |(_, names)| names).trim_end_matches('}');
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let name = name.rsplit("::").next().unwrap_or(name);
+            found.insert(name.to_owned(), module.trim().to_owned());
+        }
+    }
+    found
+}
