@@ -305,6 +305,11 @@ fn read(
                 How::Filtered => (answer, 0),
                 _ => quotes::checked(output, &quotes::renumbered(output, &answer)?)?,
             };
+            let answer = match read.how {
+                How::Filtered => answer,
+                _ if window.is_small => quotes::with_lines_beside(output, &answer, prompts.room)?,
+                _ => answer,
+            };
             let ranges = joined(read.ranges.clone());
             let mut notes = notes(output, &reading, &read, &ranges, missing)?;
             if let (Some(why), Some(first)) = (no_filter, notes.first_mut()) {

@@ -3,9 +3,10 @@
 
 use crate::extract::wrapper::Report;
 use crate::terminal::visible;
-use crate::{Output, Result};
+use crate::{Output, Result, tokens};
 use aho_corasick::AhoCorasick;
 use memchr::memchr;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Mark behind a quote that is nowhere in the output.
@@ -130,6 +131,67 @@ pub(crate) fn renumbered(output: &Output, text: &str) -> Result<String> {
             continue;
         }
         lines[quote.at] = format!("{number}: {}", if whole { &line } else { &quote.text });
+    }
+    Ok(lines.join("\n"))
+}
+
+/// Lines shown before and after each copied line. With 2, real answers of a 1.5B model held 48 % of the lines that answer
+/// instead of 33 %.
+const BESIDE: u64 = 2;
+
+/// The abstract with the lines beside those that it copies, as many as fit in `room` tokens. They have a `-` behind their
+/// number, as the context of grep has. A small model copies the line that names a failure and stops before its cause.
+pub(crate) fn with_lines_beside(output: &Output, text: &str, room: u64) -> Result<String> {
+    for beside in (1..=BESIDE).rev() {
+        let wide = lines_beside(output, text, beside)?;
+        if tokens::count(&wide) <= room {
+            return Ok(wide);
+        }
+    }
+    Ok(text.to_owned())
+}
+
+fn lines_beside(output: &Output, text: &str, beside: u64) -> Result<String> {
+    let last = output.lines()?;
+    let line_at = |number: u64| -> Result<String> {
+        let start = output.line_start(number - 1)?;
+        let end = output.line_start(number)?.min(start + LONG_LINE as u64);
+        Ok(visible(&output.read(start..end)?).trim_end().to_owned())
+    };
+    let mut copied: Vec<Option<u64>> = Vec::new();
+    for line in text.lines() {
+        let number = line.split_once(": ").and_then(|(number, rest)| Some((number.parse().ok()?, rest)));
+        copied.push(match number {
+            Some((number, rest)) if (1..=last).contains(&number) => {
+                let (there, rest) = (single_blanks(&line_at(number)?), single_blanks(rest));
+                (!rest.is_empty() && there.contains(&rest)).then_some(number)
+            }
+            _ => None,
+        });
+    }
+    let mut shown: BTreeSet<u64> = copied.iter().copied().flatten().collect();
+    let mut lines: Vec<String> = Vec::new();
+    let mut show = |number: u64, lines: &mut Vec<String>| -> Result<()> {
+        if (1..=last).contains(&number) && shown.insert(number) {
+            let line = line_at(number)?;
+            if line.chars().count() <= WHOLE_LINE {
+                lines.push(format!("{number}- {line}"));
+            }
+        }
+        Ok(())
+    };
+    for (line, number) in text.lines().zip(copied) {
+        let Some(number) = number else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        for before in number.saturating_sub(beside)..number {
+            show(before, &mut lines)?;
+        }
+        lines.push(line.to_owned());
+        for after in number + 1..=number + beside {
+            show(after, &mut lines)?;
+        }
     }
     Ok(lines.join("\n"))
 }
@@ -354,6 +416,28 @@ fn single_blanks(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::store::memory::output_of;
+
+    #[test]
+    fn lines_beside_copied_ones_are_shown_once_and_as_many_as_fit() {
+        let output = output_of(b"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n");
+        let table = [
+            (
+                "It fails:\n4: four\nSo it is.",
+                "It fails:\n2- two\n3- three\n4: four\n5- five\n6- six\nSo it is.",
+            ),
+            ("4: four\n6: six", "2- two\n3- three\n4: four\n5- five\n6: six\n7- seven\n8- eight"),
+            ("1: one\n9: nine", "1: one\n2- two\n3- three\n7- seven\n8- eight\n9: nine"),
+            // Lines that say something else, and numbers of lines that are not there.
+            ("5: six\n99: ninety\n0: none", "5: six\n99: ninety\n0: none"),
+            ("no line is copied", "no line is copied"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(with_lines_beside(&output, text, 1_000).unwrap(), expected);
+        }
+        let text = "4: four";
+        assert_eq!(with_lines_beside(&output, text, 14).unwrap(), "3- three\n4: four\n5- five");
+        assert_eq!(with_lines_beside(&output, text, 3).unwrap(), text);
+    }
 
     #[test]
     fn a_quote_that_is_not_in_the_output_is_marked() {
