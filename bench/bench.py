@@ -8,6 +8,7 @@
   bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (ten minutes)
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
   bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
+  bench/bench.py --only recall  the share of marked lines that views and answers show (two minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
@@ -81,7 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, or of making views')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view', 'recall'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, of making views, or of recall')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -93,6 +94,9 @@ def main():
     if args.only == 'serve':
         import serve
         return serve.rows(forebay)
+    if args.only == 'recall':
+        from recall import score
+        return score.rows(forebay)
     work = tempfile.mkdtemp(prefix='forebay-bench-', dir=os.environ.get('BENCH_DIR'))
     root = os.path.join(work, 'root')
     env = dict(os.environ, FOREBAY_ROOT=root, FOREBAY_SESSION='bench', HOME=work)

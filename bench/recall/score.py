@@ -20,7 +20,7 @@ SLACK = 3
 MODES = ['view', 'ask']
 
 ANSI = re.compile(r'\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z])')
-CI_TIME = re.compile(r'^\ufeff?\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z ')
+CI_TIME = re.compile(r'^(?:[^\t]{1,80}\t[^\t]{1,120}\t)?\ufeff?(\[task )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z(?(1)\]) ?')
 HIDDEN = re.compile(r'<!--.*?-->|<(script|style|noscript|svg|template)\b.*?</\1\s*>|<[^>]*>', re.S | re.I)
 NEWLINE = re.compile(r'\r\n|\n|\r')
 

@@ -66,7 +66,7 @@ def make(c):
 
     sh = {f'bin/{noun}.sh': f'#!/bin/sh\nfor f in $(ls *.{field}); do\n  echo $f\n  cat $f | grep {noun} | wc -l\n  if [ $f == "x" ]; then\n    cd $HOME/{noun}\n  fi\ndone\nread line\nprintf $line\n' for noun, field in zip(projects.NOUNS[:20], projects.FIELDS)}
     sh['bin/clean.sh'] = '#!/bin/sh\nTARGET="$1"\nrm -rf "$TARGET/"*\n'
-    c.run(G, 'shellcheck', 'shellcheck bin/*.sh', files('/srv/app/lint7', sh), 'Which script could remove the whole root folder?', [line(r'^In bin/clean.sh line 3', after=2), line(r'SC2115')], view=False)
+    c.run(G, 'shellcheck', 'shellcheck bin/*.sh', files('/srv/app/lint7', sh), 'Is there a dangerous rm -rf in one of the scripts?', [line(r'^In bin/clean.sh line 3', after=2), line(r'SC2115')], view=False)
 
     yaml = {f'deploy/{noun}.yaml': f'kind: Service\nmetadata:\n    name: {noun}\n    labels: {{app: {noun}, tier: "backend" }}\nspec:\n  ports:\n  - {{port: {80 + i}}}\n  - port:   {8000 + i}\n    name: metrics  \n  replicas: yes\n' for i, noun in enumerate(projects.NOUNS)}
     yaml['deploy/meter.yaml'] = 'kind: Service\nmetadata:\n  name: meter\n  name: meter-two\nspec:\n  ports:\n    - port: 80\n   targetPort: 90\n'

@@ -1,7 +1,7 @@
 """Logs of services that run: what went wrong among the routine lines?"""
 import datetime, json
 import projects
-from corpus import block, files, line
+from corpus import files, line, part
 
 G = 'services'
 
@@ -94,8 +94,8 @@ def make(c):
         out = [json.dumps({'time': stamp(t), 'level': level.lower(), 'component': component, 'message': message, 'host': f'app-{i % 4}', 'trace': f'{i * 2654435761 % 2**32:08x}'}) for i, (t, level, component, message) in enumerate(lines)]
         for k, entry in special: out.insert(k, json.dumps({'time': stamp(lines[k][0]), **entry}))
         return '\n'.join(out) + '\n'
-    c.add(G, 'jsonl-oom', 'kubectl logs deploy/orders', jsonl(log, [(811, {'level': 'fatal', 'component': 'cache', 'message': 'cannot allocate 1073741824 bytes for table tariff', 'host': 'app-2', 'rss': 4187593113}), (820, {'level': 'info', 'component': 'supervisor', 'message': 'worker 3 restarted', 'host': 'app-2'})], 0), 'Which allocation failed?', [line(r'cannot allocate 1073741824')], view=True)
-    c.add(G, 'jsonl-slow', 'kubectl logs deploy/pricing --since=1h', jsonl(projects.log_lines(62, 2200), [(1500, {'level': 'info', 'component': 'db', 'message': 'select rate from tariffs where id = 77: 1 rows in 48211 ms', 'host': 'app-1'})], 0), 'Which database query took far longer than all others?', [line(r'in 48211 ms')], view=True)
+    c.add(G, 'jsonl-oom', 'kubectl logs deploy/orders', jsonl(log, [(811, {'level': 'fatal', 'component': 'cache', 'message': 'cannot allocate 1073741824 bytes for table tariff', 'host': 'app-2', 'rss': 4187593113}), (820, {'level': 'info', 'component': 'supervisor', 'message': 'worker 3 restarted', 'host': 'app-2'})], 0), 'Which allocation failed?', [part(r'"message": "cannot allocate 1073741824[^"]*"')], view=True, match='json')
+    c.add(G, 'jsonl-slow', 'kubectl logs deploy/pricing --since=1h', jsonl(projects.log_lines(62, 2200), [(1500, {'level': 'info', 'component': 'db', 'message': 'select rate from tariffs where id = 77: 1 rows in 48211 ms', 'host': 'app-1'})], 0), 'Which database query took far longer than all others?', [part(r'"message": "[^"]*in 48211 ms"')], view=True, match='json')
 
     def plain(lines, inserts, form='{stamp} {level:5} [{component}] {message}'):
         out = [form.format(stamp=stamp(t), level=level, component=component, message=message) for t, level, component, message in lines]
@@ -113,3 +113,5 @@ def make(c):
     c.add(G, 'auth-lockout', 'grep -v healthz /var/log/app.log', plain(projects.log_lines(65, 3100), [(k, f'{stamp(1760000000 + k / 4)} WARN  [auth] password of user 604 is wrong ({n} of 5)') for n, k in enumerate(range(1200, 1215, 3), 1)] + [(1216, f'{stamp(1760000304)} WARN  [auth] user 604 is locked for 900 s')]), 'Which user was locked out, and for how long?', [line('user 604 is locked for 900 s')])
     c.add(G, 'request-by-id', 'cat /var/log/app.log', plain(projects.log_lines(66, 9000), [(4000, f'{stamp(1760001000)} INFO  [http] POST /api/claims 202 31ms request=7f3a9c accepted'), (4400, f'{stamp(1760001100)} INFO  [queue] job claim.import request=7f3a9c moved to the dead letters after 3 attempts')]), 'What happened to the request 7f3a9c?', [line('request=7f3a9c', 'all')])
     c.run(G, 'gunicorn-like-workers', 'python3 pool.py', files('/srv/app/pool', {'pool.py': "import logging, os, signal, sys, time\n\nlogging.basicConfig(stream=sys.stdout, level=logging.DEBUG, format='[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s')\n\n\ndef work(number):\n    for n in range(220):\n        logging.info('job %d.%d: rows=%d errors=0 took %.3f s', number, n, n * 31 % 90, n % 7 / 1000)\n        if number == 2 and n == 140:\n            logging.debug('mapping 9000 pages')\n            sys.stdout.flush()\n            os.kill(os.getpid(), signal.SIGSEGV)\n\n\nfor number in range(5):\n    child = os.fork()\n    if not child:\n        work(number)\n        sys.stdout.flush()\n        os._exit(0)\n    _, status = os.waitpid(child, 0)\n    if os.WIFSIGNALED(status):\n        logging.critical('worker %d (pid %d) was terminated by signal %d', number, child, os.WTERMSIG(status))\n    logging.info('worker %d has exited', number)\n"}), 'Which worker died, and by which signal?', [line(r'was terminated by signal 11')], view=True)
+
+    c.add(G, 'large-log-leak', 'cat /var/log/app/app.log', plain(projects.log_lines(67, 24000), [(15000, f"{stamp(1760003750)} ERROR [db] connection pool exhausted: 64 of 64 in use, oldest held for 911 s by job claim.export"), (15040, f"{stamp(1760003760)} INFO  [db] pool is healthy again")]), 'Why was the connection pool exhausted?', [line('connection pool exhausted')], view=True)
