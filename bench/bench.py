@@ -8,7 +8,7 @@
   bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (ten minutes)
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
   bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
-  bench/bench.py --only recall  the share of marked lines that views and answers show (two minutes)
+  bench/bench.py --only recall  the share of marked lines that views and answers show (four minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
 """
