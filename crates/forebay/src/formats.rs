@@ -1,4 +1,6 @@
-//! What we know of the lines of tools.
+//! What is known of the lines that tools print: verdicts, findings, stack frames, test results, words for failures.
+//!
+//! These modules say what a line is. How much that counts is decided in [`rank`](crate::rank).
 
 pub(crate) mod failure_word;
 pub(crate) mod finding;

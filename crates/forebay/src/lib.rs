@@ -62,8 +62,6 @@ pub mod tools;
 pub mod view;
 pub mod wire;
 
-pub use crate::presets::fold;
-pub use crate::presets::materialize::ContextRef;
 pub use accounting::{Accounting, Ledger, Notice};
 pub use bounds::Bounds;
 pub use call::Call;
@@ -76,6 +74,8 @@ pub use kind::Kind;
 pub use limits::{Budget, Limits, Reason, Room, Window, decide};
 pub use output::{Output, ReadAt};
 pub use outputs::Outputs;
+pub use presets::fold;
+pub use presets::materialize::ContextRef;
 pub use query::{Excerpt, excerpt};
 pub use record::{Exit, Lost, Record, State, Streams};
 pub use reply::shown::Given;

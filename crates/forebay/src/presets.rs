@@ -1,4 +1,4 @@
-//! The views that a preset names.
+//! The folds that presets name, and the choice among them.
 
 pub(crate) mod handle;
 pub(crate) mod head_tail;

@@ -1,4 +1,7 @@
-//! Which lines of an output matter, and why.
+//! Which lines of an output matter: to a question, or where nobody asked anything.
+//!
+//! One scan finds the units (lines, and parts of long ones) that have a term of the question or mention a failure; each gets
+//! a score, and context lines get a share of it. Views and `ask` choose from the same ranking.
 
 pub(crate) mod choose;
 pub(crate) mod context;

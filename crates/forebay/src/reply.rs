@@ -1,4 +1,4 @@
-//! What a model gets for an output: the path from its size to what is shown.
+//! The path from the size of an output to what a model gets for it.
 
 pub(crate) mod shown;
 pub(crate) mod verify;

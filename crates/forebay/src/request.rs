@@ -1,4 +1,4 @@
-//! What can be asked of an output: plain data that markers name, tools take and queries answer.
+//! Queries as plain data: markers name them, tools take them, and [`query`](crate::query) answers them.
 
 pub mod declared;
 pub(crate) mod filter;
