@@ -2,15 +2,15 @@
 //!
 //! Patterns are linear in the text by construction.
 
-pub(crate) mod search;
+pub(crate) mod matcher;
 
+pub(crate) use crate::query::grep::matcher::Search;
+use crate::query::grep::matcher::{Place, Places};
 use crate::query::{Excerpt, Found, Matches, fitted};
 use crate::request::grep::{Grep, Wanted};
 use crate::text::count::{count, grouped};
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
-pub(crate) use search::Search;
-use search::{Place, Places};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -274,8 +274,8 @@ fn print(
 
 #[cfg(test)]
 mod tests {
-    use super::search::{BLOCK, OVERLAP};
     use super::*;
+    use crate::query::grep::matcher::{BLOCK, OVERLAP};
     use crate::store::memory::output_of;
     use crate::{Query, excerpt};
     use expect_test::{Expect, expect};

@@ -1,7 +1,7 @@
 //! Words in all outputs of a session: a grep over each of them, grouped.
 
 use crate::query::grep::grep_with;
-use crate::query::grep::search::Search;
+use crate::query::grep::matcher::Search;
 use crate::query::{Found, Matches, fitted};
 use crate::request::grep::Grep;
 use crate::text::count::count;

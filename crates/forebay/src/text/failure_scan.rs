@@ -1,5 +1,6 @@
 //! The lines of an output that speak of errors, found at scan speed.
 
+use crate::text::pattern::compiled;
 use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
 use std::{collections::VecDeque, ops::Range, sync::LazyLock};
@@ -44,11 +45,6 @@ static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i-u)\b(?:0|no|zero|without) (?:\w+ )?(?:error|fail|exception|panic)|\b(?:error|fail)\w*\s*[=:]\s*0\b",
     )
 });
-
-#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a pattern of this file")
-}
 
 /// So many are remembered from the beginning and so many from the end.
 const REMEMBERED: usize = 256;
