@@ -4,6 +4,8 @@
 //! `super::`, and follows what `lib.rs` exports. Code for tests is left out: unit tests of low layers make outputs with
 //! a store.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its sources fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
