@@ -286,7 +286,7 @@ fn row_003_21_token_budget_is_the_reason_of_an_output_that_would_overflow_the_co
 fn row_003_22_reserve_failed_is_the_reason_where_others_took_the_tokens() {
     // One fits, many at once do not: who comes too late is told so. Whether two meet is up to the machine, so it is
     // tried until they do.
-    let met = (0..20).any(|_| {
+    let met = (0..200).any(|_| {
         let forebay = Forebay::new();
         let file = forebay.file("medium.txt", lines(400));
         let start = |number: usize| {
