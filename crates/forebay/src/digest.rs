@@ -22,8 +22,10 @@ pub(crate) mod totals;
 
 use crate::classify::form;
 use crate::classify::form::Form;
+use crate::classify::source;
 use crate::digest::conflicts::Conflicts;
 use crate::digest::rerun::Again;
+use crate::formats::verdict;
 use crate::rank::Reached;
 use crate::rank::choose::{Choice, ranges};
 use crate::rank::passage::Unit;
@@ -245,7 +247,7 @@ fn is_run(output: &Output, form: Form, units: &[Unit], trouble: &Trouble) -> Res
 
 /// Whether one of the best units begins by telling of a failure.
 fn begins_by_telling(units: &[Unit]) -> bool {
-    units.iter().take(TELLING).any(|unit| rank::is_told(unit.text.as_bytes()))
+    units.iter().take(TELLING).any(|unit| verdict::is_told(unit.text.as_bytes()))
 }
 
 /// Whether what made an output says that it failed.
@@ -290,7 +292,7 @@ fn ends_badly(output: &Output) -> Result<bool> {
         let start = line.as_ptr() as usize - end.as_ptr() as usize;
         spoken.iter().any(|&at| (start..start + line.len()).contains(&(at as usize)))
     };
-    Ok(last.any(|line| speaks(line) && !rank::is_listed(line)))
+    Ok(last.any(|line| speaks(line) && !source::is_lone(line.trim_ascii())))
 }
 
 /// What is wanted counts so much beside the best of what is told anyway.

@@ -191,7 +191,7 @@ enum How {
 
 /// Reads an output as an extraction wants it. The answer holds the budget.
 ///
-/// Nobody is asked twice: [`Extractor`](crate::extract::Extractor) remembers.
+/// Nobody is asked twice: [`Extractor`] remembers.
 pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Budget) -> Result<Extract> {
     if wanted.instructions.trim().is_empty() {
         return Err(Error::BadQuery(

@@ -18,9 +18,7 @@ pub(crate) mod scan;
 pub(crate) mod scope;
 pub(crate) mod score;
 
-use crate::classify::source;
 use crate::classify::source::Layout;
-use crate::formats::{frames, verdict};
 use crate::rank::choose::ranges;
 use crate::rank::passage::{Unit, choice, chosen};
 use crate::rank::question::Question;
@@ -82,21 +80,6 @@ pub(crate) fn asked_page(output: &Output, page: &derived::Derived, question: &st
     let mut units = page::units(page, &output.derived(page)?, &Question::new(question))?;
     units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
     Ok(units)
-}
-
-/// Whether a line begins by telling of a failure.
-pub(crate) fn is_told(line: &[u8]) -> bool {
-    verdict::is_told(line)
-}
-
-/// Whether a line is a call in a stack trace.
-pub(crate) fn is_frame(line: &[u8]) -> bool {
-    frames::is_frame(line)
-}
-
-/// Whether a line is one of a list: a path, or what was found at one.
-pub(crate) fn is_listed(line: &[u8]) -> bool {
-    source::is_lone(line.trim_ascii())
 }
 
 /// Whether an output reads like prose.

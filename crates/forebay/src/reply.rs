@@ -49,7 +49,7 @@ impl Folded {
 }
 
 /// What the model gets for an output: the path from its size to what is shown. It has no effect: to look is free, and
-/// [`Outputs::reply`] gives it.
+/// [`Outputs::reply`](crate::Outputs::reply) gives it.
 pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
     let limits = settings.limits(&output.record().call.tool);
     let size = sized_for(output, &limits, room)?;

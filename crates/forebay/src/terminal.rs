@@ -4,7 +4,6 @@
 
 pub(crate) mod cursor;
 
-use crate::terminal;
 use crate::text::timestamp::unstamped;
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;
@@ -87,7 +86,7 @@ pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
 
 /// What a terminal would show of a unit.
 pub(crate) fn visible(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&terminal::screen(bytes)).into_owned()
+    String::from_utf8_lossy(&screen(bytes)).into_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A view: a partition of one output into what is shown, what is left out and what is summed up.
 //!
-//! Folds are small pure functions that choose pieces ([`fold`]). [`View::new`] checks that every byte of the output
+//! Folds are small pure functions that choose pieces ([`fold`](crate::fold)). [`View::new`] checks that every byte of the output
 //! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
 //! So no view can lose a byte without saying so, and no count in a marker can be wrong.
 

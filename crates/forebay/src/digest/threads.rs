@@ -2,7 +2,7 @@
 //! shown.
 
 use crate::digest::READ;
-use crate::rank::is_frame;
+use crate::formats::frames::is_frame;
 use crate::text::count::{count, grouped};
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 
 use crate::classify::json::records::records;
 use crate::classify::json::records::{JsonRecord, Level, ListKind, Records};
-use crate::query::ask::record_weights;
+use crate::rank::records::weights as record_weights;
 use crate::text::count::grouped;
 use crate::{Output, Result, tokens};
 use std::collections::BTreeMap;

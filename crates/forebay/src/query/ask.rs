@@ -8,11 +8,9 @@
 
 pub(crate) mod overview;
 
-pub(crate) use crate::rank::choose::Choice;
-pub(crate) use crate::rank::records::weights as record_weights;
-
 use crate::classify::source::Layout;
 use crate::query::{Excerpt, Found};
+use crate::rank::choose::Choice;
 use crate::rank::passage::{Printed, choice, chosen, passages, print};
 use crate::rank::question::{Aim, Question};
 use crate::rank::scope::Reach;
