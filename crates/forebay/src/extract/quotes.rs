@@ -135,8 +135,8 @@ pub(crate) fn renumbered(output: &Output, text: &str) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Lines shown before and after each copied line. With 2, real answers of a 1.5B model held 48 % of the lines that answer
-/// instead of 33 %.
+/// Lines shown before and after each copied line. With 2, answers of a 1.5B model to three questions about searches held
+/// 67 % of the lines that answer instead of 28 % (bench/README.md).
 const BESIDE: u64 = 2;
 
 /// The abstract with the lines beside those that it copies, as many as fit in `room` tokens. They have a `-` behind their
