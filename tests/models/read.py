@@ -6,6 +6,7 @@ Called by `tests/models/run` with the program and the model's file.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -75,13 +76,13 @@ def log(lines):
 
 
 def read(name, got, chunks=None):
-    """The answer of a model that read everything; how many chunks it read is in the note behind it."""
+    """The answer of a model that read everything, in at least so many chunks: the note behind it says how many."""
     answer, code = got
     assert code == 0 and answer["fell_back"] is None, f"{name}: {answer['text'][:600]}"
     assert answer["strategy"] == "full-chunked", f"{name}: {answer['strategy']}"
     if chunks:
-        wanted = f"in {chunks} chunk"
-        assert wanted in answer["text"], f"{name}: no {wanted!r} in {answer['text'][-300:]}"
+        told = re.search(r"in (\d+) chunks?: all", answer["text"])
+        assert told and int(told[1]) >= chunks, f"{name}: not {chunks} chunks in {answer['text'][-300:]}"
     print(f"ok: {name}", flush=True)
     return answer
 
@@ -94,7 +95,7 @@ def main():
         assert read("the same from memory", again)["repeated"]
         [answer] = reading(server, log(60), whole, FOREBAY_EXTRACT_CONTEXT_TOKENS="2400")
         assert read("two chunks with one answer", answer, 2)["asked"] >= 3
-        [answer] = reading(server, log(120), whole, FOREBAY_EXTRACT_CONTEXT_TOKENS="2400", FOREBAY_EXTRACT_PARALLEL="4")
+        [answer] = reading(server, log(240), whole, FOREBAY_EXTRACT_CONTEXT_TOKENS="2400", FOREBAY_EXTRACT_PARALLEL="4")
         read("one slot with four chunks", answer, 4)
     with Server(2048, grammar=WRAPPED) as server:
         # The setting is wrong: the log has more tokens than the window.
