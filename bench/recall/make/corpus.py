@@ -9,24 +9,20 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RECALL = os.path.dirname(HERE)
 SOURCES = os.path.join(HERE, 'sources')
 
-# Folders of the machine and hosts of package registries. Outputs have neutral names in their place.
+# Outputs have neutral names in place of folders of the machine and of hosts. URLs of tools' documentation stay.
+HOME = re.escape(os.path.expanduser('~')).encode()
+CHECKOUT = re.escape(os.path.dirname(os.path.dirname(os.path.dirname(RECALL)))).encode()
+DOCUMENTATION = rb'docs\.astral\.sh|gcc\.gnu\.org|cwe\.mitre\.org|bandit\.readthedocs\.io|spdx\.org|guides\.|pip\.pypa\.io|www\.shellcheck\.net|docs\.pytest\.org|cwiki\.apache\.org'
+FOREIGN = rb'https?://(?!' + DOCUMENTATION + rb'|127\.0\.0\.1|localhost|[\w.-]+\.example\b)[\w-]+(?:\.[\w-]+)+'
 SCRUB = [(re.compile(pattern), text) for pattern, text in (
-    (rb'/root/\.(?:pyenv|rustup|cargo)', b'/home/dev/.toolchain'),
-    (rb'/root\b', b'/home/dev'),
+    (HOME + rb'/\.(?:pyenv|rustup|cargo)', b'/home/dev/.toolchain'),
+    (HOME + rb'\b', b'/home/dev'),
     (rb'/srv/web/node_modules', b'/srv/app/node_modules'),
     (rb'/srv/venv', b'/srv/app/.venv'),
-    (rb'(?:https?://)?(?:registry\.npmjs\.org|registry\.yarnpkg\.com|npmjs\.com|www\.npmjs\.com|npm\.community)', b'https://registry.example'),
-    (rb'(?:https?://)?(?:files\.pythonhosted\.org|pypi\.org|pypi\.python\.org)', b'https://registry.example'),
-    (rb'(?:https?://)?(?:index\.|static\.)?crates\.io', b'https://registry.example'),
-    (rb'(?:https?://)?(?:proxy|sum)\.golang\.org', b'https://registry.example'),
-    (rb'(?:https?://)?(?:repo1?\.maven\.(?:apache\.)?org)', b'https://registry.example'),
-    (rb'(?:https?://)?(?:index\.)?rubygems\.org', b'https://registry.example'),
-    (rb'(?:https?://)?(?:deb|security|snapshot|ftp)\.debian\.org', b'https://registry.example'),
-    (rb'(?:https?://)?(?:[\w.-]+\.)?github\.(?:com|io)', b'https://code.example'),
-    (rb'(?:https?://)?gitlab\.com', b'https://code.example'),
+    (FOREIGN, b'https://registry.example'),
     (rb'"nodedir"', b'"cachedir"'),
 )]
-FORBIDDEN = re.compile(rb'/work/|/root\b|/opt/wheels|/opt/[a-z-]*index|pypi|npmjs|crates\.io|debian\.org|github\.com|pythonhosted|rubygems\.org|golang\.org/|maven\.org')
+FORBIDDEN = re.compile(HOME + rb'\b(?<!/home/dev)|' + CHECKOUT + rb'/|' + FOREIGN)
 
 ENV = {
     'PATH': '/srv/venv/bin:/srv/web/node_modules/.bin:/usr/lib/postgresql/15/bin:' + os.environ['PATH'],

@@ -1,4 +1,4 @@
-//! What is known of the lines that tools print: verdicts, findings, stack frames, test results, words for failures.
+//! Knowledge of the lines that tools print: verdicts, findings, stack frames, test results, words for failures.
 //!
 //! These modules say what a line is. How much that counts is decided in [`rank`](crate::rank).
 

@@ -39,15 +39,15 @@ pub struct Item {
     pub last_line: u64,
     /// How many things it lies in.
     pub depth: u32,
-    /// What it is: `fn`, `class`, `heading`, `file`, `hunk`, `failure`, `section`, `column`, …
+    /// Kind: `fn`, `class`, `heading`, `file`, `hunk`, `failure`, `section`, `column`, …
     pub kind: &'static str,
-    /// What it is called, on one line and safe to print: a signature, a title, a path.
+    /// Name on one line, safe to print: a signature, a title, a path.
     pub name: String,
     /// How much was counted in it: what a search found in a file, what a folder has, the lines that a file gains and loses, how
     /// much can be told of a column.
     #[serde(skip)]
     pub(crate) count: Option<u64>,
-    /// What a definition is called, where it has a name.
+    /// Name of a definition, if it has one.
     #[serde(skip)]
     pub(crate) symbol: Option<Symbol>,
 }
@@ -69,16 +69,16 @@ impl Symbol {
     }
 }
 
-/// What is in an output, in the order of its lines.
+/// Items of an output, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outline {
-    /// What the output is.
+    /// Form of the output.
     pub form: Form,
     /// The things in it.
     pub items: Vec<Item>,
     /// How many of its bytes were looked at.
     pub seen: u64,
-    /// What was not looked at as closely as the rest, and why.
+    /// The part that was read less closely, and why.
     pub note: Option<String>,
     /// How many more things there are than are listed.
     #[serde(skip)]
@@ -144,7 +144,7 @@ pub(crate) fn outline_parsing(output: &Output, parsed: u64) -> Result<Outline> {
     Ok(Outline { form, items, seen, note, more, odd })
 }
 
-/// So many are kept; an outline with more is no outline.
+/// Most items that are kept: a longer outline helps nobody.
 const KEPT: usize = 100_000;
 
 /// The items of an outline while it is being made.
@@ -206,7 +206,7 @@ impl Items {
         }
     }
 
-    /// What was found behind all that is here.
+    /// Appends items that were found behind these.
     fn append(&mut self, behind: Items) {
         let room = KEPT.saturating_sub(self.items.len());
         self.more += behind.more + behind.items.len().saturating_sub(room) as u64;

@@ -44,17 +44,17 @@ pub(crate) fn troubles(output: &Output) -> Result<(Vec<Unit>, Trouble)> {
     score::weighed(output, &question)
 }
 
-/// What a view shows of what is wanted.
+/// Part of a view that an intent asks for.
 pub(crate) enum Reached {
     /// Nothing: it is about all of the output, or nowhere in it.
     Nothing,
     /// These bytes, beside what stands out.
     Beside(Vec<Range<u64>>),
-    /// Whatever has its words.
+    /// Every unit that has its words.
     Words,
 }
 
-/// What a view of so much shows of what is wanted.
+/// Finds the part of a view that an intent asks for, within a budget.
 pub(crate) fn reached(output: &Output, wanted: &str, budget: Budget) -> Result<Reached> {
     let question = Question::new(wanted);
     let reach = scope::of(output, &question)?;
@@ -70,12 +70,12 @@ pub(crate) fn reached(output: &Output, wanted: &str, budget: Budget) -> Result<R
     })
 }
 
-/// What answers a question about an output, the best first.
+/// Units that answer a question about an output, the best first.
 pub(crate) fn asked(output: &Output, question: &str) -> Result<Vec<Unit>> {
     score::ranked(output, &Question::new(question))
 }
 
-/// What answers a question about a page, the best first.
+/// Units that answer a question about a page, the best first.
 pub(crate) fn asked_page(output: &Output, page: &derived::Derived, question: &str) -> Result<Vec<Unit>> {
     let mut units = page::units(page, &output.derived(page)?, &Question::new(question))?;
     units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
@@ -87,7 +87,7 @@ pub(crate) fn is_prose(output: &Output) -> Result<bool> {
     Ok(Layout::of(output)? == Layout::Prose)
 }
 
-/// What a page is about, the best first.
+/// Units that say what a page is about, the best first.
 pub(crate) fn unasked_page(page: &derived::Derived) -> Vec<Unit> {
     page::unasked(page)
 }

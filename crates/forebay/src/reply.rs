@@ -11,12 +11,12 @@ use crate::size::Size;
 use crate::view::View;
 use crate::{limits, room, size, tokens};
 
-/// What the model gets for a call.
+/// Reply to a call: the output itself, or a view of it.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// How large the output is, with tokens counted as far as the answer depended on it.
     pub size: Size,
-    /// What it gets in place of the output; `None` if the output fits and passes as it is.
+    /// View in place of the output; `None` if the output fits and passes as it is.
     pub folded: Option<Folded>,
     /// How many tokens that has.
     pub tokens: u64,
@@ -48,7 +48,7 @@ impl Folded {
     }
 }
 
-/// What the model gets for an output: the path from its size to what is shown. It has no effect: to look is free, and
+/// Makes the reply for an output, from its size to the text that is shown. It has no effect: to look is free, and
 /// [`Outputs::reply`](crate::Outputs::reply) gives it.
 pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
     let limits = settings.limits(&output.record().call.tool);

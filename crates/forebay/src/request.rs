@@ -23,14 +23,14 @@ pub enum Query {
     Tail(u64),
     /// The lines that match.
     Grep(Grep),
-    /// What a jq filter gives.
+    /// Results of a jq filter.
     Json(Filter),
     /// The paths of a JSON output, with what is found at each.
     Shape {
-        /// So many paths are passed over.
+        /// Paths skipped before the first one shown.
         skip: u64,
     },
-    /// What is in it: functions, headings, files, failures.
+    /// Items: functions, headings, files, failures.
     Outline(Outlined),
     /// The passages that answer a question best.
     Ask(String),
@@ -41,7 +41,7 @@ pub enum Query {
 pub struct Outlined {
     /// Only what begins on this line or after it, counted from 1.
     pub from_line: u64,
-    /// So many of those are passed over: a line may begin several things.
+    /// Items skipped on the first line: a line may begin several.
     pub skip: u64,
     /// No deeper than this, the outermost things being 0; as deep as fits, if it is not said.
     pub depth: Option<u32>,

@@ -84,7 +84,7 @@ pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shown)
 }
 
-/// What a terminal would show of a unit.
+/// Text of a unit as a terminal shows it.
 pub(crate) fn visible(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&screen(bytes)).into_owned()
 }

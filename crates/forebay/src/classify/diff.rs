@@ -1,6 +1,6 @@
 //! Lines of diffs.
 
-/// What `diff -r` says of a file that has nothing to be held against.
+/// Line of `diff -r` for a file that only one side has.
 pub(crate) const ONLY: &str = "Only in ";
 
 /// Whether a line says which lines of a file become which: `12,14c9`, as `diff` does that is not asked for more.

@@ -9,7 +9,7 @@ use crate::{Kind, Output, Result, classify};
 use serde::Serialize;
 use std::sync::LazyLock;
 
-/// What an output is, as far as its outline goes.
+/// Form of an output, which decides how it is outlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -23,9 +23,9 @@ pub enum Form {
     Html,
     /// A unified diff.
     Diff,
-    /// What a test runner prints.
+    /// Output of a test runner.
     TestRun,
-    /// What a build or a program prints while it works.
+    /// Log of a build or a program.
     Log,
     /// Rows and columns.
     Table,
@@ -42,7 +42,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What it is called.
+    /// Name.
     pub fn name(self) -> &'static str {
         match self {
             Form::Code(language) => language.name(),
@@ -62,7 +62,7 @@ impl Form {
     }
 }
 
-/// What an output is.
+/// Classifies an output by its form.
 pub(crate) fn form(output: &Output) -> Result<Form> {
     Ok(form_and_numbering(output)?.0)
 }
@@ -72,7 +72,7 @@ pub(crate) fn is_page(output: &Output) -> Result<bool> {
     Ok(output.record().kind != Kind::Binary && classify::classify(output)?.0 == Form::Html)
 }
 
-/// What an output is, and how its lines are numbered.
+/// Form of an output, and how its lines are numbered.
 pub(crate) fn form_and_numbering(output: &Output) -> Result<(Form, Option<Numbering>)> {
     Ok(match output.record().kind {
         Kind::Binary => (Form::Binary, None),
@@ -125,8 +125,8 @@ pub(crate) fn is_entries(output: &Output) -> Result<bool> {
     Ok(classify::logged(output)? >= ENTRIES)
 }
 
-/// So many of a hundred lines are entries.
+/// Least share of lines that must be entries, in percent.
 pub(crate) const ENTRIES: usize = 95;
 
-/// So much is looked at to tell a history.
+/// Bytes read to recognise a history.
 pub(crate) const HISTORY: u64 = 4 * 1024;

@@ -71,7 +71,7 @@ impl Language {
         Language::Other,
     ];
 
-    /// What it is called.
+    /// Name.
     pub fn name(self) -> &'static str {
         match self {
             Language::Bash => "shell",

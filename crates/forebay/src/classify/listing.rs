@@ -14,15 +14,15 @@ pub(crate) static PATH: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// What `du` prints: a size and a path.
+/// A line of `du`: a size and a path.
 pub(crate) static SIZE: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?-u:(\d+(?:\.\d+)?)([BKMGTP]?)(?:i?B)?\t(\S.*))$"));
 
-/// What `tree` counts at its end.
+/// Last line of `tree`, which counts folders and files.
 pub(crate) static COUNTED: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^\d+ director(?:y|ies)(?:, \d+ files?)?$"));
 
-/// What stands before a name in a tree.
+/// Branches that `tree` draws before a name.
 pub(crate) const BRANCHES: [&[u8]; 4] = ["├── ".as_bytes(), "└── ".as_bytes(), b"|-- ", b"`-- "];
 
 /// How deep an entry of a tree lies, and its name.

@@ -47,7 +47,7 @@ pub(crate) fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
     found
 }
 
-/// What compilers and linters print has the same beginning.
+/// Messages of compilers and linters, which begin like matches.
 pub(crate) static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?-u)^[^:]+:\d+:(?:\d+: \S| ?[A-Z]{1,4}\d{2,5}:? |(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b)",
@@ -107,7 +107,7 @@ pub(crate) fn is_grouped<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
     headings >= 2 && held >= headings && other * 20 <= held
 }
 
-/// What a line is among results that stand below paths.
+/// Role of a line among results that are grouped below paths.
 #[derive(PartialEq)]
 pub(crate) enum Grouped {
     Heading,

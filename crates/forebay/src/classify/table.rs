@@ -63,7 +63,7 @@ impl Head {
     }
 }
 
-/// What separates the fields of a table.
+/// Separators of the fields of a table.
 pub(crate) fn separator(rows: &[&[u8]]) -> Option<u8> {
     let header = rows[0];
     // Lines of JSON have commas, too.
@@ -234,5 +234,5 @@ pub(crate) fn for_each_field<'a>(row: &'a [u8], separator: u8, mut take: impl Fn
     }
 }
 
-/// So many rows are looked at to see how columns are told apart.
+/// Rows read to find how columns are separated.
 pub(crate) const FIRST: usize = 200;

@@ -4,7 +4,7 @@ use crate::text::pattern::compiled;
 use regex::bytes::{Regex, RegexSet};
 use std::sync::LazyLock;
 
-/// What a line of a test run says.
+/// Event that a line of a test run reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A part of the run begins.
@@ -105,14 +105,14 @@ pub(crate) static SET: LazyLock<RegexSet> = LazyLock::new(|| {
         .expect("patterns of this file")
 });
 
-/// What every pattern needs, so that most lines are passed over at scan speed.
+/// Prefilter that every pattern implies, so that most lines are skipped at scan speed.
 pub(crate) static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?-u)^(?:[=_-]{3}|FAIL|ERROR|PASS|OK|ok {2}|test |Ran \d|\d|\s|#|\[|not ok|rspec|Running|Tests|Test |Testing |Executed|All \d|Total tests|Passed!|Failed!|Snapshots|Failures:|Failed examples:|Pending|Doc-tests|Nextest|tests finished)|(?:FAILED|FAIL|ERROR|FAILURE!)\b",
     )
 });
 
-/// What a line says, without colours and time stamps; `None` for most.
+/// Event of a line, read without colours and time stamps; `None` for most lines.
 pub(crate) fn event(line: &[u8]) -> Option<Event> {
     if line.len() > 400 || !CANDIDATE.is_match(line) {
         return None;
@@ -130,7 +130,7 @@ pub(crate) fn is_result(line: &[u8]) -> bool {
     RESULT.is_match(line)
 }
 
-/// What tells a test run from other texts: how it ended, or that it began.
+/// Whether a line marks a test run: its beginning or its result.
 pub(crate) fn is_telling(line: &[u8]) -> bool {
     match event(line) {
         Some(Event::Summary) => true,

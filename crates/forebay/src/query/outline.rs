@@ -49,7 +49,7 @@ pub(crate) fn excerpt(output: &Output, wanted: &Outlined, budget: Budget) -> Res
     })
 }
 
-/// What is the same for every try to print an outline.
+/// Parts of an outline that are the same for every attempt to print it.
 struct Page<'a> {
     output: &'a Output,
     outline: &'a Outline,

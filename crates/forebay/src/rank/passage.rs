@@ -20,14 +20,14 @@ pub struct Passage {
     /// The container that it stands in, of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What is shown: without escape codes and tags, and of JSON the members that answer.
+    /// Text that is shown: without escape codes and tags; for JSON, the members that answer.
     pub text: String,
-    /// What is said of it in place of its text.
+    /// Description shown in place of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
 
-/// What it costs to say where a passage stands, about.
+/// Approximate tokens of the label that says where a passage is.
 pub(crate) const LABEL: u64 = 6;
 
 /// A unit that may be shown.
@@ -36,12 +36,12 @@ pub(crate) struct Unit {
     /// Which it is: units that follow each other have numbers that do.
     pub(crate) index: u64,
     pub(crate) range: Range<u64>,
-    /// What is shown of it.
+    /// Text that is shown.
     pub(crate) text: String,
     pub(crate) worth: f32,
 }
 
-/// What answers are chosen from.
+/// Units from which an answer is chosen.
 pub(crate) fn choice(units: Vec<Unit>, reads_on: bool, hole: u64) -> Choice {
     Choice { units, last: None, marker: LABEL, reads_on, hole }
 }

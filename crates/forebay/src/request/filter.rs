@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Filter {
     /// The filter, in the language of jq.
     pub filter: String,
-    /// So many results are passed over.
+    /// Results skipped before the first one shown.
     pub skip: u64,
     /// No more results are shown.
     pub max: u64,
@@ -27,7 +27,7 @@ impl Filter {
     }
 }
 
-/// What a filter gave.
+/// Results of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Values {
     /// The results that were asked for, as far as there was room. The last one may be only the beginning of one.
@@ -83,7 +83,7 @@ pub enum Ended {
     },
     /// The filter gave an error.
     Failed {
-        /// What it says.
+        /// Text of the error.
         error: String,
     },
     /// The output stops being JSON: what, and where.

@@ -1,6 +1,6 @@
 //! A search for a pattern.
 
-/// What to look for.
+/// Pattern and options of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grep {
     /// A regular expression.
@@ -11,7 +11,7 @@ pub struct Grep {
     pub ignore_case: bool,
     /// Whether a match may go over lines.
     pub multiline: bool,
-    /// What is shown of what is found.
+    /// Part of the result that is shown.
     pub wanted: Wanted,
     /// Lines shown before and after each match.
     pub context: u64,
@@ -37,7 +37,7 @@ impl Grep {
     }
 }
 
-/// What is shown of what a grep finds.
+/// Part of the result of a search that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wanted {
     /// The lines that match.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The tokens of the context that are in use, as a session's state has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InUse {
-    /// What the caller said last.
+    /// Tokens that the caller reported last.
     pub reported: u64,
-    /// What was handed over since then.
+    /// Tokens handed over since then.
     pub given: u64,
 }
 
@@ -18,7 +18,7 @@ impl InUse {
         self.reported.saturating_add(self.given)
     }
 
-    /// What a session has in use.
+    /// Tokens that a session has in use.
     pub(crate) fn of(store: &dyn Store, session: &Session) -> Result<InUse> {
         InUse::changed(store, session, |_| None)
     }

@@ -16,7 +16,7 @@ pub enum Fault {
     Record {
         /// The field of the record.
         field: &'static str,
-        /// What it says.
+        /// Text of the error.
         said: String,
         /// What is so.
         found: String,
