@@ -84,6 +84,13 @@ pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shown)
 }
 
+/// A line as it was printed: without escape codes and what carriage returns wrote over, but with its time stamp.
+pub(crate) fn as_printed(line: &[u8]) -> String {
+    let mut shown = Vec::with_capacity(line.len());
+    plain(last_written(line), &mut shown);
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
 /// Text of a unit as a terminal shows it.
 pub(crate) fn visible(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&screen(bytes)).into_owned()

@@ -2,7 +2,7 @@
 //! number, and a quote that is not in the output is marked.
 
 use crate::extract::wrapper::Report;
-use crate::terminal::visible;
+use crate::terminal::{as_printed, visible};
 use crate::{Output, Result, tokens};
 use aho_corasick::AhoCorasick;
 use memchr::memchr;
@@ -112,11 +112,12 @@ pub(crate) fn renumbered(output: &Output, text: &str) -> Result<String> {
     for_each_line(output, |line, is_end| {
         let (at, next) = (number, number + u64::from(is_end));
         number = next;
-        let shown = visible(line);
+        let shown = as_printed(line);
         let blanks = single_blanks(&shown);
+        let unstamped = single_blanks(&visible(line)).len();
         for place in search.find_overlapping_iter(&blanks) {
             let quote = &mut wanted[place.pattern().as_usize()];
-            let is_same = quote.text.len() == blanks.len();
+            let is_same = quote.text.len() == blanks.len() || quote.text.len() == unstamped;
             if is_same || quote.text.chars().count() >= SHORTEST {
                 quote.meet(at, shown.trim_end(), is_same);
             }
@@ -156,7 +157,7 @@ fn lines_beside(output: &Output, text: &str, beside: u64) -> Result<String> {
     let line_at = |number: u64| -> Result<String> {
         let start = output.line_start(number - 1)?;
         let end = output.line_start(number)?.min(start + LONG_LINE as u64);
-        Ok(visible(&output.read(start..end)?).trim_end().to_owned())
+        Ok(as_printed(&output.read(start..end)?).trim_end().to_owned())
     };
     let mut copied: Vec<Option<u64>> = Vec::new();
     for line in text.lines() {
@@ -498,6 +499,15 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(renumbered(&output, text).unwrap(), expected);
+        }
+        let stamped = output_of(
+            b"2024-05-01T10:00:00.1234567Z start\n2024-05-01T10:00:01.1234567Z ##[error]no disk left\n",
+        );
+        for text in ["7: ##[error]no disk left", "2024-05-01T10:00:01.1234567Z ##[error]no disk left"] {
+            let whole = "2: 2024-05-01T10:00:01.1234567Z ##[error]no disk left";
+            assert_eq!(renumbered(&stamped, text).unwrap(), whole);
+            let beside = "1- 2024-05-01T10:00:00.1234567Z start\n";
+            assert_eq!(with_lines_beside(&stamped, whole, 1_000).unwrap(), format!("{beside}{whole}"));
         }
         let (marked, missing) = checked(&output, "9: error: the moon is full").unwrap();
         assert_eq!((marked.as_str(), missing), ("9: error: the moon is full [not found in the output]", 1));
