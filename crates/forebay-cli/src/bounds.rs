@@ -4,7 +4,7 @@ use crate::commands::filter;
 use forebay::query::{Filter, Values};
 use forebay::settings::QueryLimits;
 use forebay::{Bounds, Output, Result, Stop, WeakStop};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -26,8 +26,8 @@ impl QueryBounds {
     }
 
     /// Bounds of the queries of one request to a process that answers others too.
-    pub(crate) fn shared(limits: QueryLimits, request: Stop, root: impl Into<PathBuf>) -> Arc<dyn Bounds> {
-        Arc::new(QueryBounds { limits, request, apart: Some(root.into()) })
+    pub(crate) fn shared(limits: QueryLimits, request: Stop, root: &Path) -> Arc<dyn Bounds> {
+        Arc::new(QueryBounds { limits, request, apart: Some(root.to_owned()) })
     }
 }
 

@@ -37,10 +37,10 @@ use crate::bounds::QueryBounds;
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::fallback::{self, WithFallback};
 use crate::live_log;
-use crate::machine_form;
 use crate::models::Reach;
 use crate::print;
 use crate::settings::{Layers, OnProblem, root_flag};
+use forebay::forms;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
 use forebay::{
@@ -397,11 +397,11 @@ impl Context {
     /// Prints the view, or the output by the streams it came by.
     fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
         let record = match self.as_record {
-            true => Some(machine_form::function_call(output, reply)?),
+            true => Some(forms::function_call(output, reply)?),
             false => None,
         };
         if self.json {
-            let mut value = machine_form::reply(output, reply)?;
+            let mut value = forms::reply(output, reply)?;
             if let Some(record) = record {
                 value["text"] = record.into();
             }
@@ -433,7 +433,7 @@ impl Context {
         let budget = self.settings.excerpt_budget();
         let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
         match self.json {
-            true => print::json(&machine_form::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
+            true => print::json(&forms::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
             false => print::out(&excerpt.text)?,
         }
         // What a filter gave before it failed is told, and so is that it failed.

@@ -115,6 +115,31 @@ impl From<forebay_mcp::Error> for CliError {
     }
 }
 
+impl From<forebay_server::Error> for CliError {
+    fn from(error: forebay_server::Error) -> CliError {
+        use forebay_server::Error;
+        let (code, hint) = match &error {
+            Error::TokensNeeded(_) => (
+                USAGE,
+                Some(
+                    "make one with `forebay serve token --tokens FILE`, and give the file with --tokens; or listen on 127.0.0.1",
+                ),
+            ),
+            Error::NoTokens => (USAGE, Some("make one with `forebay serve token --tokens FILE`")),
+            Error::UnreadableToken { .. } | Error::UnwritableToken { .. } => (
+                NOT_THERE,
+                Some(
+                    "`forebay serve token --rotate` makes a new one; `forebay serve --no-token` and `--socket PATH` need none",
+                ),
+            ),
+            Error::BadTokens { .. } | Error::BadHash(_) => (USAGE, None),
+            _ => (NOT_THERE, None),
+        };
+        let hints = hint.map(str::to_owned).into_iter().collect();
+        CliError { message: error.to_string(), hints, code }
+    }
+}
+
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> CliError {
         CliError { message: error.to_string(), hints: Vec::new(), code: STORE }

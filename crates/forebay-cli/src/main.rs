@@ -9,7 +9,6 @@ mod fallback;
 mod family;
 mod launch;
 mod live_log;
-mod machine_form;
 mod models;
 mod print;
 mod progress;
@@ -19,7 +18,6 @@ mod settings;
 mod stop;
 mod typed;
 mod units;
-mod web;
 
 use std::process::ExitCode;
 

@@ -142,6 +142,11 @@ type Fetched = OnceCell<Result<Option<String>, ModelError>>;
 pub(crate) struct Clients(Vec<Client>);
 
 impl Clients {
+    /// The models, each for itself.
+    pub(crate) fn into_models(self) -> Vec<Box<dyn Model>> {
+        self.0.into_iter().map(|client| Box::new(client) as Box<dyn Model>).collect()
+    }
+
     /// The models as the library takes them.
     pub(crate) fn list(&self) -> Vec<&dyn Model> {
         self.0.iter().map(|client| client as &dyn Model).collect()

@@ -34,6 +34,7 @@ mod error;
 pub mod event;
 pub mod extract;
 pub(crate) mod formats;
+pub mod forms;
 mod handle;
 mod kind;
 mod limits;

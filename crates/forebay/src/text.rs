@@ -3,8 +3,10 @@
 pub mod count;
 pub(crate) mod derived;
 pub(crate) mod failure_scan;
+pub mod host;
 pub(crate) mod html;
 pub(crate) mod lookalikes;
+pub mod moment;
 pub(crate) mod pattern;
 pub(crate) mod quote;
 pub(crate) mod similarity;

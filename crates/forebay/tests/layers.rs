@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("query", &["query"]),
     ("outputs", &["accounting", "outputs", "reply", "room"]),
     ("wire", &["wire"]),
-    ("built", &["archive", "extract", "model", "stats"]),
+    ("built", &["archive", "extract", "forms", "model", "stats"]),
     ("tools", &["tools"]),
     ("lib", &["lib"]),
 ];

@@ -46,8 +46,8 @@ pub(crate) struct Args {
     everything: bool,
 }
 
-/// So often a root is swept by those who use it.
-pub(crate) const EVERY: Duration = Duration::from_secs(60 * 60);
+/// Shortest time between two automatic sweeps of a root.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut report = clean(args, context, &context.store);
@@ -112,7 +112,7 @@ pub(crate) fn now_and_then(context: &Context) {
         return;
     }
     // Whatever goes wrong here, the command that is to be run is not held up by it.
-    if !matches!(context.store.take_turn(Timestamp::now(), EVERY), Ok(true)) {
+    if !matches!(context.store.take_turn(Timestamp::now(), SWEEP_EVERY), Ok(true)) {
         return;
     }
     let Ok(program) = std::env::current_exe() else { return };

@@ -5,8 +5,9 @@ use crate::args::ByModels;
 use crate::error::{DONE, INTERRUPTED, NOT_READ};
 use crate::print::grouped;
 use crate::progress::Progress;
-use crate::{machine_form, models, print};
+use crate::{models, print};
 use forebay::extract::{self, Extraction, Extractor, Mode, Models, Plan};
+use forebay::forms;
 use std::{
     process::ExitCode,
     sync::{
@@ -119,7 +120,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     progress.lock().unwrap_or_else(PoisonError::into_inner).0.clear();
     let answer = answer?;
     match context.json {
-        true => print::json(&machine_form::extract(&handle, &answer))?,
+        true => print::json(&forms::extract(&handle, &answer))?,
         false => print::out(answer.text.as_bytes())?,
     }
     let code = match (&answer.stopped, &answer.fell_back) {

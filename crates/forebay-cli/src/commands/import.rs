@@ -8,9 +8,8 @@ use crate::stop::Stop;
 use forebay::archive::{Imported, Options, import};
 use serde_json::json;
 use std::{
-    fs::{DirBuilder, File},
-    io::{self, Read, Seek},
-    os::unix::fs::DirBuilderExt,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -70,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
 fn open(args: &Args, root: &Path) -> Result<File, CliError> {
     let path = &args.file;
     if path.as_os_str() == "-" {
-        return spooled(&mut io::stdin().lock(), args.max_bytes, root);
+        return spool(&mut io::stdin().lock(), args, root);
     }
     let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
     let mut file = File::open(path).map_err(cannot)?;
@@ -79,21 +78,14 @@ fn open(args: &Args, root: &Path) -> Result<File, CliError> {
         return Err(CliError::usage(format!("{} is a folder, not an archive", path.display())));
     }
     // What a shell makes of `<(…)` is a pipe.
-    if kind.is_file() { Ok(file) } else { spooled(&mut file, args.max_bytes, root) }
+    if kind.is_file() { Ok(file) } else { spool(&mut file, args, root) }
 }
 
-/// What comes by a pipe, in a file that has no name: it is gone with this process, however that ends.
-pub(crate) fn spooled(source: &mut dyn Read, max_bytes: Option<u64>, root: &Path) -> Result<File, CliError> {
-    let cannot = |error: io::Error| {
-        CliError::not_there(format!("cannot keep the archive in {}: {error}", root.display()))
-    };
-    DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(cannot)?;
-    let mut file = tempfile::tempfile_in(root).map_err(cannot)?;
-    // Packed bytes are never much more than what they unpack to, so there is no use in keeping more.
-    let most = max_bytes.map_or(u64::MAX, |max| max.saturating_add(max / 64).saturating_add(1 << 16));
-    io::copy(&mut source.take(most), &mut file).map_err(cannot)?;
-    file.rewind().map_err(cannot)?;
-    Ok(file)
+/// An archive from a pipe, in a file that can be read twice.
+fn spool(source: &mut dyn Read, args: &Args, root: &Path) -> Result<File, CliError> {
+    forebay_server::spool(source, args.max_bytes, root).map_err(|error| {
+        CliError::not_there(format!("cannot store the archive in {}: {error}", root.display()))
+    })
 }
 
 /// How many bytes the disk of a folder can still take.

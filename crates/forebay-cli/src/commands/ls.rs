@@ -2,8 +2,8 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
-use crate::machine_form;
 use crate::print::{self, grouped};
+use forebay::forms;
 use forebay::{Record, Session, State, Timestamp};
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if context.json {
         for record in &records {
-            print::json(&machine_form::record(record, context.store()))?;
+            print::json(&forms::record(record, context.store()))?;
         }
     } else if records.is_empty() {
         let hint = if args.all { "" } else { "; `forebay ls --all` looks in all sessions" };

@@ -6,6 +6,7 @@ use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;
 use forebay::{Exit, MemoryStore, Output, State, Store, Timestamp};
+use forebay_server::MAX_LATENCY_MS;
 use std::{
     fs::File,
     io::{self, Read},
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CODE")]
     exit: Option<u8>,
     /// How long the tool took, in milliseconds
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MOST_LATENCY))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_LATENCY_MS))]
     latency: Option<u64>,
     /// Print what the model would get, and keep nothing
     #[arg(long)]
@@ -44,9 +45,6 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
-
-/// Maximum latency, in milliseconds: a year, so that the time of the call can always be told.
-pub(crate) const MOST_LATENCY: u64 = 365 * 24 * 60 * 60 * 1_000;
 
 impl Args {
     /// Whether it keeps what it is given.

@@ -2,9 +2,9 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
-use crate::machine_form;
 use crate::print::{self, grouped};
 use forebay::Window;
+use forebay::forms;
 use std::process::ExitCode;
 
 /// See or say how much of the model's context is in use.
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let Window { context_window, output_reserve, safety_buffer } = context.settings.room;
     let left = outputs.room()?.left();
     if context.json {
-        print::json(&machine_form::room(&outputs, context.settings.room)?)?;
+        print::json(&forms::room(&outputs, context.settings.room)?)?;
         return Ok(ExitCode::from(DONE));
     }
     let row = |name: &str, tokens: u64| vec![name.to_owned(), grouped(tokens)];

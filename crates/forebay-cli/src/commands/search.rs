@@ -2,7 +2,8 @@
 
 use super::{Context, Outcome, words};
 use crate::error::DONE;
-use crate::{machine_form, print};
+use crate::print;
+use forebay::forms;
 use std::process::ExitCode;
 
 /// Search all outputs of a session for words.
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         &context.surface,
     )?;
     match context.json {
-        true => print::json(&machine_form::searched(&found))?,
+        true => print::json(&forms::searched(&found))?,
         false => print::out(found.text.as_bytes())?,
     }
     Ok(ExitCode::from(DONE))

@@ -1,16 +1,18 @@
 //! `forebay serve`: outputs by HTTP, with a page to look at them.
 
+use super::clean::SWEEP_EVERY;
 use super::{Context, Outcome};
 use crate::args::ByModels;
+use crate::bounds::QueryBounds;
 use crate::error::{CliError, DONE};
-use crate::models::Reach;
+use crate::models::{self, Reach};
 use crate::print;
 use crate::units;
-use crate::web::door::{Access, Door, Right, Token, Tokens, hash};
-use crate::web::listener::Listen;
-use crate::web::local_token::{self, LocalToken};
-use crate::web::{self, Config};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use forebay::Session;
+use forebay_server::auth::{Access, Allowed, Auth, Right, Token, Tokens, hash};
+use forebay_server::{Config, Listen, LocalToken, fresh_token};
 use serde_json::json;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -113,7 +115,28 @@ struct TokenArgs {
         requires = "tokens",
         default_value = "read,write,extract,delete"
     )]
-    may: Vec<Right>,
+    may: Vec<RightArg>,
+}
+
+/// A right, as it is typed.
+#[derive(Clone, Copy, Debug)]
+struct RightArg(Right);
+
+impl ValueEnum for RightArg {
+    fn value_variants<'a>() -> &'a [RightArg] {
+        static ALL: [RightArg; Right::ALL.len()] = [
+            RightArg(Right::Read),
+            RightArg(Right::Write),
+            RightArg(Right::Extract),
+            RightArg(Right::Delete),
+            RightArg(Right::Metrics),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.description()))
+    }
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
@@ -134,15 +157,20 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     };
     let local = matches!(access, Access::LocalToken).then(|| LocalToken::of(root));
     let listen = args.socket.map_or(Listen::Address(args.listen), Listen::Socket);
-    let door = Door::new(listen.clone(), access, &context.store, (args.origins, args.hosts))?;
+    let allowed = Allowed { origins: args.origins, hosts: args.hosts };
+    let auth = Auth::new(listen.clone(), access, &context.store, allowed)?;
     let token = local.map(|local| local.get()).transpose()?;
+    let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
     let config = Config {
         settings: context.settings.clone(),
-        reach: Reach { ends_by_signal: false, ..context.reach.clone() },
-        door,
+        auth,
+        models: Box::new(move || reach.clients().into_models()),
+        nonce: models::nonce,
+        bounds: QueryBounds::shared,
         idle: args.idle,
         max_upload: args.max_upload,
         grace: args.grace,
+        sweep_every: SWEEP_EVERY,
     };
     let json = context.json;
     let cannot = |error: std::io::Error| {
@@ -153,7 +181,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
             Listen::Socket(_) => "choose another name with --socket; it has up to about 100 characters",
         })
     };
-    web::serve(config, |place| {
+    forebay_server::serve(config, forebay_mcp::signalled(), |place| {
         let url = token.map(|token| format!("{place}/?token={token}"));
         let _ = match json {
             true => print::json(&match &url {
@@ -194,8 +222,10 @@ fn token_of_file(file: &Path, args: &TokenArgs, context: &Context) -> Outcome {
     };
     let tenant: Option<Session> =
         args.tenant.as_deref().map(|name| name.parse().map_err(wrong)).transpose()?;
-    let token = local_token::fresh()?;
-    let added = Tokens { all: vec![Token { hash: hash(&token), tenant, may: args.may.clone() }] };
+    let token = fresh_token()?;
+    let added = Tokens {
+        all: vec![Token { hash: hash(&token), tenant, may: args.may.iter().map(|right| right.0).collect() }],
+    };
     add(file, &added)?;
     match context.json {
         true => print::json(&json!({ "token": token, "tokens": file }))?,

@@ -2,8 +2,8 @@
 
 use super::{Context, Outcome, ls};
 use crate::error::DONE;
-use crate::machine_form;
 use crate::print::{self, grouped};
+use forebay::forms;
 use forebay::{Given, Record, State, tokens};
 use serde_json::json;
 use std::{fmt::Write, process::ExitCode};
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let record = output.record();
     let given = Given::of(context.store(), &record.handle)?;
     if context.json {
-        let mut value = machine_form::record(record, context.store());
+        let mut value = forms::record(record, context.store());
         if let Some(object) = value.as_object_mut() {
             object.insert("given".into(), json!(given));
         }

@@ -2,9 +2,9 @@
 
 use super::{Context, Outcome};
 use crate::error::DONE;
-use crate::machine_form;
 use crate::print::{self, grouped};
 use crate::units;
+use forebay::forms;
 use forebay::stats::{By, Counts};
 use forebay::text::count::count;
 use forebay::{Session, Stats, Tally, Timestamp};
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let which = if args.all { "all sessions".to_owned() } else { format!("session {}", context.session) };
     let since = args.since.map_or(String::new(), |since| format!(" since {since}"));
     if context.json {
-        print::json(&machine_form::stats(&stats, by))?;
+        print::json(&forms::stats(&stats, by))?;
     } else if stats.total.is_empty() {
         print::err(&format!("nothing has happened in {which}{since} yet, so nothing is saved\n"));
     } else {

@@ -1,12 +1,12 @@
-//! The OpenAPI document, made from the table of routes. What answers look like stands here, and is held against a running
-//! server by the tests.
+//! The OpenAPI document, made from the table of routes. The schemas of responses are here; tests compare them with a
+//! running server.
 
-use super::encoding::Encoding;
-use super::routes::{Body, Gives, ROUTES, Route};
+use crate::encoding::Encoding;
+use crate::routes::{ROUTES, RequestBody, ResponseBody, Route};
 use forebay::request::declared::Declared;
 use serde_json::{Map, Value, json};
 
-/// The document.
+/// The whole document; `tokens` tells whether the server asks for tokens.
 pub(crate) fn document(tokens: bool) -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
@@ -39,18 +39,21 @@ fn operation(route: &Route, tokens: bool) -> Value {
         "responses": responses(route, tokens),
     });
     match route.body {
-        Body::Nothing => {}
-        // An output may be empty, and bytes are bytes whatever they are called.
-        Body::Bytes => {
+        RequestBody::Nothing => {}
+        // An output may be empty, and its media type makes no difference.
+        RequestBody::Bytes => {
             operation["requestBody"] = body(false, &["application/octet-stream"], json!({}));
             operation["requestBody"]["description"] =
-                format!("With `Content-Encoding` (one of {}) it is kept decoded.", Encoding::TAKEN).into();
+                format!("With `Content-Encoding` (one of {}) it is stored decoded.", Encoding::ACCEPTED)
+                    .into();
         }
-        Body::Archive => {
+        RequestBody::Archive => {
             operation["requestBody"] =
                 body(true, &["application/zstd", "application/octet-stream"], json!({}));
         }
-        Body::Json(schema) => operation["requestBody"] = body(true, &["application/json"], of(schema)),
+        RequestBody::Json(schema) => {
+            operation["requestBody"] = body(true, &["application/json"], reference(schema))
+        }
     }
     if tokens && let Some(right) = route.right {
         operation["security"] = json!([{ "token": [] }]);
@@ -65,7 +68,7 @@ fn body(required: bool, media_types: &[&str], schema: Value) -> Value {
     json!({ "required": required, "content": content })
 }
 
-fn of(schema: &str) -> Value {
+fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
@@ -84,7 +87,7 @@ fn parameters(route: &Route) -> Vec<Value> {
                 ),
                 _ => (
                     json!({ "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$" }),
-                    "The id of the output, or a unique beginning of it with six or more characters.",
+                    "The id of the output, or a unique prefix of it with 6 or more characters.",
                 ),
             };
             json!({ "name": name, "in": "path", "required": true, "schema": schema, "description": description })
@@ -93,7 +96,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     for argument in route.arguments() {
         let one = Declared { name: "", description: "", arguments: std::slice::from_ref(argument) };
         let mut schema = forebay::wire::Tool::declared(&one, "").schema["properties"][argument.name].take();
-        // A model may say nothing; an address leaves it out.
+        // A model may pass an empty text; an address leaves the parameter out.
         if schema["type"] == "string" && schema.get("enum").is_none() {
             schema["minLength"] = 1.into();
         }
@@ -110,44 +113,44 @@ fn parameters(route: &Route) -> Vec<Value> {
 }
 
 fn responses(route: &Route, tokens: bool) -> Value {
-    let json_of = |schema: &str| json!({ "application/json": { "schema": of(schema) } });
+    let json_content = |schema: &str| json!({ "application/json": { "schema": reference(schema) } });
     let text = json!({ "schema": { "type": "string" } });
-    let good = |content: Value| json!({ "description": "As asked.", "content": content });
+    let success = |content: Value| json!({ "description": "Success.", "content": content });
     let mut responses = Map::new();
     let mut add = |status: &str, response: Value| responses.insert(status.to_owned(), response);
-    match route.gives {
-        Gives::Json(schema) => {
-            add("200", good(json_of(schema)));
+    match route.response {
+        ResponseBody::Json(schema) => {
+            add("200", success(json_content(schema)));
         }
-        Gives::JsonOrText(schema) => {
-            let mut content = json_of(schema);
+        ResponseBody::JsonOrText(schema) => {
+            let mut content = json_content(schema);
             content["text/plain"] = text;
-            add("200", good(content));
+            add("200", success(content));
         }
-        Gives::JsonOrEvents(schema) => {
-            let mut content = json_of(schema);
+        ResponseBody::JsonOrEvents(schema) => {
+            let mut content = json_content(schema);
             content["text/event-stream"] = text;
-            add("200", good(content));
+            add("200", success(content));
         }
-        Gives::Reply => {
-            let mut content = json_of("Reply");
+        ResponseBody::Reply => {
+            let mut content = json_content("Reply");
             content["text/plain"] = text;
-            add("201", json!({ "description": "It is kept.", "content": content.clone() }));
-            add("200", json!({ "description": "It was kept before.", "content": content }));
+            add("201", json!({ "description": "Stored.", "content": content.clone() }));
+            add("200", json!({ "description": "Stored before.", "content": content }));
         }
-        Gives::Bytes => {
+        ResponseBody::Bytes => {
             let any = json!({ "*/*": { "schema": {} } });
-            add("200", good(any.clone()));
-            add("206", json!({ "description": "The range that was asked for.", "content": any }));
-            add("304", json!({ "description": "The client has it already." }));
+            add("200", success(any.clone()));
+            add("206", json!({ "description": "The requested range.", "content": any }));
+            add("304", json!({ "description": "Unchanged since the client read it." }));
         }
-        Gives::Archive => {
-            add("200", good(json!({ "application/zstd": { "schema": {} } })));
+        ResponseBody::Archive => {
+            add("200", success(json!({ "application/zstd": { "schema": {} } })));
         }
-        Gives::Text => {
-            add("200", good(json!({ "text/plain": text })));
+        ResponseBody::Text => {
+            add("200", success(json!({ "text/plain": text })));
         }
-        Gives::Nothing => {
+        ResponseBody::Nothing => {
             add("204", json!({ "description": "Done." }));
         }
     }
@@ -164,18 +167,18 @@ fn responses(route: &Route, tokens: bool) -> Value {
             json!({ "description": "The address and the headers together are longer than the server reads." }),
         );
     }
-    let more: &[&str] = match (route.name, route.gives, route.body) {
-        (_, _, Body::Archive) => &["408", "409", "413", "422", "503", "507"],
-        (_, Gives::Reply, _) => &["408", "409", "413", "503", "507"],
-        (_, Gives::Archive, _) => &["503"],
+    let more: &[&str] = match (route.name, route.response, route.body) {
+        (_, _, RequestBody::Archive) => &["408", "409", "413", "422", "503", "507"],
+        (_, ResponseBody::Reply, _) => &["408", "409", "413", "503", "507"],
+        (_, ResponseBody::Archive, _) => &["503"],
         ("extract", ..) => &["408", "413", "416", "503"],
-        (_, _, Body::Json(_)) => &["408", "413", "416"],
+        (_, _, RequestBody::Json(_)) => &["408", "413", "416"],
         ("delete_output", ..) => &["409"],
         ("get_ready", ..) => &["503"],
         ("read" | "get_bytes" | "lines" | "grep" | "outline" | "find" | "json" | "ask", ..) => &["416"],
         _ => &[],
     };
-    if route.body != Body::Nothing {
+    if route.body != RequestBody::Nothing {
         add("415", json!({ "$ref": "#/components/responses/Problem" }));
     }
     for status in more {
@@ -186,14 +189,14 @@ fn responses(route: &Route, tokens: bool) -> Value {
 
 fn problem() -> Value {
     json!({
-        "description": "What is wrong, and what to do about it.",
-        "content": { "application/problem+json": { "schema": of("Problem") } },
+        "description": "What failed, and what to do about it.",
+        "content": { "application/problem+json": { "schema": reference("Problem") } },
     })
 }
 
-/// An object with these fields; those that stand before the bar are always there.
-fn object(fields: Value, always: &[&str]) -> Value {
-    json!({ "type": "object", "properties": fields, "required": always })
+/// An object with these fields, some of which are required.
+fn object(fields: Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": fields, "required": required })
 }
 
 fn schemas() -> Value {
@@ -232,12 +235,12 @@ fn schemas() -> Value {
         "tool": text,
         "state": any,
         "complete": yes,
-        "size": of("Size"),
+        "size": reference("Size"),
         "kind": { "enum": ["text", "json", "json-lines", "binary"] },
         "hash": text,
         "exit": maybe(&number),
         "path": maybe(&text),
-        "got": of("Got"),
+        "got": reference("Got"),
     });
     let always = ["handle", "call", "tool", "state", "complete", "size", "kind", "hash", "exit", "got"];
     let mut output = record.clone();
@@ -257,7 +260,7 @@ fn schemas() -> Value {
                 "stored": yes,
                 "reason": maybe(&reason),
                 "text": text,
-                "size": of("Size"),
+                "size": reference("Size"),
                 "exit": maybe(&number),
                 "repeated": yes,
             }),
@@ -314,7 +317,7 @@ fn schemas() -> Value {
         "Stats": object(
             json!({
                 "outputs": count, "bytes": count, "baseline": count, "given": count, "retrieved": count,
-                "saved": number, "reserve_failed": of("Fired"), "size_cap": of("Fired"), "token_budget": of("Fired"), "by_tool": { "type": "object" }, "by_day": { "type": "object" },
+                "saved": number, "reserve_failed": reference("Fired"), "size_cap": reference("Fired"), "token_budget": reference("Fired"), "by_tool": { "type": "object" }, "by_day": { "type": "object" },
             }),
             &["outputs", "bytes", "baseline", "given", "retrieved", "saved", "reserve_failed", "size_cap", "token_budget"],
         ),
@@ -421,7 +424,7 @@ fn schemas() -> Value {
             &["session", "added", "already_there", "bytes", "events_added", "events_already_there", "dry_run"],
         ),
         "Tools": object(json!({ "wire": text, "tools": any }), &["wire", "tools"]),
-        "Calls": { "description": "What the model said, in the form of `wire`; or one call: a name and arguments." },
+        "Calls": { "description": "The message of a model in the wire format, or one call: a name and arguments." },
         "Results": object(json!({ "results": list(&any), "text": text, "is_error": yes }), &[]),
         "Health": object(
             json!({ "status": text, "version": text, "auth": { "enum": ["none", "local-token", "tokens"] } }),

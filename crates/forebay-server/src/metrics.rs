@@ -1,4 +1,4 @@
-//! What the server counts, as Prometheus reads it.
+//! Counters of the server, in Prometheus' text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The upper ends of the intervals that durations are sorted into, in seconds.
-const WITHIN: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+/// Upper bounds of the histogram's buckets, in seconds.
+const BUCKETS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
-/// How long the requests of a route took.
+/// Durations of the requests of a route.
 #[derive(Clone, Copy, Default)]
 struct Durations {
-    within: [u64; WITHIN.len()],
+    buckets: [u64; BUCKETS.len()],
     count: u64,
     seconds: f64,
 }
@@ -36,7 +36,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one thing for as long as it is there.
+/// Counts one thing until it is dropped.
 pub(crate) struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {
@@ -69,46 +69,47 @@ impl Metrics {
         self.tokens.fetch_add(tokens, Ordering::Relaxed);
     }
 
-    pub(crate) fn answered(&self, route: &'static str, status: u16, took: Duration) {
+    pub(crate) fn responded(&self, route: &'static str, status: u16, took: Duration) {
         *locked(&self.requests).entry((route, status)).or_default() += 1;
         let mut durations = locked(&self.durations);
         let durations = durations.entry(route).or_default();
         durations.count += 1;
         durations.seconds += took.as_secs_f64();
-        for (count, end) in durations.within.iter_mut().zip(WITHIN) {
+        for (count, end) in durations.buckets.iter_mut().zip(BUCKETS) {
             *count += u64::from(took.as_secs_f64() <= end);
         }
     }
 
+    /// All counters as text.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let head = |text: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
-        head(&mut text, "forebay_requests_total", "counter", "Requests that were answered.");
+        head(&mut text, "forebay_requests_total", "counter", "Answered requests.");
         for ((route, status), count) in &*locked(&self.requests) {
             let _ = writeln!(text, "forebay_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
         }
-        head(&mut text, "forebay_request_seconds", "histogram", "How long it took until an answer began.");
+        head(&mut text, "forebay_request_seconds", "histogram", "Time until a response began.");
         for (route, durations) in &*locked(&self.durations) {
             let name = "forebay_request_seconds";
-            let ends = WITHIN.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-            for (end, count) in ends.zip(durations.within.iter().chain([&durations.count])) {
+            let ends = BUCKETS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+            for (end, count) in ends.zip(durations.buckets.iter().chain([&durations.count])) {
                 let _ = writeln!(text, "{name}_bucket{{route=\"{route}\",le=\"{end}\"}} {count}");
             }
             let _ = writeln!(text, "{name}_sum{{route=\"{route}\"}} {}", durations.seconds);
             let _ = writeln!(text, "{name}_count{{route=\"{route}\"}} {}", durations.count);
         }
         let numbers = [
-            ("forebay_connections", "gauge", "Connections that are open.", &self.connections),
-            ("forebay_uploads", "gauge", "Outputs that are just being put.", &self.uploads),
-            ("forebay_received_bytes_total", "counter", "Bytes of outputs that were put.", &self.received),
-            ("forebay_views_total", "counter", "Outputs that the model got a view of.", &self.folded),
-            ("forebay_passed_total", "counter", "Outputs that the model got as they are.", &self.passed),
+            ("forebay_connections", "gauge", "Open connections.", &self.connections),
+            ("forebay_uploads", "gauge", "Uploads in progress.", &self.uploads),
+            ("forebay_received_bytes_total", "counter", "Uploaded bytes.", &self.received),
+            ("forebay_views_total", "counter", "Outputs shown to the model as a view.", &self.folded),
+            ("forebay_passed_total", "counter", "Outputs shown to the model whole.", &self.passed),
             (
                 "forebay_given_tokens_total",
                 "counter",
-                "Tokens given for outputs that were put.",
+                "Tokens of the views and whole outputs shown to the model.",
                 &self.tokens,
             ),
         ];

@@ -1,15 +1,15 @@
-//! How the body of a request is encoded (`Content-Encoding`), and its bytes without that, a part at a time: what is small
-//! on the wire and large without its encoding takes disk and no memory.
+//! Encodings of request bodies (`Content-Encoding`). Bodies are decoded a part at a time, so a small body that decodes to a
+//! large one takes disk and no memory.
 
-use super::problem::Problem;
+use crate::problem::Problem;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use std::io::{self, Read};
 
-/// The largest window of a zstd body, as a power of two: 8 MiB, as RFC 9659 has it.
-const ZSTD_WINDOW: u32 = 23;
+/// Largest window of a zstd body, as a power of two: 8 MiB, the limit of RFC 9659.
+const MAX_ZSTD_WINDOW_LOG: u32 = 23;
 
-/// How a body is encoded.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Identity,
@@ -19,13 +19,13 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// What is taken, as it is told to whoever sent something else.
-    pub(crate) const TAKEN: &str = "identity, gzip, deflate, zstd";
+    /// The accepted encodings, as error messages list them.
+    pub(crate) const ACCEPTED: &str = "identity, gzip, deflate, zstd";
 
-    /// The encoding that these headers say.
+    /// The encoding in these headers.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
-        let mut said = headers.get_all(CONTENT_ENCODING).iter();
-        let Some(first) = said.next() else { return Ok(Encoding::Identity) };
+        let mut values = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(first) = values.next() else { return Ok(Encoding::Identity) };
         let name = first.to_str().unwrap_or("?").trim().to_ascii_lowercase();
         let encoding = match name.as_str() {
             "" | "identity" => Some(Encoding::Identity),
@@ -34,41 +34,41 @@ impl Encoding {
             "zstd" => Some(Encoding::Zstd),
             _ => None,
         };
-        encoding.filter(|_| said.next().is_none()).ok_or_else(|| {
-            let detail = format!("a body encoded as {name:?} is not taken; send one of {}", Encoding::TAKEN);
-            Problem::unsupported_encoding(detail, Encoding::TAKEN)
+        encoding.filter(|_| values.next().is_none()).ok_or_else(|| {
+            let detail = format!("unsupported encoding {name:?}; send one of {}", Encoding::ACCEPTED);
+            Problem::unsupported_encoding(detail, Encoding::ACCEPTED)
         })
     }
 
-    /// Whether the headers say that the body is as it is; another one is refused.
-    pub(crate) fn none(headers: &HeaderMap) -> Result<(), Problem> {
+    /// Refuses an encoded body.
+    pub(crate) fn require_none(headers: &HeaderMap) -> Result<(), Problem> {
         match Encoding::of(headers) {
             Ok(Encoding::Identity) => Ok(()),
             _ => Err(Problem::unsupported_encoding(
-                "this address takes no encoded body; send it without Content-Encoding",
+                "this address accepts no encoded body; send it without Content-Encoding",
                 "identity",
             )),
         }
     }
 
-    /// The bytes without the encoding, at most so many: one more is an error of the kind `FileTooLarge`.
-    pub(crate) fn decoded<'a>(self, body: impl Read + 'a, most: u64) -> io::Result<Box<dyn Read + 'a>> {
+    /// The decoded bytes, at most `max` of them: one more is an error of the kind `FileTooLarge`.
+    pub(crate) fn decoded<'a>(self, body: impl Read + 'a, max: u64) -> io::Result<Box<dyn Read + 'a>> {
         let inner: Box<dyn Read + 'a> = match self {
-            // Whoever sends it has counted already.
+            // The sender counts the bytes of such a body.
             Encoding::Identity => return Ok(Box::new(body)),
             Encoding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(body)),
             Encoding::Deflate => Box::new(flate2::read::ZlibDecoder::new(body)),
             Encoding::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::new(body)?;
-                decoder.window_log_max(ZSTD_WINDOW)?;
+                decoder.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
                 Box::new(decoder)
             }
         };
-        Ok(Box::new(Bounded { inner, left: most }))
+        Ok(Box::new(Bounded { inner, left: max }))
     }
 }
 
-/// A reader that gives at most so many bytes.
+/// A reader that fails after a number of bytes.
 struct Bounded<'a> {
     inner: Box<dyn Read + 'a>,
     left: u64,
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_taken_in_the_encodings_that_are_named_and_refused_in_others() {
+    fn listed_encodings_are_accepted_and_others_refused() {
         let table: &[(&[&str], Option<Encoding>)] = &[
             (&[], Some(Encoding::Identity)),
             (&["identity"], Some(Encoding::Identity)),
@@ -99,14 +99,14 @@ mod tests {
             (&["gzip, zstd"], None),
             (&["gzip", "gzip"], None),
         ];
-        for (said, expected) in table {
+        for (values, expected) in table {
             let mut headers = HeaderMap::new();
-            for value in *said {
+            for value in *values {
                 headers.append(CONTENT_ENCODING, value.parse().unwrap());
             }
-            assert_eq!(Encoding::of(&headers).ok(), *expected, "{said:?}");
+            assert_eq!(Encoding::of(&headers).ok(), *expected, "{values:?}");
             let plain = matches!(expected, Some(Encoding::Identity));
-            assert_eq!(Encoding::none(&headers).is_ok(), plain, "{said:?}");
+            assert_eq!(Encoding::require_none(&headers).is_ok(), plain, "{values:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The token of a server that only this machine can reach. It keeps other users of the machine out.
 //!
-//! It lies in a file under the root that only its owner can read, so that `forebay serve token` and scripts of the same
-//! user find it. The server reads the file for every request: a new token counts at once, and the old one no longer does.
+//! It is in a file under the root that only its owner can read, so that `forebay serve token` and scripts of the same
+//! user find it. The server reads the file for every request: a new token is valid immediately, and the old one no longer.
 
-use crate::commands::random;
-use crate::error::CliError;
+use crate::error::{Error, Result};
+use crate::random::random;
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,47 +15,49 @@ use std::path::{Path, PathBuf};
 const NAME: &str = ".serve-token";
 
 /// Maximum bytes read of the file; a token has 67.
-const LONGEST: u64 = 1024;
+const MAX_FILE_BYTES: u64 = 1024;
 
-/// The fewest characters of a token that somebody else wrote into the file: 128 bits in hexadecimal.
-const SHORTEST: usize = 32;
+/// Fewest characters of a token that the user wrote into the file: 128 bits in hexadecimal.
+const MIN_TOKEN_CHARACTERS: usize = 32;
 
-/// Makes a token that nobody can guess.
-pub(crate) fn fresh() -> Result<String, CliError> {
+/// Makes a token of 256 random bits.
+pub fn fresh_token() -> Result<String> {
     let random = [random()?, random()?].concat();
     Ok(format!("fb_{}", random.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
 }
 
 /// The file that holds the token of a root.
 #[derive(Clone, Debug)]
-pub(crate) struct LocalToken {
+pub struct LocalToken {
     file: PathBuf,
 }
 
 impl LocalToken {
-    pub(crate) fn of(root: &Path) -> LocalToken {
+    /// The token file of a root. Opens nothing.
+    pub fn of(root: &Path) -> LocalToken {
         LocalToken { file: root.join(NAME) }
     }
 
-    pub(crate) fn file(&self) -> &Path {
+    /// The path of the file.
+    pub fn file(&self) -> &Path {
         &self.file
     }
 
     /// Returns the token, and makes one if there is none.
-    pub(crate) fn get(&self) -> Result<String, CliError> {
+    pub fn get(&self) -> Result<String> {
         for _ in 0..2 {
             match self.read() {
                 Ok(token) => return Ok(token),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => self.write(false)?,
-                Err(error) => return Err(self.cannot("read", &error)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.write(Existing::Keep)?,
+                Err(source) => return Err(self.unreadable(source)),
             };
         }
-        self.read().map_err(|error| self.cannot("read", &error))
+        self.read().map_err(|source| self.unreadable(source))
     }
 
     /// Replaces the token by a new one.
-    pub(crate) fn rotate(&self) -> Result<String, CliError> {
-        self.write(true)
+    pub fn rotate(&self) -> Result<String> {
+        self.write(Existing::Replace)
     }
 
     /// Returns the token as the file has it now.
@@ -71,39 +73,45 @@ impl LocalToken {
             return Err(io::Error::other("other users can read it, so the token is no secret"));
         }
         let mut token = String::new();
-        file.take(LONGEST).read_to_string(&mut token)?;
+        file.take(MAX_FILE_BYTES).read_to_string(&mut token)?;
         let token = token.trim();
-        match token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            true => Ok(token.to_owned()),
-            false => Err(io::Error::other("what it holds is not a token")),
+        if token.len() < MIN_TOKEN_CHARACTERS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(io::Error::other("its content is not a token"));
         }
+        Ok(token.to_owned())
     }
 
-    /// Writes a new token; one that is there stays unless it is to be replaced.
-    fn write(&self, replace: bool) -> Result<String, CliError> {
-        let token = fresh()?;
+    /// Writes a new token, and returns it.
+    fn write(&self, existing: Existing) -> Result<String> {
+        let token = fresh_token()?;
         let written = || -> io::Result<()> {
             let folder = self.file.parent().unwrap_or(Path::new("."));
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             // Such a file has the mode 0600 from the beginning.
             let mut file = tempfile::Builder::new().prefix(NAME).tempfile_in(folder)?;
             file.write_all(format!("{token}\n").as_bytes())?;
-            match replace {
-                true => file.persist(&self.file).map(drop).map_err(|error| error.error),
-                false => match file.persist_noclobber(&self.file) {
+            match existing {
+                Existing::Replace => file.persist(&self.file).map(drop).map_err(|error| error.error),
+                Existing::Keep => match file.persist_noclobber(&self.file) {
                     Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
                     _ => Ok(()),
                 },
             }
         };
-        written().map_err(|error| self.cannot("write", &error))?;
+        written().map_err(|source| Error::UnwritableToken { file: self.file.clone(), source })?;
         Ok(token)
     }
 
-    fn cannot(&self, what: &str, error: &io::Error) -> CliError {
-        CliError::not_there(format!("cannot {what} the token of this root, {}: {error}", self.file.display()))
-            .hint("`forebay serve token --rotate` makes a new one; `forebay serve --no-token` and `--socket PATH` need none")
+    fn unreadable(&self, source: io::Error) -> Error {
+        Error::UnreadableToken { file: self.file.clone(), source }
     }
+}
+
+/// What becomes of a token that is already in the file.
+#[derive(Clone, Copy)]
+enum Existing {
+    Keep,
+    Replace,
 }
 
 #[cfg(test)]
@@ -113,7 +121,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_token_is_kept_for_its_owner_alone_and_stays_until_it_is_replaced() {
+    fn only_its_owner_can_read_a_token_and_it_stays_until_it_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let token = LocalToken::of(&folder.path().join("root"));
         let first = token.get().unwrap();
@@ -122,15 +130,11 @@ mod tests {
         let second = token.rotate().unwrap();
         assert_ne!(first, second);
         assert_eq!(token.get().unwrap(), second);
-        assert_eq!(
-            fs::read_dir(folder.path().join("root")).unwrap().count(),
-            1,
-            "nothing else is left there"
-        );
+        assert_eq!(fs::read_dir(folder.path().join("root")).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]
-    fn a_file_that_others_can_read_or_have_made_is_not_trusted() {
+    fn a_file_that_others_can_read_or_have_made_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let token = LocalToken::of(folder.path());
         let good = format!("fb_{}", "0".repeat(64));
@@ -161,7 +165,7 @@ mod tests {
         fs::rename(token.file(), &elsewhere).unwrap();
         symlink(&elsewhere, token.file()).unwrap();
         assert!(token.get().is_err(), "a link is not followed");
-        // A new one takes its place, and what it led to is untouched.
+        // A new file replaces the link, and the target of the link is untouched.
         token.rotate().unwrap();
         assert!(fs::symlink_metadata(token.file()).unwrap().is_file());
         assert_eq!(fs::read_to_string(elsewhere).unwrap(), good);

@@ -1,9 +1,9 @@
-//! For a person who looks at an output: windows of it, where something stands, what the model saw. To look is free: nothing
-//! of it counts among what the model was given.
+//! Browsing for a person: windows of an output, searches, the view that the model got. Nothing here counts as shown to the
+//! model.
 
-use super::Web;
-use super::asked::{Asked, json};
-use super::problem::Problem;
+use crate::problem::Problem;
+use crate::request::{Request, json};
+use crate::server::Server;
 use axum::response::Response;
 use forebay::query::{Found, Wanted, nodes};
 use forebay::{Budget, Given, Grep, Output, Piece, Query, Why, tokens};
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use std::time::{Duration, Instant};
 
-fn output(web: &Web, asked: &Asked) -> Result<Output, Problem> {
-    Ok(asked.outputs(web)?.open(asked.named("output"))?.on(&asked.surface()))
+fn output(server: &Server, request: &Request) -> Result<Output, Problem> {
+    Ok(request.outputs(server)?.open(request.path_parameter("output"))?.on(&request.surface()))
 }
 
-/// What the model saw, piece by piece.
-pub(crate) fn view(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = output(web, asked)?;
+/// Responds with the view that the model got, piece by piece.
+pub(crate) fn view(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output = output(server, request)?;
     let handle = output.record().handle.clone();
-    let Some(given) = Given::of(asked.store(), &handle)? else {
+    let Some(given) = Given::of(request.store(), &handle)? else {
         return Ok(json(&json!({ "handle": handle.to_string(), "pieces": [], "tokens": Value::Null })));
     };
     let seen = given.seen(output)?;
@@ -54,18 +54,18 @@ pub(crate) fn view(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     Ok(json(&json!({ "handle": handle.to_string(), "pieces": pieces, "tokens": tokens::count(&given.text) })))
 }
 
-/// A window ends where its lines have so many bytes.
-const MOST: usize = 4 * 1024 * 1024;
+/// Maximum bytes of a window's lines.
+const MAX_WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
-/// So much is read at once to find where a line ends.
-const BLOCK: u64 = 64 * 1024;
+/// Bytes read at a time to find the end of a line.
+const BLOCK_BYTES: u64 = 64 * 1024;
 
-/// A window of lines.
-pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = output(web, asked)?;
+/// Responds with a window of lines.
+pub(crate) fn lines(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output = output(server, request)?;
     let total = output.lines()?;
-    let given = |name| asked.given.number(name).unwrap_or(0);
-    let (first, count) = match (asked.given.number("last"), asked.given.number("byte")) {
+    let given = |name| request.arguments.number(name).unwrap_or(0);
+    let (first, count) = match (request.arguments.number("last"), request.arguments.number("byte")) {
         (Some(last), _) => (total.saturating_sub(last) + 1, last),
         (None, Some(byte)) => {
             let before = output.newlines_before(byte.min(output.len()))?;
@@ -75,12 +75,12 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     };
     let last = first.saturating_add(count - 1).min(total);
     let (mut lines, mut bytes) = (Vec::new(), 0);
-    let mut at_hand = AtHand { output: &output, start: 0, block: Vec::new() };
+    let mut buffered = Buffered { output: &output, start: 0, block: Vec::new() };
     let mut start = output.line_start(first - 1)?;
     for number in first..=last {
-        let (end, next) = match at_hand.newline(start)? {
+        let (end, next) = match buffered.newline(start)? {
             Some(newline) => (newline, newline + 1),
-            // The last line, or a long one: the index knows where the next begins.
+            // The last line, or a long one: the index knows where the next one starts.
             None if number == total && !ends_with_newline(&output)? => (output.len(), output.len()),
             None => {
                 let next = output.line_start(number)?;
@@ -93,7 +93,7 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
         let text = String::from_utf8_lossy(&shown);
         lines.push(json!({ "line": number, "start": start, "end": end, "text": text, "cut": cut }));
         start = next;
-        if bytes > MOST {
+        if bytes > MAX_WINDOW_BYTES {
             break;
         }
     }
@@ -106,15 +106,15 @@ pub(crate) fn lines(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     })))
 }
 
-/// A part of an output that was read already.
-struct AtHand<'a> {
+/// A block of an output that was read already.
+struct Buffered<'a> {
     output: &'a Output,
     start: u64,
     block: Vec<u8>,
 }
 
-impl AtHand<'_> {
-    /// Where the first newline stands from `at` on, if it is not far.
+impl Buffered<'_> {
+    /// The offset of the first newline from `at` on, if it is in the next block.
     fn newline(&mut self, at: u64) -> Result<Option<u64>, Problem> {
         for _ in 0..2 {
             let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl AtHand<'_> {
             if let Some(found) = found {
                 return Ok(Some(at + found as u64));
             }
-            self.block = self.output.read(at..self.output.len().min(at + BLOCK))?;
+            self.block = self.output.read(at..self.output.len().min(at + BLOCK_BYTES))?;
             self.start = at;
         }
         Ok(None)
@@ -134,24 +134,25 @@ fn ends_with_newline(output: &Output) -> Result<bool, Problem> {
     Ok(length > 0 && output.read(length - 1..length)? == b"\n")
 }
 
-/// A person may see more than a model reads.
-const FOR_A_PERSON: Budget = Budget { tokens: u64::MAX, bytes: 8 * 1024 * 1024, lines: None };
+/// Budget of a search for a person, who may read more than a model.
+const PERSON_BUDGET: Budget = Budget { tokens: u64::MAX, bytes: 8 * 1024 * 1024, lines: None };
 
-/// Where a pattern stands.
-pub(crate) fn find(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = asked.outputs(web)?.open_for_query(asked.named("output"))?.on(&asked.surface());
-    let number = |name| asked.given.number(name).unwrap_or(0);
+/// Responds with the matches of a pattern.
+pub(crate) fn find(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output =
+        request.outputs(server)?.open_for_query(request.path_parameter("output"))?.on(&request.surface());
+    let number = |name| request.arguments.number(name).unwrap_or(0);
     let grep = Grep {
-        fixed: asked.given.is_on("fixed"),
-        ignore_case: asked.given.is_on("ignore_case"),
+        fixed: request.arguments.is_on("fixed"),
+        ignore_case: request.arguments.is_on("ignore_case"),
         wanted: Wanted::Matches,
         max: usize::try_from(number("max")).unwrap_or(usize::MAX),
         from_byte: number("from_byte"),
-        ..Grep::new(asked.given.text("pattern"))
+        ..Grep::new(request.arguments.text("pattern"))
     };
-    let excerpt = forebay::excerpt(&output, &Query::Grep(grep), FOR_A_PERSON)?;
+    let excerpt = forebay::excerpt(&output, &Query::Grep(grep), PERSON_BUDGET)?;
     let Found::Matches(found) = excerpt.found else {
-        return Err(Problem::ours("a search gave no matches"));
+        return Err(Problem::internal("a search returned something other than matches"));
     };
     let next = match excerpt.next {
         Some(Query::Grep(next)) => Some(next.from_byte),
@@ -165,10 +166,11 @@ pub(crate) fn find(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     Ok(json(&json!({ "total": found.total, "matches": matches, "next": next })))
 }
 
-/// What stands inside a value of a JSON output.
-pub(crate) fn tree(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = asked.outputs(web)?.open_for_query(asked.named("output"))?.on(&asked.surface());
-    let number = |name| asked.given.number(name);
+/// Responds with the members of a value in a JSON output.
+pub(crate) fn tree(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output =
+        request.outputs(server)?.open_for_query(request.path_parameter("output"))?.on(&request.surface());
+    let number = |name| request.arguments.number(name);
     let within = match (number("start"), number("end")) {
         (Some(start), Some(end)) if start <= end => Some(start..end),
         (None, None) => None,
@@ -178,30 +180,31 @@ pub(crate) fn tree(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     Ok(json(&json!(nodes(&output, within, number("from"), max)?)))
 }
 
-/// More is not compared line by line.
-const COMPARED: u64 = 32 * 1024 * 1024;
+/// Maximum bytes of an output that is compared.
+const MAX_COMPARED_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Comparing ends after so long with what it has.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time of a comparison, which then ends with a coarser result.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// So many lines stand around what differs.
-const AROUND: usize = 3;
+/// Context lines around a difference.
+const CONTEXT_LINES: usize = 3;
 
-/// So many lines of differences are told.
-const TOLD: usize = 5_000;
+/// Maximum lines in a response to a comparison.
+const MAX_DIFF_LINES: usize = 5_000;
 
-/// What differs from another output.
-pub(crate) fn diff(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let new = output(web, asked)?;
-    let old = match asked.given.has("with") {
-        true => asked.outputs(web)?.open(asked.given.text("with"))?,
-        false => asked.store().before(new.record()).ok_or_else(|| {
+/// Responds with the differences from another output.
+pub(crate) fn diff(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let new = output(server, request)?;
+    let old = if request.arguments.has("with") {
+        request.outputs(server)?.open(request.arguments.text("with"))?
+    } else {
+        request.store().before(new.record()).ok_or_else(|| {
             Problem::not_found("there is no earlier run of this call; `with` names another output")
-        })?,
+        })?
     };
-    if let Some(large) = [&old, &new].into_iter().find(|output| output.len() > COMPARED) {
+    if let Some(large) = [&old, &new].into_iter().find(|output| output.len() > MAX_COMPARED_BYTES) {
         return Err(Problem::bad_request(format!(
-            "{} has {} bytes, and up to {COMPARED} are compared",
+            "{} has {} bytes, and outputs of up to {MAX_COMPARED_BYTES} can be compared",
             large.record().handle,
             large.len()
         )));
@@ -209,11 +212,11 @@ pub(crate) fn diff(web: &Web, asked: &Asked) -> Result<Response, Problem> {
     let (old_bytes, new_bytes) = (old.read(0..old.len())?, new.read(0..new.len())?);
     let (old_text, new_text) = (String::from_utf8_lossy(&old_bytes), String::from_utf8_lossy(&new_bytes));
     let diff = TextDiff::configure()
-        .deadline(Instant::now() + PATIENCE)
+        .deadline(Instant::now() + DIFF_TIMEOUT)
         .diff_lines(old_text.as_ref(), new_text.as_ref());
-    let (mut added, mut removed, mut told) = (0u64, 0u64, 0);
+    let (mut added, mut removed, mut lines_total) = (0u64, 0u64, 0);
     let mut hunks = Vec::new();
-    for group in diff.grouped_ops(AROUND) {
+    for group in diff.grouped_ops(CONTEXT_LINES) {
         let mut lines = Vec::new();
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let sign = match change.tag() {
@@ -227,8 +230,8 @@ pub(crate) fn diff(web: &Web, asked: &Asked) -> Result<Response, Problem> {
                 }
                 ChangeTag::Equal => " ",
             };
-            told += 1;
-            if told <= TOLD {
+            lines_total += 1;
+            if lines_total <= MAX_DIFF_LINES {
                 let number = |index: Option<usize>| index.map(|index| index + 1);
                 let text = forebay::shortened(change.value().trim_end_matches('\n'), 2_000);
                 lines.push(json!({ "sign": sign, "old": number(change.old_index()), "new": number(change.new_index()), "text": text }));
@@ -244,6 +247,6 @@ pub(crate) fn diff(web: &Web, asked: &Asked) -> Result<Response, Problem> {
         "added": added,
         "removed": removed,
         "hunks": hunks,
-        "whole": told <= TOLD,
+        "whole": lines_total <= MAX_DIFF_LINES,
     })))
 }

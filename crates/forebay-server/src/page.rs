@@ -1,4 +1,4 @@
-//! The page to look at outputs: a few files that lie in the binary. It has no data of its own; it asks the API.
+//! The page that shows outputs: a few files in the binary. It has no data of its own and uses the API.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -42,7 +42,8 @@ static FILES: &[File] = files![
     "/icon.svg" "icon.svg" "image/svg+xml",
 ];
 
-/// Nothing runs but our own files, nothing is loaded from elsewhere, nobody frames us, and no text becomes markup.
+/// Content security policy: only our own scripts run, nothing is loaded from elsewhere, no page frames this one, and no
+/// text becomes markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -51,20 +52,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 pub(crate) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let file = FILES.iter().find(|file| file.path == path)?;
     let etag = format!("\"{}\"", &blake3::hash(file.bytes).to_hex()[..32]);
-    let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes());
-    let mut response = match known {
-        true => Response::new(Body::empty()),
-        false => Response::new(Body::from(file.bytes)),
-    };
-    if known {
+    let is_known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let mut response = Response::new(Body::empty());
+    if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        *response.body_mut() = Body::from(file.bytes);
     }
-    let answer = response.headers_mut();
-    answer.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
-    answer.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    answer.insert("content-security-policy", HeaderValue::from_static(POLICY));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("content-security-policy", HeaderValue::from_static(POLICY));
     if let Ok(etag) = etag.parse() {
-        answer.insert(ETAG, etag);
+        headers.insert(ETAG, etag);
     }
     Some(response)
 }

@@ -1,6 +1,6 @@
-//! A connection that is not waited for without end: a client that takes nothing for too long is let go.
+//! A connection with a write timeout: a client that reads nothing for too long is disconnected.
 
-use super::listener::Connection;
+use crate::listener::Connection;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// A connection with a limit to how long a write may wait.
-pub(crate) struct Patient {
+/// A connection whose writes fail if they wait longer than a timeout.
+pub(crate) struct WriteTimeout {
     stream: Box<dyn Connection>,
-    patience: Duration,
-    /// When it ends, while a write waits.
+    timeout: Duration,
+    /// The timer, while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(crate) fn new(stream: Box<dyn Connection>, patience: Duration) -> Patient {
-        Patient { stream, patience, waiting: None }
+impl WriteTimeout {
+    pub(crate) fn new(stream: Box<dyn Connection>, timeout: Duration) -> WriteTimeout {
+        WriteTimeout { stream, timeout, waiting: None }
     }
 
     fn within<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -26,8 +26,8 @@ impl Patient {
             self.waiting = None;
             return written;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         match waiting.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -35,7 +35,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.within(cx, written)

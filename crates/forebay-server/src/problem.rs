@@ -1,6 +1,5 @@
-//! What goes wrong, as whoever comes by HTTP reads it: problem details (RFC 9457), all in one table.
+//! Errors as HTTP clients read them: problem details (RFC 9457), all in one table.
 
-use crate::error::CliError;
 use axum::body::Body;
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -10,28 +9,28 @@ use axum::response::Response;
 use forebay::Error;
 use serde_json::{Value, json};
 
-/// A message may repeat what was sent, and that may be anything; so many characters of it are told.
-const LONGEST: usize = 1_000;
+/// Maximum characters of a message, which may repeat anything that the client sent.
+const MAX_DETAIL: usize = 1_000;
 
-/// Why a request is not answered as it wanted.
+/// Why a request failed.
 #[derive(Debug)]
-pub(crate) struct Problem(Box<Told>);
+pub(crate) struct Problem(Box<Details>);
 
-/// What is told of it.
+/// What the client reads of it.
 #[derive(Debug)]
-struct Told {
+struct Details {
     status: StatusCode,
-    /// A word that programs tell problems apart by.
+    /// A word by which programs distinguish problems.
     kind: &'static str,
     detail: String,
-    /// What else programs may want to know.
-    more: Option<(&'static str, Value)>,
+    /// One more field for programs.
+    extra: Option<(&'static str, Value)>,
     header: Option<(HeaderName, String)>,
 }
 
 impl Problem {
     fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Problem {
-        Problem(Box::new(Told { status, kind, detail: detail.into(), more: None, header: None }))
+        Problem(Box::new(Details { status, kind, detail: detail.into(), extra: None, header: None }))
     }
 
     pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
@@ -63,38 +62,38 @@ impl Problem {
         problem.with_header(RETRY_AFTER, "1")
     }
 
-    /// A token is needed; `what_to_do` says how to get in.
-    pub(crate) fn no_token(what_to_do: &str) -> Problem {
+    /// The request has no valid token; `what_to_do` says how to send one.
+    pub(crate) fn unauthorized(what_to_do: &str) -> Problem {
         let detail = format!("a token is needed: {what_to_do}");
         let problem = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
         problem.with_header(WWW_AUTHENTICATE, "Bearer")
     }
 
-    /// A body in an encoding that is not one of those `taken`.
-    pub(crate) fn unsupported_encoding(detail: impl Into<String>, taken: &str) -> Problem {
+    /// The body has an encoding that is not one of those `accepted`.
+    pub(crate) fn unsupported_encoding(detail: impl Into<String>, accepted: &str) -> Problem {
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-encoding", detail);
-        problem.with_header(ACCEPT_ENCODING, taken)
+        problem.with_header(ACCEPT_ENCODING, accepted)
     }
 
-    pub(crate) fn no_such_method(allowed: &str) -> Problem {
-        let detail = format!("this address takes {allowed}");
+    pub(crate) fn method_not_allowed(allowed: &str) -> Problem {
+        let detail = format!("methods of this address: {allowed}");
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         problem.with_header(ALLOW, allowed)
     }
 
-    pub(crate) fn not_in_range(length: u64) -> Problem {
+    pub(crate) fn range_not_satisfiable(length: u64) -> Problem {
         let detail = format!("the output has {length} bytes");
         let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "out-of-range", detail);
         problem.with_header(CONTENT_RANGE, &format!("bytes */{length}"))
     }
 
-    /// Something that must not happen has happened.
-    pub(crate) fn ours(detail: impl Into<String>) -> Problem {
+    /// A failure of the server itself.
+    pub(crate) fn internal(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "store-failed", detail)
     }
 
-    /// What was sent could not be kept.
-    pub(crate) fn disk(detail: impl Into<String>) -> Problem {
+    /// The upload could not be stored completely.
+    pub(crate) fn not_stored(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INSUFFICIENT_STORAGE, "not-kept", detail)
     }
 
@@ -102,8 +101,8 @@ impl Problem {
         self.0.detail.clone()
     }
 
-    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Problem {
-        self.0.more = Some((name, value.into()));
+    pub(crate) fn with_field(mut self, name: &'static str, value: impl Into<Value>) -> Problem {
+        self.0.extra = Some((name, value.into()));
         self
     }
 
@@ -113,14 +112,14 @@ impl Problem {
     }
 
     pub(crate) fn response(&self) -> Response {
-        let Told { status, kind, detail, more, header } = &*self.0;
+        let Details { status, kind, detail, extra, header } = &*self.0;
         let mut problem = json!({
             "type": format!("urn:forebay:problem:{kind}"),
             "title": status.canonical_reason().unwrap_or(kind),
             "status": status.as_u16(),
-            "detail": forebay::printable(&forebay::shortened(detail, LONGEST)),
+            "detail": forebay::printable(&forebay::shortened(detail, MAX_DETAIL)),
         });
-        if let Some((name, value)) = more {
+        if let Some((name, value)) = extra {
             problem[*name] = value.clone();
         }
         let mut response = Response::new(Body::from(problem.to_string()));
@@ -160,8 +159,8 @@ impl From<Error> for Problem {
     }
 }
 
-impl From<CliError> for Problem {
-    fn from(error: CliError) -> Problem {
-        Problem::ours(error.to_string())
+impl From<crate::Error> for Problem {
+    fn from(error: crate::Error) -> Problem {
+        Problem::internal(error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Where clients come in: a port of this machine, or a socket file that only its owner can connect to.
+//! Where clients connect: a port, or a socket file that only its owner can connect to.
 
 use rustix::fs::Mode;
 use std::fmt;
@@ -12,14 +12,16 @@ use tokio::net::{TcpListener, UnixListener};
 
 /// Where to listen.
 #[derive(Clone, Debug)]
-pub(crate) enum Listen {
+pub enum Listen {
+    /// An address and a port; port 0 is any free one.
     Address(SocketAddr),
+    /// A socket file.
     Socket(PathBuf),
 }
 
 impl Listen {
-    /// Whether no other machine can reach it.
-    pub(crate) fn is_local(&self) -> bool {
+    /// Whether only this machine can connect.
+    pub fn is_local(&self) -> bool {
         match self {
             Listen::Address(address) => address.ip().is_loopback(),
             Listen::Socket(_) => true,
@@ -36,12 +38,12 @@ impl fmt::Display for Listen {
     }
 }
 
-/// A connection, whatever way it came.
+/// A connection of either kind.
 pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// What clients connect to.
+/// An open port or socket file.
 pub(crate) enum Listener {
     Port(TcpListener),
     Socket(UnixListener, SocketFile),
@@ -59,15 +61,15 @@ impl Listener {
         }
     }
 
-    /// Where it listens: of a port, which one it got.
-    pub(crate) fn place(&self) -> io::Result<Listen> {
+    /// Where it listens, with the port that it got.
+    pub(crate) fn address(&self) -> io::Result<Listen> {
         Ok(match self {
             Listener::Port(listener) => Listen::Address(listener.local_addr()?),
             Listener::Socket(_, file) => Listen::Socket(file.path.clone()),
         })
     }
 
-    /// The next connection, and the address that it comes from.
+    /// The next connection, and the address of the client.
     pub(crate) async fn accept(&self) -> io::Result<(Box<dyn Connection>, Option<IpAddr>)> {
         Ok(match self {
             Listener::Port(listener) => {
@@ -80,16 +82,16 @@ impl Listener {
     }
 }
 
-/// A socket file that is removed when nobody listens any more.
+/// A socket file that is removed when it is dropped.
 pub(crate) struct SocketFile {
     path: PathBuf,
     /// Device and inode: another server may have put its own there since.
-    file: (u64, u64),
+    identity: (u64, u64),
 }
 
 impl SocketFile {
     fn bind(path: &Path) -> io::Result<(StdUnixListener, SocketFile)> {
-        // What a server left that is gone is in nobody's use.
+        // A file that no server listens on was left behind by one.
         if let Ok(there) = std::fs::symlink_metadata(path) {
             if !there.file_type().is_socket() {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else has this name"));
@@ -106,14 +108,14 @@ impl SocketFile {
         let listener = bound?;
         listener.set_nonblocking(true)?;
         let there = std::fs::symlink_metadata(path)?;
-        Ok((listener, SocketFile { path: path.to_owned(), file: (there.dev(), there.ino()) }))
+        Ok((listener, SocketFile { path: path.to_owned(), identity: (there.dev(), there.ino()) }))
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let there = std::fs::symlink_metadata(&self.path);
-        if there.is_ok_and(|there| (there.dev(), there.ino()) == self.file) {
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == self.identity) {
             let _ = std::fs::remove_file(&self.path);
         }
     }

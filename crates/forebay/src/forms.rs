@@ -1,44 +1,37 @@
-//! Answers as JSON: the same for `--json` and for whoever comes by HTTP.
+//! JSON forms of answers: the same for `--json`, the HTTP API and bindings for other languages.
 
-use forebay::extract::Extract;
-use forebay::query::{Found, Searched};
-use forebay::stats::{By, Counts};
-
-use forebay::{
-    Excerpt, Folded, Handle, Output, Outputs, Record, Reply, Result, State, Stats, Store, Surface, Window,
-    wire,
+use crate::extract::Extract;
+use crate::query::{Found, Searched};
+use crate::stats::{By, Counts};
+use crate::{
+    Excerpt, Exit, Folded, Handle, Output, Outputs, Record, Reply, Result, State, Stats, Store, Surface,
+    Window, wire,
 };
 use serde_json::{Map, Value, json};
 
-/// What the model is given for an output.
-pub(crate) fn reply(output: &Output, reply: &Reply) -> Result<Value> {
+/// The form of a reply: what the model gets for an output.
+pub fn reply(output: &Output, reply: &Reply) -> Result<Value> {
     let record = output.record();
     let text = text(output, reply)?;
-    let kept = record.lost.as_ref().is_none_or(|_| record.kept() > 0);
+    let has_bytes = record.lost.as_ref().is_none_or(|_| record.kept() > 0);
     let mut value = json!({
-        "handle": kept.then(|| record.handle.to_string()),
-        "stored": reply.folded.is_some() && kept,
+        "handle": has_bytes.then(|| record.handle.to_string()),
+        "stored": reply.folded.is_some() && has_bytes,
         "reason": reply.folded.as_ref().map(|folded| folded.reason),
         "text": text,
         "size": reply.size,
-        "exit": record.exit.map(forebay::Exit::status),
+        "exit": record.exit.map(Exit::status),
     });
-    let more = [
-        (
-            "signal",
-            record.exit.and_then(
-                |exit| {
-                    if let forebay::Exit::Signal(n) = exit { Some(json!(n)) } else { None }
-                },
-            ),
-        ),
-        (
-            "cut_short",
-            if let forebay::State::CutShort(why) = &record.state { Some(json!(why)) } else { None },
-        ),
-        ("lost", record.lost.as_ref().map(|lost| json!(lost))),
-    ];
-    for (name, field) in more {
+    let signal = record.exit.and_then(|exit| match exit {
+        Exit::Signal(number) => Some(json!(number)),
+        Exit::Code(_) => None,
+    });
+    let cut_short = match &record.state {
+        State::CutShort(why) => Some(json!(why)),
+        _ => None,
+    };
+    let lost = record.lost.as_ref().map(|lost| json!(lost));
+    for (name, field) in [("signal", signal), ("cut_short", cut_short), ("lost", lost)] {
         if let (Some(object), Some(field)) = (value.as_object_mut(), field) {
             object.insert(name.to_owned(), field);
         }
@@ -53,19 +46,19 @@ fn text(output: &Output, reply: &Reply) -> Result<String> {
     })
 }
 
-/// What the model is given for an output, as the response of a `<function_call>` record.
-pub(crate) fn function_call(output: &Output, reply: &Reply) -> Result<String> {
+/// A reply as the response of a `<function_call>` record.
+pub fn function_call(output: &Output, reply: &Reply) -> Result<String> {
     Ok(wire::function_call::record_of(&output.record().call, &text(output, reply)?))
 }
 
-/// The answer to a query.
-pub(crate) fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> Result<Value> {
+/// The form of an excerpt: the answer to a query.
+pub fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> Result<Value> {
     let handle = &output.record().handle;
     let mut value = json!({ "handle": handle.to_string() });
     let found = match &excerpt.found {
         Found::Bytes => {
             let parts =
-                excerpt.shown.iter().map(|range| part_json(output, range)).collect::<Result<Vec<_>>>()?;
+                excerpt.shown.iter().map(|range| part_form(output, range)).collect::<Result<Vec<_>>>()?;
             match <[_; 1]>::try_from(parts) {
                 Ok([part]) => part,
                 Err(parts) => json!({ "parts": parts }),
@@ -93,8 +86,8 @@ pub(crate) fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> 
     Ok(value)
 }
 
-/// A part of an output.
-fn part_json(output: &Output, range: &std::ops::Range<u64>) -> Result<Value> {
+/// The form of a part of an output.
+fn part_form(output: &Output, range: &std::ops::Range<u64>) -> Result<Value> {
     let bytes = output.read(range.clone())?;
     let lines = [range.start, range.end.max(range.start + 1) - 1].map(|at| output.newlines_before(at));
     let [first, last] = lines;
@@ -106,32 +99,32 @@ fn part_json(output: &Output, range: &std::ops::Range<u64>) -> Result<Value> {
     }))
 }
 
-/// A record: all its fields, and those that scripts ask for first.
-pub(crate) fn record(record: &Record, store: &dyn Store) -> Value {
+/// The form of a record: all its fields, with some of them in a form that is simple for scripts.
+pub fn record(record: &Record, store: &dyn Store) -> Value {
     let mut value = json!(record);
     if let Some(object) = value.as_object_mut() {
         object.insert("handle".into(), json!(record.handle.to_string()));
         object.insert("tool".into(), json!(record.call.full_name()));
         object.insert("complete".into(), json!(record.state == State::Complete));
-        object.insert("exit".into(), json!(record.exit.map(forebay::Exit::status)));
+        object.insert("exit".into(), json!(record.exit.map(Exit::status)));
         object.insert("path".into(), json!(store.path(&record.handle)));
     }
     value
 }
 
-/// What was saved, with what it is sorted by.
-pub(crate) fn stats(stats: &Stats, by: By) -> Value {
-    let mut value = counts_json(&stats.total);
+/// The form of statistics: the total, and the groups by tool or by day.
+pub fn stats(stats: &Stats, by: By) -> Value {
+    let mut value = counts_form(&stats.total);
     let groups: Map<String, Value> = stats
         .groups
         .iter()
-        .map(|(name, counts)| (name.clone(), Value::Object(counts_json(counts))))
+        .map(|(name, counts)| (name.clone(), Value::Object(counts_form(counts))))
         .collect();
     value.insert(if by == By::Day { "by_day" } else { "by_tool" }.to_owned(), Value::Object(groups));
     Value::Object(value)
 }
 
-fn counts_json(counts: &Counts) -> Map<String, Value> {
+fn counts_form(counts: &Counts) -> Map<String, Value> {
     let Value::Object(mut value) = json!(counts) else { return Map::new() };
     for (reason, fired) in counts.triggers() {
         if let Some(trigger) = value.get_mut(&reason.to_string()).and_then(Value::as_object_mut) {
@@ -142,8 +135,8 @@ fn counts_json(counts: &Counts) -> Map<String, Value> {
     value
 }
 
-/// How much of a model's context is in use, and what is left of it.
-pub(crate) fn room(outputs: &Outputs, window: Window) -> Result<Value> {
+/// The form of the room: how much of the model's context window is in use, and how much is left.
+pub fn room(outputs: &Outputs, window: Window) -> Result<Value> {
     let in_use = outputs.in_use()?;
     let Window { context_window, output_reserve, safety_buffer } = window;
     Ok(json!({
@@ -156,8 +149,8 @@ pub(crate) fn room(outputs: &Outputs, window: Window) -> Result<Value> {
     }))
 }
 
-/// What an extraction gave.
-pub(crate) fn extract(handle: &Handle, answer: &Extract) -> Value {
+/// The form of an extraction.
+pub fn extract(handle: &Handle, answer: &Extract) -> Value {
     let reading = answer.reading.as_ref();
     let fell_back = answer.fell_back.as_ref();
     json!({
@@ -175,7 +168,7 @@ pub(crate) fn extract(handle: &Handle, answer: &Extract) -> Value {
     })
 }
 
-/// What words were found in all outputs of a session.
-pub(crate) fn searched(found: &Searched) -> Value {
+/// The form of a search across the outputs of a session.
+pub fn searched(found: &Searched) -> Value {
     json!({ "total": found.total, "searched": found.searched, "outputs": found.groups })
 }

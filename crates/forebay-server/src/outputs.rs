@@ -1,10 +1,9 @@
-//! Outputs: which there are, what is known of each, and their bytes.
+//! Outputs: their list, their records and their bytes.
 
-use super::Web;
-use super::asked::{Answering, Asked, blocking, json, nothing};
-use super::problem::Problem;
-use super::sessions::number;
-use crate::machine_form;
+use crate::problem::Problem;
+use crate::request::{Request, ResponseFuture, blocking, json, no_content};
+use crate::server::Server;
+use crate::sessions::number;
 use axum::body::{Body, Bytes};
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
@@ -12,6 +11,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use forebay::forms;
 use forebay::{Event, Given, Kind, Output, Record, Session, Store, What};
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -19,20 +19,29 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the model got of an output, told from the events.
+/// What the model got of an output, counted from the events.
 #[derive(Default)]
-struct Got {
-    /// The first answer to its call: the reason, tokens, and tokens without us.
-    reply: Option<(Option<forebay::Reason>, u64, u64)>,
+struct Usage {
+    /// The last answer to its call.
+    reply: Option<Replied>,
     queries: u64,
     retrieved: u64,
     extractions: u64,
     extracted: u64,
 }
 
-impl Got {
+/// The answer to the call of an output.
+struct Replied {
+    /// Why the model got a view; `None` if it got the whole output.
+    reason: Option<forebay::Reason>,
+    tokens: u64,
+    /// Tokens of the whole output.
+    baseline: u64,
+}
+
+impl Usage {
     fn json(&self) -> Value {
-        let Some((reason, tokens, baseline)) = self.reply else {
+        let Some(Replied { reason, tokens, baseline }) = self.reply else {
             return json!({ "as": Value::Null, "queries": self.queries, "retrieved": self.retrieved });
         };
         let costs = tokens + self.retrieved + self.extracted;
@@ -50,24 +59,25 @@ impl Got {
     }
 }
 
-/// What the model got of each output of a session.
-fn got(store: &dyn Store, session: &Session) -> Result<HashMap<String, Got>, Problem> {
-    let mut all: HashMap<String, Got> = HashMap::new();
+/// What the model got of each output of a session, by the output's id.
+fn usage_of(store: &dyn Store, session: &Session) -> Result<HashMap<String, Usage>, Problem> {
+    let mut all: HashMap<String, Usage> = HashMap::new();
     store.for_each_event(session, |Event { what, .. }| {
         let Some(id) = what.id().filter(|id| !id.is_empty()) else { return };
-        let got = all.entry(id.to_owned()).or_default();
+        let usage = all.entry(id.to_owned()).or_default();
         match &what {
             What::OutputPassed(replied) | What::ViewGiven(replied) => {
-                got.reply = Some((replied.reason, replied.tokens, replied.baseline));
+                let (reason, tokens, baseline) = (replied.reason, replied.tokens, replied.baseline);
+                usage.reply = Some(Replied { reason, tokens, baseline });
             }
             What::QueryAnswered(answered) => {
-                got.queries += 1;
-                got.retrieved = got.retrieved.saturating_add(answered.tokens);
+                usage.queries += 1;
+                usage.retrieved = usage.retrieved.saturating_add(answered.tokens);
             }
             What::ExtractionDone(done) => {
-                got.extractions += 1;
+                usage.extractions += 1;
                 let cost = done.tokens_in.saturating_add(done.tokens_out).saturating_add(done.tokens);
-                got.extracted = got.extracted.saturating_add(cost);
+                usage.extracted = usage.extracted.saturating_add(cost);
             }
             _ => {}
         }
@@ -75,85 +85,84 @@ fn got(store: &dyn Store, session: &Session) -> Result<HashMap<String, Got>, Pro
     Ok(all)
 }
 
-/// What is known of an output, with what the model got of it.
-fn told(asked: &Asked, record: &Record, got: &HashMap<String, Got>) -> Value {
-    let mut value = machine_form::record(record, asked.store());
-    value["got"] = got.get(record.handle.id()).map_or_else(|| Got::default().json(), Got::json);
-    if !asked.visitor.is_here {
+/// The record of an output, with what the model got of it.
+fn record_json(request: &Request, record: &Record, usage: &HashMap<String, Usage>) -> Value {
+    let mut value = forms::record(record, request.store());
+    value["got"] = usage.get(record.handle.id()).map_or_else(|| Usage::default().json(), Usage::json);
+    if !request.caller.is_local {
         value["path"] = Value::Null;
     }
     value
 }
 
-/// Which there are, the newest first.
-pub(crate) fn list(_: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let (store, session) = (asked.store(), asked.session()?);
+/// Lists the outputs of a session, the newest first.
+pub(crate) fn list(_: &Server, request: &Request) -> Result<Response, Problem> {
+    let (store, session) = (request.store(), request.session()?);
     let mut weights = store.weights(&session)?;
     weights.sort_by(|one, other| (other.time, &other.handle).cmp(&(one.time, &one.handle)));
     let total = weights.len();
-    let got = got(store, &session)?;
+    let usage = usage_of(store, &session)?;
     let mut outputs = Vec::new();
-    for weight in weights.into_iter().skip(number(asked, "skip")).take(number(asked, "limit")) {
-        // It may go while we look.
+    for weight in weights.into_iter().skip(number(request, "skip")).take(number(request, "limit")) {
+        // Another process may remove it meanwhile.
         let Ok(record) = store.record(&weight.handle) else { continue };
-        let value = told(asked, &record, &got);
-        outputs.push(value);
+        outputs.push(record_json(request, &record, &usage));
     }
     Ok(json(&json!({ "outputs": outputs, "total": total })))
 }
 
-/// What is known of one.
-pub(crate) fn get(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = asked.outputs(web)?.open(asked.named("output"))?;
+/// Responds with the record of an output.
+pub(crate) fn get(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output = request.outputs(server)?.open(request.path_parameter("output"))?;
     let record = output.record();
-    let mut value = told(asked, record, &got(asked.store(), &record.call.session)?);
-    value["given"] = json!(Given::of(asked.store(), &record.handle)?);
+    let mut value = record_json(request, record, &usage_of(request.store(), &record.call.session)?);
+    value["given"] = json!(Given::of(request.store(), &record.handle)?);
     value["length"] = json!(output.len());
-    value["before"] = json!(asked.store().before(record).map(|before| before.record().handle.to_string()));
+    value["before"] = json!(request.store().before(record).map(|before| before.record().handle.to_string()));
     Ok(json(&value))
 }
 
-/// Removes one.
-pub(crate) fn remove(web: &Web, asked: &Asked) -> Result<Response, Problem> {
-    let output = asked.outputs(web)?.open(asked.named("output"))?;
-    // A beginning of a name is good enough to read by, and not to remove by.
-    if output.record().handle.id() != asked.named("output") {
+/// Removes an output.
+pub(crate) fn remove(server: &Server, request: &Request) -> Result<Response, Problem> {
+    let output = request.outputs(server)?.open(request.path_parameter("output"))?;
+    // A prefix of an id is enough to read an output, but not to remove it.
+    if output.record().handle.id() != request.path_parameter("output") {
         return Err(Problem::not_found(
-            "there is no output of exactly this name; removing takes the whole id",
+            "there is no output with exactly this id; removing one takes the whole id",
         ));
     }
     if output.is_growing() {
-        return Err(Problem::conflict("the output still grows: it can be removed when it has ended"));
+        return Err(Problem::conflict("the output is still growing; remove it when its command has ended"));
     }
-    asked.store().delete(&output.record().handle)?;
-    Ok(nothing())
+    request.store().delete(&output.record().handle)?;
+    Ok(no_content())
 }
 
-/// So much is read and sent at once.
-const AT_ONCE: u64 = 256 * 1024;
+/// Bytes read and sent at a time.
+const PART_BYTES: u64 = 256 * 1024;
 
-/// The bytes of one.
-pub(crate) fn bytes(web: Arc<Web>, asked: Asked) -> Answering {
+/// Responds with the bytes of an output.
+pub(crate) fn bytes(server: Arc<Server>, request: Request) -> ResponseFuture {
     Box::pin(async move {
         let (output, headers, first) = blocking(move || {
-            let output = asked.outputs(&web)?.open(asked.named("output"))?;
+            let output = request.outputs(&server)?.open(request.path_parameter("output"))?;
             let first = output.read(0..output.len().min(16))?;
-            Ok((output, asked.headers, first))
+            Ok((output, request.headers, first))
         })
         .await?;
         let record = output.record();
         let etag = (!output.is_growing()).then(|| format!("\"{}\"", record.hash));
         let mut response = Response::new(Body::empty());
-        let answer = response.headers_mut();
-        let name = format!("inline; filename=\"{}.{}\"", record.handle.id(), ending(record.kind));
-        answer.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(record.kind, &first)));
-        answer.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        // Whatever it is, it does nothing where it is shown.
-        answer.insert(
+        let response_headers = response.headers_mut();
+        let name = format!("inline; filename=\"{}.{}\"", record.handle.id(), extension(record.kind));
+        response_headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(record.kind, &first)));
+        response_headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        // A browser that shows it runs nothing of it.
+        response_headers.insert(
             "content-security-policy",
             HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'"),
         );
-        let mut put = |name, value: &str| value.parse().map(|value| answer.insert(name, value));
+        let mut put = |name, value: &str| value.parse().map(|value| response_headers.insert(name, value));
         let _ = put(CONTENT_DISPOSITION, &name);
         if let Some(etag) = &etag {
             let _ = put(ETAG, etag);
@@ -164,13 +173,13 @@ pub(crate) fn bytes(web: Arc<Web>, asked: Asked) -> Answering {
             }
         }
         let length = output.len();
-        let range = match wanted(&headers, length, etag.as_deref()) {
+        let range = match requested_range(&headers, length, etag.as_deref()) {
             Some(Ok(range)) => {
                 let _ = put(CONTENT_RANGE, &format!("bytes {}-{}/{length}", range.start, range.end - 1));
                 *response.status_mut() = StatusCode::PARTIAL_CONTENT;
                 range
             }
-            Some(Err(())) => return Err(Problem::not_in_range(length)),
+            Some(Err(NotSatisfiable)) => return Err(Problem::range_not_satisfiable(length)),
             None => 0..length,
         };
         response.headers_mut().insert(CONTENT_LENGTH, (range.end - range.start).into());
@@ -179,14 +188,14 @@ pub(crate) fn bytes(web: Arc<Web>, asked: Asked) -> Answering {
     })
 }
 
-/// A part of an output, read as it is sent: a slow reader holds no thread.
+/// A part of an output, read while it is sent: a slow client holds no thread.
 fn body_of(output: Output, range: Range<u64>) -> Body {
     let output = Arc::new(output);
     Body::from_stream(stream::unfold((output, range), |(output, range)| async move {
         if range.is_empty() {
             return None;
         }
-        let end = range.end.min(range.start + AT_ONCE);
+        let end = range.end.min(range.start + PART_BYTES);
         let (for_read, start) = (output.clone(), range.start);
         let read = blocking(move || Ok(for_read.read(start..end)?)).await;
         let read = read.map_err(|problem| std::io::Error::other(problem.detail()));
@@ -195,9 +204,16 @@ fn body_of(output: Output, range: Range<u64>) -> Body {
     }))
 }
 
-/// The part that is asked for, if one is; `Err` if there is no such part. Several parts at once are not served: whoever
-/// asks for them gets all, as is allowed.
-fn wanted(headers: &HeaderMap, length: u64, etag: Option<&str>) -> Option<Result<Range<u64>, ()>> {
+/// A requested range that the output does not have.
+struct NotSatisfiable;
+
+/// The range that the headers request, if they request one. A request for several ranges gets the whole output, which HTTP
+/// allows.
+fn requested_range(
+    headers: &HeaderMap,
+    length: u64,
+    etag: Option<&str>,
+) -> Option<Result<Range<u64>, NotSatisfiable>> {
     let text = headers.get(RANGE)?.to_str().ok()?.strip_prefix("bytes=")?;
     if let Some(condition) = headers.get(IF_RANGE)
         && condition.to_str().ok() != etag
@@ -222,10 +238,10 @@ fn wanted(headers: &HeaderMap, length: u64, etag: Option<&str>) -> Option<Result
             start..end.saturating_add(1).min(length)
         }
     };
-    Some(if range.is_empty() || range.start >= length { Err(()) } else { Ok(range) })
+    Some(if range.is_empty() || range.start >= length { Err(NotSatisfiable) } else { Ok(range) })
 }
 
-/// The media type. Pages and drawings are text: nobody runs what a tool said.
+/// The media type. Web pages and SVG are text, so that a browser runs nothing of an output.
 fn media_type(kind: Kind, first: &[u8]) -> &'static str {
     match kind {
         Kind::Text => "text/plain; charset=utf-8",
@@ -237,7 +253,7 @@ fn media_type(kind: Kind, first: &[u8]) -> &'static str {
     }
 }
 
-fn ending(kind: Kind) -> &'static str {
+fn extension(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "txt",
         Kind::Json => "json",

@@ -1,0 +1,40 @@
+//! The state of the server itself: health, readiness, counters and the OpenAPI document.
+
+use crate::openapi as document;
+use crate::problem::Problem;
+use crate::request::{Request, json, typed};
+use crate::server::Server;
+use axum::response::Response;
+use serde_json::json;
+use std::io::Write;
+
+/// Responds that the server runs.
+pub(crate) fn health(server: &Server, _: &Request) -> Result<Response, Problem> {
+    let auth = server.config.auth.kind();
+    Ok(json(&json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "auth": auth })))
+}
+
+/// Responds whether the server can store outputs now.
+pub(crate) fn ready(server: &Server, _: &Request) -> Result<Response, Problem> {
+    if *server.stopping.borrow() {
+        return Err(Problem::unavailable("the server is about to stop"));
+    }
+    for store in server.config.auth.stores() {
+        let root = store.root();
+        let tried = std::fs::create_dir_all(root)
+            .and_then(|()| tempfile::tempfile_in(root))
+            .and_then(|mut file| file.write_all(&[b'x'; 16 * 1024]));
+        tried.map_err(|error| Problem::unavailable(format!("outputs cannot be stored now: {error}")))?;
+    }
+    Ok(json(&json!({ "status": "ready", "version": env!("CARGO_PKG_VERSION") })))
+}
+
+/// Responds with the counters.
+pub(crate) fn metrics(server: &Server, _: &Request) -> Result<Response, Problem> {
+    Ok(typed("text/plain; version=0.0.4; charset=utf-8", server.metrics.text()))
+}
+
+/// Responds with the OpenAPI document.
+pub(crate) fn openapi(server: &Server, _: &Request) -> Result<Response, Problem> {
+    Ok(json(&document::document(!server.config.auth.is_open())))
+}
