@@ -6,7 +6,7 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Line, Lines, Message, write_all_ready};
-use crate::server::WAITING;
+use crate::server::QUEUE;
 use crate::stdio::{Input, Output};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -19,7 +19,7 @@ pub(crate) async fn serve(
     output: Output,
     stopped: impl Future<Output = ()>,
 ) -> Result<()> {
-    let (to_client, messages) = mpsc::channel(WAITING);
+    let (to_client, messages) = mpsc::channel(QUEUE);
     let mut writing = tokio::spawn(write(output, messages));
     let scope = Scope::Session(gateway.session()?);
     let conversation = Conversation::begin(gateway.clone(), scope, to_client);
@@ -31,7 +31,9 @@ pub(crate) async fn serve(
                     conversation.clone().from_client(message).await
                 }
                 Ok(None) => return,
-                Err(error) => return gateway.talk.say(&format!("the client cannot be read: {error}")),
+                Err(error) => {
+                    return gateway.diagnostics.line(&format!("the client cannot be read: {error}"));
+                }
             }
         }
     };

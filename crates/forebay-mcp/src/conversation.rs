@@ -2,51 +2,35 @@
 //!
 //! With one server behind it, everything passes as it is but for the results of tools, lists of tools and resources, the
 //! capabilities, and calls of our own tools. With several, lists are put together, names of tools and prompts get
-//! the name of their server in front, and ids of the servers' own requests are told apart (see `many`).
+//! the name of their server in front, and ids of the servers' own requests are told apart (see `multi_server`).
 
 mod failures;
-mod many;
+mod multi_server;
 mod own;
 mod results;
 mod subscriptions;
+mod supervisor;
 mod waiting;
 
+use crate::diagnostics::Diagnostics;
 use crate::fold::Called;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Message, Parsed, Spool};
 use crate::params::{Param, Sent};
-use crate::server::{self, Authorization, Server, WAITING};
-use crate::talk::Talk;
+use crate::rpc::{self, INVALID_REQUEST, PARSE_ERROR, REVISION, STATELESS_SINCE};
+use crate::server::{Authorization, Connecting, QUEUE, Server};
 use forebay::store::disk::Held;
 use forebay::{Outputs, Session};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-pub(crate) use subscriptions::SUBSCRIPTION;
 use subscriptions::{Heard, Subscription};
 use tokio::sync::{mpsc, oneshot, watch};
 use waiting::Waiting;
-pub(crate) use waiting::key;
 
 /// The first revision whose results may have links to resources.
 const LINKS_SINCE: &str = "2025-06-18";
-
-/// The first revision without sessions.
-pub(crate) const STATELESS_SINCE: &str = "2026-07-28";
-
-/// Where a request of revision 2026-07-28 or later tells its revision, below `_meta`.
-pub(crate) const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
-
-/// JSON-RPC's own errors.
-pub(crate) const PARSE_ERROR: i64 = -32_700;
-pub(crate) const INVALID_REQUEST: i64 = -32_600;
-pub(crate) const NO_METHOD: i64 = -32_601;
-pub(crate) const INVALID_PARAMS: i64 = -32_602;
-pub(crate) const INTERNAL: i64 = -32_603;
-
-/// The error of revision 2026-07-28 for headers that do not say what the message says.
-pub(crate) const HEADERS_DIFFER: i64 = -32_020;
 
 /// Tells a client to ask for the list of tools again.
 const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
@@ -165,7 +149,7 @@ impl Conversation {
         to_client: mpsc::Sender<Message>,
     ) -> Arc<Conversation> {
         let (stop, stopped) = watch::channel(false);
-        let (queues, ends): (Vec<_>, Vec<_>) = gateway.servers.iter().map(|_| mpsc::channel(WAITING)).unzip();
+        let (queues, ends): (Vec<_>, Vec<_>) = gateway.servers.iter().map(|_| mpsc::channel(QUEUE)).unzip();
         let known = gateway.servers.iter().map(|_| Known::default()).collect();
         let conversation = Arc::new(Conversation {
             spool: gateway.spool(),
@@ -185,7 +169,7 @@ impl Conversation {
             gateway,
         });
         for (number, queue) in ends.into_iter().enumerate() {
-            tokio::spawn(server::tend(conversation.clone(), number, queue, stopped.clone()));
+            tokio::spawn(supervisor::supervise(conversation.clone(), number, queue, stopped.clone()));
         }
         if let Some(timeout) = conversation.gateway.timeout {
             tokio::spawn(conversation.clone().watch_the_clock(timeout, stopped));
@@ -221,8 +205,8 @@ impl Conversation {
         &self.gateway.servers[number]
     }
 
-    pub(crate) fn talk(&self) -> &Talk {
-        &self.gateway.talk
+    pub(crate) fn diagnostics(&self) -> &Diagnostics {
+        &self.gateway.diagnostics
     }
 
     pub(crate) fn spool(&self) -> &Spool {
@@ -232,6 +216,16 @@ impl Conversation {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that holds it leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What connections to servers need of this conversation.
+    fn connecting(&self) -> Connecting<'_> {
+        Connecting {
+            spool: &self.spool,
+            diagnostics: &self.gateway.diagnostics,
+            authorization: &self.authorization,
+            sent: &self.sent,
+        }
     }
 
     pub(crate) fn authorization(&self) -> &Authorization {
@@ -263,11 +257,11 @@ impl Conversation {
     }
 
     async fn result(&self, id: &str, result: &Value) {
-        self.tell_client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into()).await;
+        self.tell_client(rpc::result(id, &result.to_string())).await;
     }
 
     async fn error(&self, id: &str, code: i64, message: &str) {
-        self.tell_client(error(id, code, message)).await;
+        self.tell_client(rpc::error(id, code, message)).await;
     }
 
     /// Takes a message of the client to where it belongs.
@@ -477,7 +471,9 @@ impl Conversation {
             // An answer without an id is about something that the server could not read.
             return match self.has_one_server() {
                 true => self.tell_client(message).await,
-                false => self.talk().say(&format!("{} answered to nothing", self.server(server).name)),
+                false => {
+                    self.diagnostics().line(&format!("{} answered to nothing", self.server(server).name))
+                }
             };
         };
         let pending = {
@@ -492,7 +488,8 @@ impl Conversation {
         match pending {
             None => {
                 let name = &self.server(server).name;
-                self.talk().say(&format!("{name} answered {id}, which nobody waits for; it was left out"));
+                self.diagnostics()
+                    .line(&format!("{name} answered {id}, which nobody waits for; it was left out"));
             }
             Some(Pending { kind: Kind::Ours(asked), .. }) => {
                 let _ = asked.send(Some((message, frame)));
@@ -527,19 +524,4 @@ fn told_in_request(message: &Message, frame: &Frame) -> (Option<String>, Option<
 /// The names of tools.
 fn names(tools: &[forebay::wire::Tool]) -> HashSet<String> {
     tools.iter().map(|tool| tool.name.clone()).collect()
-}
-
-/// An answer that says what went wrong.
-pub(crate) fn error(id: &str, code: i64, message: &str) -> Message {
-    error_with(id, code, message, None)
-}
-
-/// An answer that says what went wrong, to programs too.
-pub(crate) fn error_with(id: &str, code: i64, message: &str, data: Option<Value>) -> Message {
-    let message = forebay::shortened(message, 2_000);
-    let mut error = json!({ "code": code, "message": message });
-    if let (Some(error), Some(data)) = (error.as_object_mut(), data) {
-        error.insert("data".to_owned(), data);
-    }
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into()
 }

@@ -1,10 +1,10 @@
 //! What all conversations of a gateway share: the store, the settings, the servers, and our own tools.
 
+use crate::diagnostics::Diagnostics;
 use crate::error::Result;
 use crate::message::Spool;
 use crate::server::Server;
-use crate::talk::Talk;
-use crate::{fold::Called, hosts};
+use crate::{client_limits, fold::Called};
 use forebay::settings::Keep;
 use forebay::wire::{Tool, ToolCall, ToolResult, Wire};
 use forebay::{Call, Clock, DiskStore, Limits, Outputs, Preset, Session, Settings, fresh_id, tools};
@@ -35,7 +35,7 @@ pub struct Gateway {
     /// No message of a client or a server has more bytes: one that never ends would fill the disk.
     pub max_message: u64,
     /// The way to standard error.
-    pub talk: Talk,
+    pub diagnostics: Diagnostics,
     /// The clock.
     pub now: Clock,
     /// Answers calls of our own tools: [`tools::answer`], with models that read where there are any.
@@ -159,7 +159,7 @@ impl Gateway {
         if let Some(name) = names.iter().find(|name| self.has_limits(name)) {
             return self.settings.limits(name);
         }
-        let host = hosts::limits(&called.client);
+        let host = client_limits::limits(&called.client);
         match host.filter(|_| !self.limits_are_set && self.settings.preset == Preset::Digest) {
             Some(limits) => limits,
             None => self.settings.limits(&called.tool),

@@ -1,69 +1,70 @@
-//! Stands between an MCP client and its servers: results that fit pass as they are, and of those that do not the client
-//! gets a small view, with tools to read the rest.
+//! An MCP gateway: passes messages between a client and its servers, and replaces results that are too large by a small
+//! view, with tools to read the rest.
 //!
-//! The only crate that knows MCP. Messages are forwarded as they are written; what must be changed in one is put
-//! between ranges of the original (`message`). A `Conversation` is one client with its servers and says which message
-//! goes where; `fold` is what becomes of a result that is too large.
+//! This is the only crate that knows MCP. Messages are forwarded as their sender wrote them; a change replaces ranges of
+//! the original (`message`). A `Conversation` is one client with its servers and decides where each message goes; `fold`
+//! replaces results.
 
 mod client;
+mod client_limits;
 pub mod config;
 mod conversation;
+mod diagnostics;
 mod error;
 mod fold;
 mod gateway;
-mod hosts;
 mod listing;
 mod message;
 mod params;
 mod resources;
 mod result;
+mod rpc;
 mod scan;
 mod server;
 mod sse;
 mod stdio;
-mod talk;
 mod text;
 
-pub use client::http::{Door, is_here, name_of};
+pub use client::http::Auth;
+pub use diagnostics::Diagnostics;
 pub use error::{Error, Result};
 pub use gateway::{Answer, Gateway};
 pub use server::{Reached, Server};
-pub use talk::Talk;
 
 use std::sync::Arc;
 
-/// Serves the client at our standard streams until it is gone or a signal ends us.
+/// Serves the client on standard input and output, until it disconnects or a signal stops the gateway.
 pub fn serve_stdio(gateway: Gateway) -> Result<()> {
-    // A message that passes costs less than waking another thread, so one thread carries them all. What takes long is
-    // done beside it.
+    // Passing a message on costs less than waking another thread, so one thread passes them all. Long work runs on
+    // other threads.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let talk = gateway.talk.clone();
+    let diagnostics = gateway.diagnostics.clone();
     let served = runtime.block_on(async {
         let serving = client::serve(Arc::new(gateway), stdio::input(), stdio::output(), signalled());
         tokio::spawn(serving).await.unwrap_or_else(|failed| Err(std::io::Error::other(failed).into()))
     });
-    // A read of our standard input may hang for ever, and nobody needs it any more.
+    // A pending read of standard input may never end, and is no longer needed.
     runtime.shutdown_background();
-    talk.end();
+    diagnostics.end();
     served
 }
 
-/// Serves clients that come by HTTP until a signal ends us. Where they come to is said on standard error.
-pub fn serve_http(gateway: Gateway, door: Door) -> Result<()> {
-    door.check()?;
+/// Serves clients over HTTP until a signal stops the gateway. Writes the address to standard error.
+pub fn serve_http(gateway: Gateway, auth: Auth) -> Result<()> {
+    auth.check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let talk = gateway.talk.clone();
-    let said = talk.clone();
+    let diagnostics = gateway.diagnostics.clone();
+    let lines = diagnostics.clone();
     let served = runtime.block_on(async {
-        let listening = |address: &str| said.say(&format!("listening on {address}"));
-        client::http::serve(Arc::new(gateway), door, listening, signalled()).await
+        let listening = |address: &str| lines.line(&format!("listening on {address}"));
+        client::http::serve(Arc::new(gateway), auth, listening, signalled()).await
     });
     runtime.shutdown_background();
-    talk.end();
+    diagnostics.end();
     served
 }
 
-/// Ends when a signal asks this process to.
+/// Waits until a signal asks this process to end.
 pub async fn signalled() {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
@@ -77,7 +78,7 @@ pub async fn signalled() {
     }
 }
 
-/// Random bits, for what must have a name that nothing else has.
+/// Random bits, for names that must be unique.
 fn random() -> Result<[u8; 16]> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| Error::Random(error.to_string()))?;

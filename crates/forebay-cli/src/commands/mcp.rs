@@ -9,7 +9,7 @@ use crate::models::{self, Reach};
 use crate::units;
 use forebay::extract::Models;
 use forebay::{Stop, Timestamp, tools};
-use forebay_mcp::{Answer, Door, Gateway, Reached, Server, Talk, config};
+use forebay_mcp::{Answer, Auth, Diagnostics, Gateway, Reached, Server, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -125,7 +125,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     }
     clean::now_and_then(context);
     let servers = servers(&args)?;
-    let door = door(&args)?;
+    let auth = auth(&args)?;
     // Without a server there is only what is kept already, so it is the session that others write to.
     let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
     let gateway = Gateway {
@@ -139,12 +139,12 @@ fn serve(args: Serve, context: &Context) -> Outcome {
         tools_when_kept: args.tools_when_kept,
         timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
         max_message: Some(args.max_message).filter(|&most| most > 0).unwrap_or(u64::MAX),
-        talk: Talk::to(std::io::stderr()),
+        diagnostics: Diagnostics::to(std::io::stderr()),
         now: Timestamp::now,
         answer: answer(context),
     };
-    match door {
-        Some(door) => forebay_mcp::serve_http(gateway, door)?,
+    match auth {
+        Some(auth) => forebay_mcp::serve_http(gateway, auth)?,
         None => forebay_mcp::serve_stdio(gateway)?,
     }
     Ok(ExitCode::from(DONE))
@@ -163,7 +163,7 @@ fn answer(context: &Context) -> Answer {
     })
 }
 
-fn door(args: &Serve) -> Result<Option<Door>, CliError> {
+fn auth(args: &Serve) -> Result<Option<Auth>, CliError> {
     let Some(listen) = args.listen else { return Ok(None) };
     let token = match &args.token_file {
         Some(file) => {
@@ -180,7 +180,7 @@ fn door(args: &Serve) -> Result<Option<Door>, CliError> {
         }
         None => None,
     };
-    let door = Door {
+    let auth = Auth {
         listen,
         token,
         origins: args.origins.clone(),
@@ -188,11 +188,11 @@ fn door(args: &Serve) -> Result<Option<Door>, CliError> {
         session_key: args.session_key.clone(),
         pass_authorization: args.pass_authorization,
     };
-    door.check().map_err(|error| match args.token_file {
+    auth.check().map_err(|error| match args.token_file {
         None => CliError::from(error).hint("give one with --token-file FILE, or listen on 127.0.0.1"),
         Some(_) => CliError::from(error).hint("name another header with --session-key"),
     })?;
-    Ok(Some(door))
+    Ok(Some(auth))
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

@@ -2,24 +2,25 @@
 //!
 //! A client of a revision with sessions begins with `initialize`, has a conversation and servers of its own, and gets an id
 //! of its session; whoever has not the id cannot reach the session (`streams`). Since 2026-07-28 there are no
-//! sessions, and every request stands for itself (`stateless`). Who may come at all is told by the `door`.
+//! sessions, and every request stands for itself (`stateless`). Who may come at all is told by the `auth`.
 
-mod door;
+mod auth;
 mod stateless;
 mod streams;
 
-use crate::conversation::{Conversation, INVALID_REQUEST, STATELESS_SINCE, error};
+use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Growing, Message, Parsed, blocks};
-use crate::server::WAITING;
+use crate::rpc::{INVALID_REQUEST, STATELESS_SINCE, error};
+use crate::server::QUEUE;
+pub use auth::Auth;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-pub use door::{Door, is_here, name_of};
 use forebay::Session;
 use futures_util::{Stream, StreamExt, stream};
 use stateless::Common;
@@ -59,7 +60,7 @@ struct Refusal(StatusCode, &'static str);
 /// All clients.
 struct Clients {
     gateway: Arc<Gateway>,
-    door: Door,
+    auth: Auth,
     /// Those with sessions, by the ids of these.
     all: Mutex<HashMap<String, Arc<Client>>>,
     /// Those without, by what they are known by.
@@ -84,16 +85,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Serves clients until `stopped`. `listening` is told the address.
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
-    door: Door,
+    auth: Auth,
     listening: impl FnOnce(&str),
     stopped: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
-    door.check()?;
-    let listener = tokio::net::TcpListener::bind(door.listen).await?;
+    auth.check()?;
+    let listener = tokio::net::TcpListener::bind(auth.listen).await?;
     listening(&format!("http://{}{PATH}", listener.local_addr()?));
     let clients = Arc::new(Clients {
         gateway,
-        door,
+        auth,
         all: Mutex::default(),
         common: Mutex::default(),
         known: Mutex::default(),
@@ -115,7 +116,7 @@ pub(crate) async fn serve(
 }
 
 async fn answer(State(clients): State<Arc<Clients>>, request: Request) -> Response {
-    if let Some((status, why)) = clients.door.refusal(request.headers()) {
+    if let Some((status, why)) = clients.auth.refusal(request.headers()) {
         return plain(status, why);
     }
     if request.uri().path() != PATH {
@@ -178,7 +179,7 @@ impl Clients {
     /// What a client sends as `Authorization`, if it is to be passed on.
     fn authorization(&self, headers: &HeaderMap) -> Option<String> {
         let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        value.filter(|_| self.door.pass_authorization).map(str::to_owned)
+        value.filter(|_| self.auth.pass_authorization).map(str::to_owned)
     }
 
     async fn post(self: Arc<Self>, request: Request) -> Response {
@@ -220,7 +221,7 @@ impl Clients {
         };
         tokio::spawn(conversation.from_client(message));
         let mut first = None;
-        if self.door.pass_authorization {
+        if self.auth.pass_authorization {
             // Before anything is said with 200, the server may want to know who asks.
             first = tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await.ok().flatten();
             if let Some(refused) = first.as_ref().and_then(|event| event.message.as_ref()).and_then(refused) {
@@ -250,11 +251,11 @@ impl Clients {
 
     /// A new client, with the id of its session: more random bits than anybody can guess.
     fn begin(&self, headers: &HeaderMap) -> Result<(Arc<Client>, String)> {
-        let session = match self.door.key(headers) {
+        let session = match self.auth.key(headers) {
             Some(key) => self.session(&key)?,
             None => self.gateway.session()?,
         };
-        let (to_client, messages) = mpsc::channel(WAITING);
+        let (to_client, messages) = mpsc::channel(QUEUE);
         let conversation = Conversation::begin(self.gateway.clone(), Scope::Session(session), to_client);
         let client = Arc::new(Client { conversation, streams: Streams::new() });
         tokio::spawn(client.clone().distribute(messages));

@@ -1,8 +1,9 @@
 //! What goes wrong with servers: whoever waits for one that is gone, silent or garbled is told, and one that is back hears
 //! again what the client said.
 
-use super::{Conversation, Heard, INTERNAL, Kind, Pending, TOOLS_CHANGED};
+use super::{Conversation, Heard, Kind, Pending, TOOLS_CHANGED};
 use crate::message::{Frame, Message, Parsed};
+use crate::rpc::INTERNAL_ERROR;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ impl Conversation {
 
     /// A server that was gone is back, and this is how it answered.
     pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
-        self.talk().say(&format!("{} is back", self.server(server).name));
+        self.diagnostics().line(&format!("{} is back", self.server(server).name));
         let late = self.state().servers[server].capabilities.is_none();
         if late && let Ok(Parsed::One(Frame { result: Some(result), .. })) = answer.parse() {
             let revision = self.state().revision.clone();
@@ -66,11 +67,11 @@ impl Conversation {
     /// A server is gone: whoever waits for it is told.
     pub(crate) async fn lost(&self, server: usize, why: &str, wait: Duration) {
         let name = &self.server(server).name;
-        self.talk().say(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
+        self.diagnostics().line(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
         let text =
             format!("the server {name} failed: {why}. It is being started again; ask again in a moment.");
         for id in self.forget(|pending| pending.server == server) {
-            self.error(&id, INTERNAL, &text).await;
+            self.error(&id, INTERNAL_ERROR, &text).await;
         }
     }
 
@@ -86,7 +87,7 @@ impl Conversation {
             self.server(server).name
         );
         if let Some(id) = self.forget_one(&id) {
-            self.error(&id, INTERNAL, &text).await;
+            self.error(&id, INTERNAL_ERROR, &text).await;
         }
     }
 
@@ -106,8 +107,8 @@ impl Conversation {
     pub(super) async fn garbled(&self, server: usize, message: &Message, error: &std::io::Error) {
         let name = &self.server(server).name;
         let start = message.text(0..message.len().min(200)).unwrap_or_default();
-        self.talk()
-            .say(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
+        self.diagnostics()
+            .line(&format!("{name} wrote a line of {} bytes that is no message: {start}", message.len()));
         let end = message.text(message.len().saturating_sub(200)..message.len()).unwrap_or_default();
         let has = |field: &str| [&start, &end].iter().any(|text| text.contains(field));
         if !start.trim_start().starts_with('{')
@@ -125,7 +126,7 @@ impl Conversation {
         };
         let text = format!("the server {name} answered with something that is not JSON: {error}");
         if let Some(id) = meant.and_then(|id| self.forget_one(id)) {
-            self.error(&id, INTERNAL, &text).await;
+            self.error(&id, INTERNAL_ERROR, &text).await;
         }
     }
 
@@ -185,7 +186,7 @@ impl Conversation {
                 let name = &self.server(server).name;
                 let text = format!("the server {name} did not answer within {} s", timeout.as_secs_f64());
                 if let Some(id) = self.forget_one(&id) {
-                    self.error(&id, INTERNAL, &text).await;
+                    self.error(&id, INTERNAL_ERROR, &text).await;
                 }
                 let cancelled = json!({ "reason": text }).to_string();
                 let cancelled = cancelled.replacen('{', &format!("{{\"requestId\":{id},"), 1);

@@ -1,7 +1,8 @@
 //! What the gateway answers itself: calls of our own tools, and reads of kept outputs.
 
-use super::{Conversation, INTERNAL, INVALID_PARAMS, NO_METHOD};
+use super::Conversation;
 use crate::message::{Frame, Message, Parsed};
+use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::{gateway, resources};
 use forebay::request::tool_call;
 use forebay::wire::{ToolCall, ToolResult, Wire};
@@ -77,7 +78,7 @@ impl Conversation {
         match answered {
             Ok(Ok(result)) => self.result(id, &result).await,
             Ok(Err((code, text))) => self.error(id, code, &text).await,
-            Err(_) => self.error(id, INTERNAL, "the request could not be answered").await,
+            Err(_) => self.error(id, INTERNAL_ERROR, "the request could not be answered").await,
         }
     }
 
@@ -132,7 +133,9 @@ impl Conversation {
             "resources/templates/list" => {
                 Ok(complete(json!({ "resourceTemplates": resources::templates() })))
             }
-            method => Err((NO_METHOD, format!("there is no method {}", forebay::shortened(method, 100)))),
+            method => {
+                Err((METHOD_NOT_FOUND, format!("there is no method {}", forebay::shortened(method, 100))))
+            }
         }
     }
 }

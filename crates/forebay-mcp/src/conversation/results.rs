@@ -1,11 +1,12 @@
 //! What becomes of a server's answers: results are folded where they do not fit, and lists get what we add.
 
-use super::{Conversation, INTERNAL, Kind, NO_METHOD, STATELESS_SINCE, TOOLS_CHANGED, own};
+use super::{Conversation, Kind, TOOLS_CHANGED, own};
 use crate::error::Result;
 use crate::fold::{Called, Fold};
 use crate::gateway::Scope;
 use crate::listing::{self, Listing};
 use crate::message::{Frame, Message};
+use crate::rpc::{self, INTERNAL_ERROR, METHOD_NOT_FOUND, STATELESS_SINCE};
 use crate::{params, resources};
 use forebay::{Session, Surface};
 use serde_json::{Value, json};
@@ -35,12 +36,13 @@ impl Conversation {
                 Ok((Ok(None), message, _)) => self.tell_client(message).await,
                 Ok((Err(error), message, called)) => {
                     // A result is worth more than its view.
-                    self.talk().say(&format!("the result of {} passes as it is: {error}", called.tool));
+                    self.diagnostics()
+                        .line(&format!("the result of {} passes as it is: {error}", called.tool));
                     self.tell_client(message).await;
                 }
                 Err(_) => {
                     let id = frame.id.unwrap_or_else(|| "null".to_owned());
-                    self.error(&id, INTERNAL, "the result could not be read").await;
+                    self.error(&id, INTERNAL_ERROR, "the result could not be read").await;
                 }
             }
         });
@@ -105,7 +107,7 @@ impl Conversation {
         let Some(at) = frame.result.clone() else {
             // A server without resources has none but ours.
             let code = message.find(frame.error.clone()?, &["code"])?;
-            let unknown = message.text(code).ok()? == NO_METHOD.to_string();
+            let unknown = message.text(code).ok()? == METHOD_NOT_FOUND.to_string();
             let id = frame.id.as_deref()?;
             let result = match kind {
                 Kind::Tools => own::complete(json!({ "tools": self.own_tools() })),
@@ -115,8 +117,7 @@ impl Conversation {
                 Kind::Templates => own::complete(json!({ "resourceTemplates": resources::templates() })),
                 _ => return None,
             };
-            return unknown
-                .then(|| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into());
+            return unknown.then(|| rpc::result(id, &result.to_string()));
         };
         let (key, ours) = match kind {
             Kind::Hello => {
@@ -170,9 +171,9 @@ impl Conversation {
                 state.params.remove(called_here);
                 let is_modern = state.revision.as_str() >= STATELESS_SINCE;
                 drop(state);
-                if self.server(server).is_at_an_address() && is_modern {
+                if self.server(server).is_http() && is_modern {
                     let name = &self.server(server).name;
-                    self.talk().say(&format!("the tool {} of {name} is left out: {why}", tool.name));
+                    self.diagnostics().line(&format!("the tool {} of {name} is left out: {why}", tool.name));
                     return false;
                 }
             }

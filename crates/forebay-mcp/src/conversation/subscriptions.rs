@@ -5,16 +5,14 @@
 //! no server serves it any more.
 
 use super::own::complete;
-use super::{Conversation, Kind, Pending, key};
+use super::{Conversation, Kind, Pending};
 use crate::message::{Frame, Message, Parsed};
+use crate::rpc::{self, SUBSCRIPTION, key};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-
-/// Where a message on the stream of a subscription names it, below `_meta`.
-pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 const AGREED: &str = "notifications/subscriptions/acknowledged";
 
@@ -189,7 +187,7 @@ impl Conversation {
         refused.unwrap_or_else(|| {
             let mut result = complete(json!({}));
             result["_meta"] = json!({ SUBSCRIPTION: serde_json::from_str::<Value>(id).unwrap_or_default() });
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into()
+            rpc::result(id, &result.to_string())
         })
     }
 

@@ -1,9 +1,9 @@
 //! A server that is a program: it reads messages on its standard input and writes them on its standard output.
 
-use super::{Incoming, Link, WAITING};
+use super::{Incoming, Link, QUEUE};
+use crate::diagnostics::Diagnostics;
 use crate::error::{Error, Result};
 use crate::message::{Line, Lines, Message, Spool, write_all_ready};
-use crate::talk::Talk;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ pub(super) fn start(
     command: &[OsString],
     environment: &BTreeMap<String, String>,
     folder: Option<&Path>,
-    talk: &Talk,
+    diagnostics: &Diagnostics,
     spool: &Spool,
 ) -> Result<Link> {
     let start = |source: std::io::Error| Error::Start { name: name.to_owned(), source };
@@ -51,10 +51,10 @@ pub(super) fn start(
     else {
         return Err(start(std::io::ErrorKind::BrokenPipe.into()));
     };
-    let (to, messages) = mpsc::channel(WAITING);
-    let (comes, from) = mpsc::channel(WAITING);
+    let (to, messages) = mpsc::channel(QUEUE);
+    let (comes, from) = mpsc::channel(QUEUE);
     let (tell_status, status) = oneshot::channel();
-    tokio::spawn(hear(stderr, talk.clone()));
+    tokio::spawn(pass_stderr(stderr, diagnostics.clone()));
     let (input_ended, input_ends) = oneshot::channel();
     tokio::spawn(send(stdin, messages, input_ended));
     let (output_ended, output_ends) = oneshot::channel();
@@ -64,10 +64,10 @@ pub(super) fn start(
 }
 
 /// Passes its standard error on.
-async fn hear(mut stderr: ChildStderr, talk: Talk) {
+async fn pass_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
     let mut block = vec![0; 8 * 1024];
     while let Ok(read @ 1..) = stderr.read(&mut block).await {
-        talk.pass(block[..read].to_vec());
+        diagnostics.pass(block[..read].to_vec());
     }
 }
 

@@ -4,12 +4,12 @@
 //! stays open. A server that knows only the older way refuses the first POST, and is then asked by a GET where to post.
 
 use super::Authorization;
-use super::{Incoming, Link, WAITING};
-use crate::conversation::{self, HEADERS_DIFFER, INTERNAL, error_with};
+use super::{Incoming, Link, QUEUE};
 use crate::error::{Error, Result};
 use crate::listing::Listing;
 use crate::message::{Frame, Growing, Message, Parsed, Spool};
 use crate::params::{self, Param, Sent, encoded};
+use crate::rpc::{self, HEADERS_DIFFER, INTERNAL_ERROR, error_with};
 use crate::sse::Events;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
@@ -100,8 +100,8 @@ pub(super) async fn connect(
         all.insert(header, value);
     }
     let client = client(&url).map_err(|error| wrong(format!("no HTTP client can be made: {error}")))?;
-    let (to, messages) = mpsc::channel(WAITING);
-    let (comes, from) = mpsc::channel(WAITING);
+    let (to, messages) = mpsc::channel(QUEUE);
+    let (comes, from) = mpsc::channel(QUEUE);
     let http = Arc::new(Http {
         name: name.to_owned(),
         address: url,
@@ -255,7 +255,7 @@ impl Http {
     /// The arguments of a call that stand in headers too: as the client has sent them, and otherwise as they must be sent.
     fn mirrored(&self, message: &Message) -> params::Headers {
         let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
-        let id = frame.id.as_deref().map(conversation::key).unwrap_or_default();
+        let id = frame.id.as_deref().map(rpc::key).unwrap_or_default();
         if let Some(sent) = self.sent.get(&id) {
             return sent;
         }
@@ -310,8 +310,7 @@ impl Http {
     async fn can_mend(&self, call: &Message, frame: &Frame, refusal: &Message) -> bool {
         let code = refusal.find(refusal.all(), &["error", "code"]).and_then(|at| refusal.text(at).ok());
         // What a client has sent itself is its own to mend.
-        let is_its_own =
-            frame.id.as_deref().is_some_and(|id| self.sent.get(&conversation::key(id)).is_some());
+        let is_its_own = frame.id.as_deref().is_some_and(|id| self.sent.get(&rpc::key(id)).is_some());
         code == Some(HEADERS_DIFFER.to_string()) && !is_its_own && self.learn_anew(call).await
     }
 
@@ -359,7 +358,7 @@ impl Http {
             Ok(response) => self.read(response, Asked { id, method }).await,
         };
         if let (Some(id), Some(failed)) = (id, failed) {
-            let error = error_with(id, INTERNAL, &failed.text, failed.data);
+            let error = error_with(id, INTERNAL_ERROR, &failed.text, failed.data);
             let _ = self.comes.send(Incoming::Message(error)).await;
         }
     }
@@ -606,7 +605,7 @@ enum Posted {
 fn modern(message: &Message) -> Vec<(&'static str, String)> {
     let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
     let param = |path: &[&str]| message.string(message.find(frame.params.clone()?, path)?);
-    let Some(revision) = param(&["_meta", conversation::REVISION]) else { return Vec::new() };
+    let Some(revision) = param(&["_meta", rpc::REVISION]) else { return Vec::new() };
     let name = match frame.method.as_deref() {
         Some("tools/call" | "prompts/get") => param(&["name"]),
         Some("resources/read") => param(&["uri"]),

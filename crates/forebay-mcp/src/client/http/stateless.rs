@@ -6,12 +6,13 @@
 
 use super::{Clients, FULL, MOST, REVISION, Refusal, SIGN, SIGN_OF_LIFE, quietest, refused, status};
 use super::{event_stream, failed, header, json_body, lock, one, takes_events, written_message};
-use crate::conversation::{self, Conversation, HEADERS_DIFFER, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD};
-use crate::conversation::{PARSE_ERROR, SUBSCRIPTION, key};
+use crate::conversation::Conversation;
 use crate::gateway::Scope;
 use crate::message::{Frame, Message, Parsed};
 use crate::params::{self, decoded};
-use crate::server::WAITING;
+use crate::rpc::{self, HEADERS_DIFFER, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::rpc::{PARSE_ERROR, SUBSCRIPTION, key};
+use crate::server::QUEUE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
@@ -54,7 +55,7 @@ struct Open {
 
 /// Whether a message says by itself that it is of this revision.
 pub(super) fn is_of_it(message: &Message) -> bool {
-    message.find(message.all(), &["params", "_meta", conversation::REVISION]).is_some()
+    message.find(message.all(), &["params", "_meta", rpc::REVISION]).is_some()
 }
 
 impl Clients {
@@ -71,7 +72,7 @@ impl Clients {
             };
         };
         let differs = |differs: Differs| {
-            let error = conversation::error(id, HEADERS_DIFFER, &differs.to_string());
+            let error = rpc::error(id, HEADERS_DIFFER, &differs.to_string());
             json_body(StatusCode::BAD_REQUEST, error)
         };
         if let Err(error) = agrees(headers, &message, &frame) {
@@ -88,7 +89,7 @@ impl Clients {
 
     /// The conversation of whoever sends these headers.
     fn common(&self, headers: &HeaderMap) -> Result<Arc<Common>, Refusal> {
-        let key = self.door.key(headers);
+        let key = self.auth.key(headers);
         let no_name = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR, "there are no random numbers");
         let scope = match &key {
             Some(key) => Scope::Session(self.session(key).map_err(no_name)?),
@@ -100,7 +101,7 @@ impl Clients {
             all.remove(&quietest).into_iter().for_each(|common| self.end(common.conversation.clone()));
         }
         let common = all.entry(key).or_insert_with(|| {
-            let (to_client, messages) = mpsc::channel(WAITING);
+            let (to_client, messages) = mpsc::channel(QUEUE);
             let conversation = Conversation::begin(self.gateway.clone(), scope, to_client);
             let asked = Asked { count: 0, open: HashMap::new(), heard: Instant::now() };
             let common = Arc::new(Common { conversation, asked: Mutex::new(asked) });
@@ -133,7 +134,7 @@ fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), D
         _ => None,
     };
     let table = [
-        (REVISION, Some(param(&["_meta", conversation::REVISION]))),
+        (REVISION, Some(param(&["_meta", rpc::REVISION]))),
         ("mcp-method", Some(Some(method.to_owned()))),
         ("mcp-name", name.map(Some)),
     ];
@@ -153,7 +154,7 @@ fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), D
 fn status_of(message: &Message, frame: &Frame) -> StatusCode {
     let code = frame.error.clone().and_then(|error| message.find(error, &["code"]));
     match code.and_then(|range| message.value(range).ok()?.as_i64()) {
-        Some(NO_METHOD) => StatusCode::NOT_FOUND,
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         Some(
             PARSE_ERROR | INVALID_REQUEST | INVALID_PARAMS | HEADERS_DIFFER | LACKS_CAPABILITY
             | UNKNOWN_REVISION,
@@ -187,7 +188,7 @@ impl Common {
 
     /// Has a request answered: as JSON if nothing is said before the answer, and otherwise as events.
     async fn answer(self: Arc<Self>, headers: &HeaderMap, message: &Message, frame: &Frame) -> Response {
-        let (says, mut hears) = mpsc::channel(WAITING);
+        let (says, mut hears) = mpsc::channel(QUEUE);
         let takes_events = takes_events(headers);
         let (Some(asking), request) = self.ask(message, frame, says) else {
             return failed(StatusCode::BAD_REQUEST, "the request cannot be read");
@@ -252,7 +253,7 @@ impl Common {
             let Ok(Parsed::One(frame)) = message.parse() else { continue };
             if let (Some(_), Some(id)) = (&frame.method, &frame.id) {
                 // A server that asks would wait for ever: since 2026-07-28 clients answer nothing.
-                let none = conversation::error(id, NO_METHOD, "this client answers no requests");
+                let none = rpc::error(id, METHOD_NOT_FOUND, "this client answers no requests");
                 tokio::spawn(self.conversation.clone().from_client(none));
                 continue;
             }

@@ -3,9 +3,9 @@
 //! Every event has an id, and the last of them are kept. A client that comes back and names the last one it has seen gets
 //! what came after it on the same stream. One that comes back without a name gets what was given to nobody.
 
-use crate::conversation::key;
 use crate::message::{Frame, Message, Parsed};
-use crate::server::WAITING;
+use crate::rpc::key;
+use crate::server::QUEUE;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -174,7 +174,7 @@ impl State {
     /// A connection for a stream. Whoever read it before reads no more.
     fn connect(&mut self, stream: u64) -> mpsc::Receiver<Event> {
         // What was missed has room besides what comes.
-        let (says, hears) = mpsc::channel(WAITING + self.kept.len() + 1);
+        let (says, hears) = mpsc::channel(QUEUE + self.kept.len() + 1);
         self.open.insert(stream, says);
         hears
     }

@@ -5,10 +5,11 @@
 //! Requests that servers make are given ids of our own, because two servers count from the same number.
 
 use super::own::{capabilities, complete, named, us};
-use super::{Answer, Conversation, INVALID_PARAMS, Kind, NO_METHOD, Pending};
+use super::{Answer, Conversation, Kind, Pending};
 use crate::listing::{self, Listing};
 use crate::message::{Frame, Message, Parsed};
 use crate::resources;
+use crate::rpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND};
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -64,7 +65,7 @@ impl Conversation {
     }
 
     async fn result_text(&self, id: &str, result: &str) {
-        self.tell_client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into()).await;
+        self.tell_client(rpc::result(id, result)).await;
     }
 
     /// The servers that can do something, as far as it is known.
@@ -105,7 +106,9 @@ impl Conversation {
         let answers = join_all((0..self.queues.len()).map(|server| self.ask(server, message, frame))).await;
         if method != "initialize" && answers.iter().flatten().any(|(_, frame)| frame.error.is_some()) {
             // One of them has sessions and must be greeted. The client does that when it is told this.
-            return self.error(id, NO_METHOD, "not all servers here can be asked without initialize").await;
+            return self
+                .error(id, METHOD_NOT_FOUND, "not all servers here can be asked without initialize")
+                .await;
         }
         let mut capabilities = capabilities(self.gateway.tools_when_kept && method == "initialize");
         let (mut instructions, mut revisions, mut failures) = (Vec::new(), Vec::new(), Vec::new());
@@ -130,8 +133,8 @@ impl Conversation {
             instructions.extend(value["instructions"].as_str().map(|text| format!("# {name}\n{text}")));
         }
         if !failures.is_empty() {
-            self.talk()
-                .say(&format!("these servers do not answer, and are left out: {}", failures.join(", ")));
+            self.diagnostics()
+                .line(&format!("these servers do not answer, and are left out: {}", failures.join(", ")));
         }
         let (_, told) = self.who_asks(message, frame);
         let asked = Self::param(message, frame, &["protocolVersion"]).unwrap_or(told);
@@ -349,8 +352,12 @@ impl Conversation {
         match last {
             Some(answer) => self.tell_client(answer).await,
             None => {
-                self.error(id, NO_METHOD, &format!("no server answers {}", forebay::shortened(method, 100)))
-                    .await
+                self.error(
+                    id,
+                    METHOD_NOT_FOUND,
+                    &format!("no server answers {}", forebay::shortened(method, 100)),
+                )
+                .await
             }
         }
     }
@@ -420,9 +427,9 @@ impl Conversation {
         let changed: std::io::Result<Vec<_>> = changed.collect();
         match changed.and_then(|changes| message.with_all(changes, &self.spool)) {
             Ok(message) => self.tell_client(message).await,
-            Err(error) => {
-                self.talk().say(&format!("a message of {} is lost: {error}", self.server(server).name))
-            }
+            Err(error) => self
+                .diagnostics()
+                .line(&format!("a message of {} is lost: {error}", self.server(server).name)),
         }
     }
 

@@ -1,29 +1,30 @@
-//! Who may come by HTTP, and what they are known by.
+//! Authentication of HTTP clients, and what identifies them.
 
 use crate::error::{Error, Result};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
-use std::net::{IpAddr, SocketAddr};
+use forebay::text::host::{is_loopback, name_of};
+use std::net::SocketAddr;
 
-/// Who may come, and how.
+/// Which HTTP clients are accepted, and where.
 #[derive(Clone, Debug)]
-pub struct Door {
-    /// Where to listen.
+pub struct Auth {
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// What every request must carry as `Authorization: Bearer`; needed where not only this machine can come.
+    /// The token of every request, as `Authorization: Bearer`; required if other machines can connect.
     pub token: Option<String>,
-    /// Pages that may come besides those of this machine, as `https://example.org`.
+    /// Accepted origins of web pages as well as those of this machine, as `https://example.org`.
     pub origins: Vec<String>,
-    /// Names under which we are reached besides those of this machine.
+    /// Accepted host names as well as those of this machine.
     pub hosts: Vec<String>,
-    /// The header by whose value a client is known again: who sends the same has the same session.
+    /// The header that identifies a client: clients that send the same value share a session.
     pub session_key: Option<String>,
-    /// Whether what clients send as `Authorization` goes to the server, and what the server asks for to them.
+    /// Whether the clients' `Authorization` goes to the server, and the server's challenge to the clients.
     pub pass_authorization: bool,
 }
 
-impl Door {
-    /// Whether it is safe to open.
+impl Auth {
+    /// Refuses settings that are not safe.
     pub fn check(&self) -> Result<()> {
         if !self.listen.ip().is_loopback() && self.token.is_none() {
             return Err(Error::Config(format!(
@@ -41,26 +42,26 @@ impl Door {
         Ok(())
     }
 
-    /// Whether a request may come in; otherwise what to answer.
+    /// The status and the reason if a request is refused.
     pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        // A page in a browser must not reach us under a name that leads to this machine, nor from a page of others.
+        // Web pages must reach the gateway neither by a name that merely resolves to this machine, nor from another origin.
         let host = text(HOST).unwrap_or_default();
         if self.listen.ip().is_loopback()
-            && !is_here(host)
+            && !is_loopback(host)
             && !self.hosts.iter().any(|name| name == name_of(host))
         {
-            return Some((StatusCode::FORBIDDEN, "this host is not served here"));
+            return Some((StatusCode::FORBIDDEN, "requests for this host are refused"));
         }
         if let Some(origin) = text(ORIGIN) {
-            let here = origin.split_once("://").is_some_and(|(_, host)| is_here(host));
+            let here = origin.split_once("://").is_some_and(|(_, host)| is_loopback(host));
             if !here && !self.origins.iter().any(|allowed| allowed == origin) {
-                return Some((StatusCode::FORBIDDEN, "this origin may not come here"));
+                return Some((StatusCode::FORBIDDEN, "requests from this origin are refused"));
             }
         }
         let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
         match &self.token {
-            Some(token) if !same(given.trim(), token) => {
+            Some(token) if !is_same(given.trim(), token) => {
                 Some((StatusCode::UNAUTHORIZED, "a bearer token is needed"))
             }
             _ => None,
@@ -68,12 +69,12 @@ impl Door {
     }
 }
 
-impl Door {
-    /// What a client is known by, if it says so.
+impl Auth {
+    /// The value that identifies a client, if it sends one.
     pub(super) fn key(&self, headers: &HeaderMap) -> Option<String> {
         let header = match (&self.session_key, self.pass_authorization) {
             (Some(name), _) => name.as_str(),
-            // Where a server answers by who asks, who asks is told apart.
+            // A server that gets the credentials may answer each client differently.
             (None, true) => AUTHORIZATION.as_str(),
             (None, false) => return None,
         };
@@ -82,25 +83,8 @@ impl Door {
     }
 }
 
-/// The name of a host without its port; empty if what stands there is no port.
-pub fn name_of(host: &str) -> &str {
-    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((name, rest)) => (name, rest.strip_prefix(':').unwrap_or(rest)),
-        None => host.split_once(':').unwrap_or((host, "")),
-    };
-    if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { "" }
-}
-
-/// Whether a host is this machine under a name that nobody else can give it.
-pub fn is_here(host: &str) -> bool {
-    let name = name_of(host);
-    // An address is not looked up, so nobody can have it lead elsewhere.
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Whether two texts are the same, in a time that tells nothing of where they differ.
-fn same(one: &str, other: &str) -> bool {
+/// Compares two texts in a time that does not depend on where they differ.
+fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len()
         && one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
 }
@@ -109,8 +93,8 @@ fn same(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn door(listen: &str, token: Option<&str>) -> Door {
-        Door {
+    fn auth(listen: &str, token: Option<&str>) -> Auth {
+        Auth {
             listen: listen.parse().unwrap(),
             token: token.map(str::to_owned),
             origins: vec!["https://good.example".to_owned()],
@@ -121,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_may_come_in() {
+    fn other_hosts_and_origins_are_refused() {
         let table = [
             ("127.0.0.1:9", "", None),
             ("LOCALHOST:80", "", None),
@@ -143,17 +127,17 @@ mod tests {
             headers.insert(HOST, host.parse().unwrap());
             let origins = [origin].into_iter().filter(|origin| !origin.is_empty());
             headers.extend(origins.map(|origin| (ORIGIN, origin.parse().unwrap())));
-            let answer = door("127.0.0.1:0", None).refusal(&headers).map(|(status, _)| status.as_u16());
+            let answer = auth("127.0.0.1:0", None).refusal(&headers).map(|(status, _)| status.as_u16());
             assert_eq!(answer, refused, "{headers:?}");
         }
     }
 
     #[test]
-    fn a_token_is_needed_where_others_can_come() {
-        assert!(door("0.0.0.0:0", None).check().is_err());
-        assert!(door("0.0.0.0:0", Some("t")).check().is_ok());
-        assert!(door("[::1]:0", None).check().is_ok());
-        let by_token = |token| Door { session_key: Some("Authorization".into()), ..door("[::1]:0", token) };
+    fn a_token_is_required_if_other_machines_can_connect() {
+        assert!(auth("0.0.0.0:0", None).check().is_err());
+        assert!(auth("0.0.0.0:0", Some("t")).check().is_ok());
+        assert!(auth("[::1]:0", None).check().is_ok());
+        let by_token = |token| Auth { session_key: Some("Authorization".into()), ..auth("[::1]:0", token) };
         assert!(by_token(Some("t")).check().is_err(), "all have the same");
         assert!(by_token(None).check().is_ok());
         for (given, refused) in [("Bearer right", false), ("Bearer wrong", true), ("right", true), ("", true)]
@@ -161,21 +145,21 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, "any.example".parse().unwrap());
             headers.insert(AUTHORIZATION, given.parse().unwrap());
-            assert_eq!(door("0.0.0.0:0", Some("right")).refusal(&headers).is_some(), refused, "{given:?}");
+            assert_eq!(auth("0.0.0.0:0", Some("right")).refusal(&headers).is_some(), refused, "{given:?}");
         }
     }
     #[test]
-    fn a_client_is_known_by_what_it_was_told_to_send() {
+    fn a_client_is_identified_by_the_header_it_was_told_to_send() {
         let headers = |name: &str, value: &str| {
             let name: axum::http::HeaderName = name.parse().unwrap();
             HeaderMap::from_iter([(name, value.parse().unwrap())])
         };
-        let named = Door { session_key: Some("X-Client".into()), ..door("127.0.0.1:0", None) };
+        let named = Auth { session_key: Some("X-Client".into()), ..auth("127.0.0.1:0", None) };
         assert_eq!(named.key(&headers("x-client", " one ")).as_deref(), Some("one"));
         assert_eq!(named.key(&headers("x-client", "")), None);
         assert_eq!(named.key(&headers("authorization", "Bearer one")), None);
-        let passing = Door { pass_authorization: true, ..door("127.0.0.1:0", None) };
+        let passing = Auth { pass_authorization: true, ..auth("127.0.0.1:0", None) };
         assert_eq!(passing.key(&headers("authorization", "Bearer one")).as_deref(), Some("Bearer one"));
-        assert_eq!(door("127.0.0.1:0", None).key(&headers("authorization", "Bearer one")), None);
+        assert_eq!(auth("127.0.0.1:0", None).key(&headers("authorization", "Bearer one")), None);
     }
 }
