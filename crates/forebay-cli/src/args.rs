@@ -1,43 +1,8 @@
-//! What can be typed. Each command's own arguments stand in its file.
+//! Groups of arguments that several commands share. Each command's own arguments are in its file.
 
-use crate::commands::{
-    ask, call, cat, clean, completions, events, export, extract, filter, grep, head, hold, import, json, ls,
-    mcp, models, outline, put, read, room, run, search, serve, session, settings, show, stats, tail, tools,
-    verify,
-};
 use crate::units;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-
-/// Keeps every byte a tool prints, and shows the part that is needed.
-///
-/// The whole output is stored; what is small passes untouched; of what is large you get a view that marks everything
-/// it leaves out, and a handle to read the rest with.
-#[derive(Debug, Parser)]
-#[command(
-    name = "forebay",
-    version,
-    propagate_version = true,
-    max_term_width = 100,
-    after_help = "\
-Examples:
-  forebay run -- cargo test              run it, keep all it prints, show what matters
-  curl -s URL | forebay put --tool fetch keep an output made elsewhere
-  forebay grep HANDLE 'error|panic' -C 3 search the whole of it
-  forebay read HANDLE --lines 400:460    read any part of it
-  forebay ask HANDLE 'why did it fail?'  the passages that answer a question
-  forebay ls                             what is kept
-  forebay mcp -- npx some-server         an MCP server whose results fit the model's context
-  forebay serve                          an HTTP API, and a page to look at outputs
-
-A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
-)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
 
 /// Flags that every command has.
 #[derive(Debug, Args)]
@@ -165,69 +130,11 @@ pub(crate) struct CallArgs {
     pub(crate) intent: Option<String>,
 }
 
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Run a command, keep all it prints, print the view
-    Run(run::Args),
-    /// Keep an output made elsewhere, print the view
-    Put(put::Args),
-    /// Print the bytes of an output, for pipes
-    Cat(cat::Args),
-    /// Read lines or bytes of an output
-    Read(read::Args),
-    /// Read the first lines of an output
-    Head(head::Args),
-    /// Read the last lines of an output, or follow it while it grows
-    Tail(tail::Args),
-    /// Search an output with a regular expression
-    Grep(grep::Args),
-    /// Run a jq filter over a JSON output, or see its shape
-    Json(json::Args),
-    /// See what is in an output: functions, headings, files, failures
-    Outline(outline::Args),
-    /// Ask a question about an output in plain words
-    Ask(ask::Args),
-    /// Have an output read as instructions in plain words say
-    Extract(extract::Args),
-    /// See which models read, and whether they answer
-    Models(models::Args),
-    /// Search all outputs of a session for words
-    Search(search::Args),
-    /// See or say how much of the model's context is in use
-    Room(room::Args),
-    /// Print the query tools in the form that an agent's model takes
-    Tools(tools::Args),
-    /// Answer a model's calls of the query tools
-    Call(call::Args),
-    /// Stand between an MCP client and its servers
-    Mcp(mcp::Args),
-    /// Serve outputs by HTTP, with a page to look at them
-    Serve(serve::Args),
-    #[command(hide = true)]
-    Hold(hold::Args),
-    #[command(hide = true)]
-    Filter(filter::Args),
-    /// List the outputs of a session
-    Ls(ls::Args),
-    /// Show what is known of an output, and what the model was given of it
-    Show(show::Args),
-    /// See what happened in a session: calls, outputs, views, answers
-    Events(events::Args),
-    /// See what was saved, all costs deducted
-    Stats(stats::Args),
-    /// Prove outputs against their records, and views against their outputs
-    Verify(verify::Args),
-    /// Run an agent in a session of its own, which ends when the agent does
-    Session(session::Args),
-    /// Remove outputs by age and size, or a whole session
-    Clean(clean::Args),
-    /// Write all outputs of a session into one file
-    Export(export::Args),
-    /// Take in the outputs of such a file
-    Import(import::Args),
-    /// Show every setting with its value and where it came from
-    Settings(settings::Args),
-    /// Print the completion script of a shell
-    Completions(completions::Args),
+/// Joins a text that was typed as several words. The first may begin with a dash; a later one that does is a flag.
+pub(crate) fn words(mut first: String, more: &[String]) -> String {
+    for word in more {
+        first.push(' ');
+        first.push_str(word);
+    }
+    first
 }

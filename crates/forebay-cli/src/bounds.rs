@@ -1,6 +1,6 @@
-//! The bounds of queries: an end in time, and filters in a process of their own where one query must not harm others.
+//! Bounds of queries: a time limit, and filters in a process of their own if one query must not harm others.
 
-use crate::commands::filter;
+use crate::filter_process;
 use forebay::query::{Filter, Values};
 use forebay::settings::QueryLimits;
 use forebay::{Bounds, Output, Result, Stop, WeakStop};
@@ -10,24 +10,24 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a program sets on its queries.
+/// The limits that a program sets for its queries.
 pub(crate) struct QueryBounds {
     limits: QueryLimits,
     /// Ends all queries of one request.
     request: Stop,
-    /// The root of the outputs, where filters run in a process of their own.
-    apart: Option<PathBuf>,
+    /// The root of the outputs, if filters run in a process of their own.
+    separate_root: Option<PathBuf>,
 }
 
 impl QueryBounds {
-    /// Bounds of queries in a process that answers nobody else.
+    /// Bounds of queries in a process that serves one user.
     pub(crate) fn alone(limits: QueryLimits) -> Arc<dyn Bounds> {
-        Arc::new(QueryBounds { limits, request: Stop::default(), apart: None })
+        Arc::new(QueryBounds { limits, request: Stop::default(), separate_root: None })
     }
 
-    /// Bounds of the queries of one request to a process that answers others too.
+    /// Bounds of the queries of one request, in a process that serves others too.
     pub(crate) fn shared(limits: QueryLimits, request: Stop, root: &Path) -> Arc<dyn Bounds> {
-        Arc::new(QueryBounds { limits, request, apart: Some(root.to_owned()) })
+        Arc::new(QueryBounds { limits, request, separate_root: Some(root.to_owned()) })
     }
 }
 
@@ -45,53 +45,53 @@ impl Bounds for QueryBounds {
     }
 
     fn filter(&self, output: &Output, wanted: &Filter, enough: u64, stop: &Stop) -> Option<Result<Values>> {
-        let root = self.apart.as_deref()?;
+        let root = self.separate_root.as_deref()?;
         let run = || {
-            let _place = Place::wait_for(stop)?;
-            filter::elsewhere(root, output, wanted, enough, self.limits, stop)
+            let _slot = Slot::wait_for(stop)?;
+            filter_process::run(root, output, wanted, enough, self.limits, stop)
         };
         Some(run())
     }
 }
 
-/// How many filters run at once. Each may take all the memory that one is allowed.
-const FILTERS: usize = 8;
+/// Maximum filters that run at once. Each may take as much memory as one filter may.
+const MAX_FILTERS: usize = 8;
 
-/// A place to run a filter.
-struct Place;
+/// A slot to run a filter, given back when it is dropped.
+struct Slot;
 
-/// How many places are taken, and who waits for one.
+/// The number of taken slots, and the signal that one is free.
 static TAKEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-impl Place {
-    /// Waits until there is a place, unless the query ends before.
-    fn wait_for(stop: &Stop) -> Result<Place> {
+impl Slot {
+    /// Waits for a free slot, unless the query ends first.
+    fn wait_for(stop: &Stop) -> Result<Slot> {
         let mut taken = TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken >= FILTERS {
+        while *taken >= MAX_FILTERS {
             stop.check()?;
             let time = Duration::from_millis(50);
             taken = TAKEN.1.wait_timeout(taken, time).unwrap_or_else(PoisonError::into_inner).0;
         }
         *taken += 1;
-        Ok(Place)
+        Ok(Slot)
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         *TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         TAKEN.1.notify_one();
     }
 }
 
-/// A flag that is to be raised.
+/// A flag to raise.
 struct Due {
     stop: WeakStop,
     why: String,
 }
 
-/// Raises a flag after some time, unless its query has ended. One thread does it for all queries; where it cannot be made,
-/// queries end by their other bounds alone.
+/// Raises a flag after some time, unless its query has ended. One thread serves all queries; if it cannot be started, only
+/// the other bounds end a query.
 fn raise_after(time: Duration, due: Due) {
     static TIMER: OnceLock<Option<Sender<(Instant, Due)>>> = OnceLock::new();
     let timer = TIMER.get_or_init(|| {

@@ -121,7 +121,7 @@ pub(crate) enum NotStarted {
 
 /// Whom a signal is passed on to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum StopScope {
     /// The command. A terminal sends its own signals to all that it runs.
     Command,
     /// The command and all that descend from it.
@@ -134,7 +134,7 @@ enum Reach {
 pub(crate) struct Running {
     child: Child,
     pipes: Pipes,
-    reach: Reach,
+    reach: StopScope,
     signals: Signals,
     pty: Option<Pty>,
 }
@@ -164,7 +164,7 @@ impl Running {
             // A larger pipe means fewer turns; a kernel that says no is no harm.
             let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
         }
-        let reach = if pty.is_some() { Reach::Group } else { reach() };
+        let reach = if pty.is_some() { StopScope::Group } else { reach() };
         Ok(Running { child, pipes: Pipes { stdout, stderr }, reach, signals, pty })
     }
 
@@ -232,7 +232,8 @@ impl Running {
                 };
                 if let Some(signal) = signal {
                     // The time of all that it has started is over too.
-                    let reach = if self.reach == Reach::Group { Reach::Group } else { Reach::Family };
+                    let reach =
+                        if self.reach == StopScope::Group { StopScope::Group } else { StopScope::Family };
                     self.send(signal, reach);
                 }
             }
@@ -270,7 +271,7 @@ impl Running {
     fn pass_signals_on(&mut self) {
         for number in self.signals.pending() {
             // A terminal sends these two to the command itself.
-            let from_terminal = self.reach == Reach::Command && matches!(number, SIGINT | SIGQUIT);
+            let from_terminal = self.reach == StopScope::Command && matches!(number, SIGINT | SIGQUIT);
             match (number, &self.pty, Signal::from_named_raw(number)) {
                 (SIGCHLD, ..) => {}
                 (SIGWINCH, Some(pty), _) => pty.fit(),
@@ -280,15 +281,15 @@ impl Running {
         }
     }
 
-    fn send(&self, signal: Signal, reach: Reach) {
+    fn send(&self, signal: Signal, reach: StopScope) {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else {
             return;
         };
         // Where one has just ended there is nobody to tell.
         let processes = match reach {
-            Reach::Command => vec![pid],
-            Reach::Family => family::of(pid),
-            Reach::Group => {
+            StopScope::Command => vec![pid],
+            StopScope::Family => family::of(pid),
+            StopScope::Group => {
                 let _ = kill_process_group(pid, signal);
                 return;
             }
@@ -301,10 +302,10 @@ impl Running {
 
 /// Whom signals are passed on to when the command is in our own process group. It stays in that group: a caller that
 /// ends the group means the command, and at a terminal a question asked from another group would stop it.
-fn reach() -> Reach {
+fn reach() -> StopScope {
     match io::stdin().is_terminal() || File::open("/dev/tty").is_ok() {
-        true => Reach::Command,
-        false => Reach::Family,
+        true => StopScope::Command,
+        false => StopScope::Family,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The commands, a file each, and what they share: the store, the session and the settings.
+//! The command line: the commands, a file each, and which of them runs.
 
 pub(crate) mod ask;
 pub(crate) mod call;
@@ -32,67 +32,109 @@ pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod verify;
 
-use crate::args::{CallArgs, Calls, Cli, Command, Common};
-use crate::bounds::QueryBounds;
-use crate::error::{CliError, DONE, NOT_THERE};
-use crate::fallback::{self, WithFallback};
-use crate::live_log;
-use crate::models::Reach;
+use crate::args::{Calls, Common};
+use crate::context::{Context, Outcome};
+use crate::error::DONE;
 use crate::print;
-use crate::settings::{Layers, OnProblem, root_flag};
-use forebay::forms;
-use forebay::query::{Ended, Found};
-use forebay::settings::Keep;
-use forebay::{
-    Call, DiskStore, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings, Store, Surface,
-    Timestamp,
-};
-use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
+use crate::settings::{Layers, OnProblem};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
 
-/// Settings and stores that a command uses.
-pub(crate) struct Context {
-    pub(crate) store: DiskStore,
-    /// The same root with its fallback, for a command that reads where there is one.
-    pub(crate) with_fallback: Option<WithFallback>,
-    pub(crate) session: Session,
-    /// The session, if it was typed for this command.
-    pub(crate) named: Option<Session>,
-    /// The session that is named after the folder we run in.
-    pub(crate) folder: Session,
-    pub(crate) settings: Settings,
-    /// Which models there are, and how they are reached.
-    pub(crate) reach: Reach,
-    pub(crate) json: bool,
-    /// How the commands in views and excerpts are written.
-    pub(crate) surface: Surface,
-    /// Whether the session was said, by a flag, the environment or a file, and is not that of the folder.
-    pub(crate) session_is_set: bool,
-    /// Whether the limits of outputs were set, and are not the built-in ones.
-    pub(crate) limits_are_set: bool,
-    /// Treatment of wrong values.
-    on_problem: OnProblem,
-    /// Whether what the model gets stands in a `<function_call>` record.
-    pub(crate) as_record: bool,
+/// Keeps every byte a tool prints, and shows the part that is needed.
+///
+/// The whole output is stored; what is small passes untouched; of what is large you get a view that marks everything
+/// it leaves out, and a handle to read the rest with.
+#[derive(Debug, Parser)]
+#[command(
+    name = "forebay",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  forebay run -- cargo test              run it, keep all it prints, show what matters
+  curl -s URL | forebay put --tool fetch keep an output made elsewhere
+  forebay grep HANDLE 'error|panic' -C 3 search the whole of it
+  forebay read HANDLE --lines 400:460    read any part of it
+  forebay ask HANDLE 'why did it fail?'  the passages that answer a question
+  forebay ls                             what is kept
+  forebay mcp -- npx some-server         an MCP server whose results fit the model's context
+  forebay serve                          an HTTP API, and a page to look at outputs
+
+A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
 }
 
-/// The result of a command.
-pub(crate) type Outcome = Result<ExitCode, CliError>;
-
-/// Random bits, for what must have a name that nothing else has.
-pub(crate) fn random() -> Result<[u8; 16], CliError> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|error| CliError::not_there(format!("no random numbers for a name: {error}")))?;
-    Ok(random)
-}
-
-/// A text that was typed as one word or as several. The first may begin with a dash; a later one that does is a flag.
-pub(crate) fn words(mut first: String, more: &[String]) -> String {
-    for word in more {
-        first.push(' ');
-        first.push_str(word);
-    }
-    first
+/// The commands of the program.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command, keep all it prints, print the view
+    Run(run::Args),
+    /// Keep an output made elsewhere, print the view
+    Put(put::Args),
+    /// Print the bytes of an output, for pipes
+    Cat(cat::Args),
+    /// Read lines or bytes of an output
+    Read(read::Args),
+    /// Read the first lines of an output
+    Head(head::Args),
+    /// Read the last lines of an output, or follow it while it grows
+    Tail(tail::Args),
+    /// Search an output with a regular expression
+    Grep(grep::Args),
+    /// Run a jq filter over a JSON output, or see its shape
+    Json(json::Args),
+    /// See what is in an output: functions, headings, files, failures
+    Outline(outline::Args),
+    /// Ask a question about an output in plain words
+    Ask(ask::Args),
+    /// Have an output read as instructions in plain words say
+    Extract(extract::Args),
+    /// See which models read, and whether they answer
+    Models(models::Args),
+    /// Search all outputs of a session for words
+    Search(search::Args),
+    /// See or say how much of the model's context is in use
+    Room(room::Args),
+    /// Print the query tools in the form that an agent's model takes
+    Tools(tools::Args),
+    /// Answer a model's calls of the query tools
+    Call(call::Args),
+    /// Stand between an MCP client and its servers
+    Mcp(mcp::Args),
+    /// Serve outputs by HTTP, with a page to look at them
+    Serve(serve::Args),
+    #[command(hide = true)]
+    Hold(hold::Args),
+    #[command(hide = true)]
+    Filter(filter::Args),
+    /// List the outputs of a session
+    Ls(ls::Args),
+    /// Show what is known of an output, and what the model was given of it
+    Show(show::Args),
+    /// See what happened in a session: calls, outputs, views, answers
+    Events(events::Args),
+    /// See what was saved, all costs deducted
+    Stats(stats::Args),
+    /// Prove outputs against their records, and views against their outputs
+    Verify(verify::Args),
+    /// Run an agent in a session of its own, which ends when the agent does
+    Session(session::Args),
+    /// Remove outputs by age and size, or a whole session
+    Clean(clean::Args),
+    /// Write all outputs of a session into one file
+    Export(export::Args),
+    /// Take in the outputs of such a file
+    Import(import::Args),
+    /// Show every setting with its value and where it came from
+    Settings(settings::Args),
+    /// Print the completion script of a shell
+    Completions(completions::Args),
 }
 
 /// Runs what was typed.
@@ -103,7 +145,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         _ => None,
     };
     if let Command::Completions(args) = &cli.command {
-        return completions::run(args);
+        return completions::run(args, Cli::command());
     }
     if let Command::Filter(args) = &cli.command {
         return filter::run(args, &cli.common);
@@ -124,7 +166,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     layers.settle(on_problem)?;
     let calls = shown.map_or(Calls::Shell, |shown| shown.calls);
     let as_record = shown.is_some_and(|shown| shown.wire.is_some());
-    let mut context = Context { as_record, ..Context::new(layers, &cli.common, calls, on_problem)? };
+    let mut context = Context::new(layers, &cli.common, calls, on_problem)?;
+    context.as_record = as_record;
     let keeps = match &cli.command {
         Command::Run(_) | Command::Session(_) => true,
         Command::Put(args) => args.keeps(),
@@ -184,272 +227,5 @@ fn on_problem(command: &Command) -> OnProblem {
         | Command::Completions(_) => OnProblem::Stop,
         Command::Clean(_) => OnProblem::StopForUser,
         _ => OnProblem::StopForFlags,
-    }
-}
-
-/// Runs a program as if it had been called itself, where its output cannot be taken in.
-pub(crate) fn run_bare(command: &mut std::process::Command, why: &CliError) -> CliError {
-    let told = format!("forebay: {why}; the command runs without forebay, and its output is not kept\n");
-    print::err(&forebay::printable(&told));
-    let error = command.exec();
-    CliError::cannot_run(command.get_program(), &error)
-}
-
-/// Whether a program could not be started for want of open files, of which it needs fewer itself than we do.
-pub(crate) fn is_short_of_files(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
-    [Errno::MFILE, Errno::NFILE].iter().any(|no| error.raw_os_error() == Some(no.raw_os_error()))
-}
-
-impl Context {
-    fn new(
-        layers: Layers,
-        common: &Common,
-        calls: Calls,
-        on_problem: OnProblem,
-    ) -> Result<Context, CliError> {
-        let surface = match calls {
-            Calls::Shell => Surface::Shell { flags: layers.root_flags() },
-            Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
-        };
-        let (session_is_set, limits_are_set) =
-            (layers.is_set(&["session"]), layers.is_set(&["digest", "tokens"]));
-        let has_budget = layers.has_flag("--budget");
-        let mut settings = layers.settings;
-        if has_budget {
-            // What is typed for this call is stronger than what is set for single tools.
-            settings.shown.digest.tools.clear();
-        }
-        // A name from a host may hold anything; one that was typed is meant as it is.
-        let session = match settings.session.parse::<Session>() {
-            Ok(session) => session,
-            Err(error) if common.session.is_some() && on_problem != OnProblem::GoOn => {
-                return Err(error.into());
-            }
-            Err(error) => {
-                let safe = Session::safe(&settings.session);
-                if common.session.is_some() {
-                    print::err(&format!("forebay: {error}; the session is {safe}\n"));
-                }
-                safe
-            }
-        };
-        Ok(Context {
-            store: DiskStore::new(settings.root).observed(common.log.map(live_log::observer)),
-            with_fallback: None,
-            named: common.session.is_some().then(|| session.clone()),
-            folder: crate::settings::folder_session(),
-            session,
-            reach: Reach {
-                names: settings.shown.extract.models.clone(),
-                waiting: settings.models,
-                providers: settings.providers,
-                ends_by_signal: true,
-            },
-            settings: settings.shown,
-            json: common.json,
-            surface,
-            session_is_set,
-            limits_are_set,
-            on_problem,
-            as_record: false,
-        })
-    }
-
-    /// Has outputs kept in the fallback where the root cannot be written.
-    fn keep_where_it_can(&mut self) {
-        let root = self.store.root().to_owned();
-        let Some(why) = why_not_in(&root, &self.session) else { return };
-        let told = match fallback::make(&root) {
-            Ok(folder) => {
-                if let Surface::Shell { flags } = &mut self.surface {
-                    *flags = root_flag(&folder);
-                }
-                let told = format!("they are kept in {}", folder.display());
-                self.store = DiskStore::new(folder);
-                told
-            }
-            Err(other) => format!("nor can they be kept in a folder for temporary files: {other}"),
-        };
-        print::err(&forebay::printable(&format!(
-            "forebay: outputs cannot be kept in {}: {why}; {told}\n",
-            root.display()
-        )));
-    }
-
-    /// Has reads look into the fallback too, if outputs were kept there.
-    fn look_into_fallback(&mut self) {
-        let root = self.store.root();
-        self.with_fallback = fallback::existing(root)
-            .map(|folder| WithFallback { root: DiskStore::new(root), fallback: DiskStore::new(folder) });
-    }
-
-    /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
-    /// process that owns the folder.
-    pub(crate) fn can_keep(&self) -> Result<(), CliError> {
-        let root = self.store.root();
-        if self.settings.retention.mode != Keep::Process || RunFolder::is_alive(root) {
-            return Ok(());
-        }
-        let wrong = format!(
-            "retention.mode is process, and {} is not the folder of a process that lives",
-            root.display()
-        );
-        Err(CliError::usage(wrong)
-            .hint("start the agent with `forebay session -- AGENT`, or choose another retention.mode"))
-    }
-
-    pub(crate) fn store(&self) -> &dyn Store {
-        match &self.with_fallback {
-            Some(both) => both,
-            None => &self.store,
-        }
-    }
-
-    /// The output that is meant by a handle as it was typed.
-    pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
-        Ok(self.outputs(text)?.find(text)?)
-    }
-
-    /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
-    pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
-        let handle: Handle = match handle.contains('/') {
-            true => handle.parse()?,
-            false => Handle::new(self.session.clone(), handle)?,
-        };
-        Ok(self.outputs_of(handle.session().clone()))
-    }
-
-    /// The outputs of the session that this command runs in.
-    pub(crate) fn session_outputs(&self) -> Outputs<'_> {
-        self.outputs_of(self.session.clone())
-    }
-
-    fn outputs_of(&self, session: Session) -> Outputs<'_> {
-        Outputs::new(self.store(), session, Timestamp::now)
-            .within(self.settings.room)
-            .bounded_by(QueryBounds::alone(self.settings.query))
-    }
-
-    pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
-        Ok(self.outputs(text)?.open(text)?.on(&self.surface))
-    }
-
-    /// The call that an output belongs to.
-    pub(crate) fn call(
-        &self,
-        args: CallArgs,
-        tool: &str,
-        default_args: Option<String>,
-    ) -> Result<Call, CliError> {
-        let mut args = args;
-        if let Some(text) = &args.args
-            && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
-        {
-            self.stop_or_warn(CliError::usage(format!("--args is not JSON: {error}")))?;
-            args.args = None;
-        }
-        if args.call_id.as_ref().is_some_and(String::is_empty) {
-            self.stop_or_warn(CliError::usage("--call-id is empty"))?;
-            args.call_id = None;
-        }
-        let id = match args.call_id {
-            Some(id) => id,
-            None => forebay::fresh_id(random()?),
-        };
-        let call = Call::new(
-            self.session.clone(),
-            id,
-            args.tool.unwrap_or_else(|| tool.to_owned()),
-            Timestamp::now(),
-        );
-        Ok(Call {
-            server: args.server,
-            kind: args.tool_kind,
-            args: args.args.or(default_args),
-            intent: args.intent,
-            ..call
-        })
-    }
-
-    /// Stops for a flag that is wrong, or reports it where the command goes on without it.
-    fn stop_or_warn(&self, error: CliError) -> Result<(), CliError> {
-        match self.on_problem {
-            OnProblem::GoOn => {
-                error.warn();
-                Ok(())
-            }
-            _ => Err(error),
-        }
-    }
-
-    /// Gives the model what it gets. Where storing is switched off, nothing stays of an output that passed whole.
-    pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
-        let forget = self.settings.is_off() && reply.folded.is_none() && !output.is_growing();
-        let given = self.print(store, output, reply, forget);
-        if forget {
-            // What cannot be removed now goes with the next sweep.
-            let _ = store.delete(&output.record().handle);
-        }
-        given
-    }
-
-    /// Prints the view, or the output by the streams it came by.
-    fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
-        let record = match self.as_record {
-            true => Some(forms::function_call(output, reply)?),
-            false => None,
-        };
-        if self.json {
-            let mut value = forms::reply(output, reply)?;
-            if let Some(record) = record {
-                value["text"] = record.into();
-            }
-            if forget {
-                value["handle"] = serde_json::Value::Null;
-            }
-            return print::json(&value);
-        }
-        if let Some(record) = record {
-            return print::out((record + "\n").as_bytes());
-        }
-        match &reply.folded {
-            Some(folded) => print::out(&folded.text),
-            None => {
-                let mut written = Ok(());
-                store.for_each_stretch(output, |stream, bytes| match stream {
-                    forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
-                    forebay::Stream::Stdout => {}
-                    forebay::Stream::Stderr => print::err_bytes(bytes),
-                })?;
-                written
-            }
-        }
-    }
-
-    /// Answers a query about an output and prints the excerpt.
-    pub(crate) fn answer(&self, handle: &str, query: &Query) -> Outcome {
-        let outputs = self.outputs(handle)?;
-        let budget = self.settings.excerpt_budget();
-        let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
-        match self.json {
-            true => print::json(&forms::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
-            false => print::out(&excerpt.text)?,
-        }
-        // What a filter gave before it failed is told, and so is that it failed.
-        let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
-        Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
-    }
-}
-
-/// Why outputs cannot be kept below a root. Where nobody has named one, it is a folder for temporary files, which somebody
-/// else may have made to read them.
-fn why_not_in(root: &Path, session: &Session) -> Option<String> {
-    let is_shared = Some(root) == crate::settings::root_without_home().as_deref()
-        && root.symlink_metadata().is_ok()
-        && !fallback::is_ours(root);
-    match is_shared {
-        true => Some(format!("{} is not a folder that only you can use", root.display())),
-        false => fallback::why_not_in(root, session),
     }
 }

@@ -1,24 +1,19 @@
-//! What goes wrong, as the user reads it: the message, a hint, and the exit code, all in one place.
+//! Errors as the user reads them: the message, hints, and the exit code, all in one place.
 
-use std::process::ExitCode;
-
-/// Done.
+/// Success.
 pub(crate) const DONE: u8 = 0;
-/// The asked-for thing is not there or not possible.
+/// The requested thing does not exist or is not possible.
 pub(crate) const NOT_THERE: u8 = 1;
 /// Wrong usage.
 pub(crate) const USAGE: u8 = 2;
 /// The store failed.
 pub(crate) const STORE: u8 = 3;
-/// No model read the output; what the library found by itself was given instead.
+/// No model could read the output; the answer is what the library found without one.
 pub(crate) const NOT_READ: u8 = 4;
-/// A signal ended it; what was done until then was given.
+/// A signal interrupted the command; the answer is what was done until then.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// A message may repeat what was typed, and that may be anything; so many characters of it are told.
-const LONGEST: usize = 1_000;
-
-/// An error with what to do about it.
+/// An error with hints on what to do.
 #[derive(Debug)]
 pub(crate) struct CliError {
     message: String,
@@ -50,18 +45,14 @@ impl CliError {
         self
     }
 
-    /// Reports what was wrong and is dropped, where the command goes on without it.
-    pub(crate) fn warn(self) {
-        CliError { message: format!("{} (ignored)", forebay::shortened(&self.message, LONGEST)), ..self }
-            .report();
+    /// The exit code of a command that fails with it.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 
-    /// Tells the user, and gives the exit code.
-    pub(crate) fn report(self) -> ExitCode {
-        let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
-        let message = forebay::shortened(&self.message, LONGEST);
-        crate::print::err(&forebay::printable(&format!("forebay: {message}\n{hints}")));
-        ExitCode::from(self.code)
+    /// What to do about it, a line each.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
     }
 }
 

@@ -5,6 +5,7 @@
 //! `forebay run` starts this binary again, and [`step`] does them and then becomes the command.
 
 use crate::error::CliError;
+use crate::print;
 use rustix::{
     fs::{Access, access},
     io::Errno,
@@ -117,7 +118,7 @@ pub(crate) fn step() -> Option<ExitCode> {
         let _ = ioctl_tiocsctty(rustix::stdio::stdout());
     }
     let launch = Launch { program: &program, arguments: &arguments, on_terminal };
-    Some(CliError::cannot_run(&program, &launch.execute()).report())
+    Some(print::error(&CliError::cannot_run(&program, &launch.execute())))
 }
 
 /// Has this process end when its parent does; returns whether the parent is still there.
@@ -142,4 +143,17 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     // An empty entry means the working folder.
     env::split_paths(&path).map(|folder| Path::new(".").join(folder).join(program)).find(is_program)
+}
+
+/// Becomes a program whose output cannot be captured, as if the user had called it directly. Returns only if that fails.
+pub(crate) fn run_bare(command: &mut Command, why: &CliError) -> CliError {
+    let message = format!("forebay: {why}; the command runs without forebay, and its output is not kept\n");
+    print::err(&forebay::printable(&message));
+    let error = command.exec();
+    CliError::cannot_run(command.get_program(), &error)
+}
+
+/// Whether a program could not be started because too many files are open; the program itself needs fewer than we do.
+pub(crate) fn is_short_of_files(error: &std::io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|no| error.raw_os_error() == Some(no.raw_os_error()))
 }

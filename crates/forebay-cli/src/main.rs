@@ -1,12 +1,14 @@
-//! The command `forebay`: keeps what tools print, and shows the part that is needed.
+//! The command `forebay`: stores what tools print, and shows the part that is needed.
 
 mod args;
 mod bounds;
 mod capture;
 mod commands;
+mod context;
 mod error;
 mod fallback;
 mod family;
+mod filter_process;
 mod launch;
 mod live_log;
 mod models;
@@ -25,11 +27,11 @@ fn main() -> ExitCode {
     if let Some(code) = launch::step() {
         return code;
     }
-    // A file that may not grow further is a failure of the store like any other, not the end of this process.
+    // Reaching the limit of a file's size must fail like any other write, not end this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let cli = typed::parse();
     match commands::run(cli) {
         Ok(code) => code,
-        Err(error) => error.report(),
+        Err(error) => print::error(&error),
     }
 }

@@ -16,6 +16,7 @@ mod repetition;
 mod request;
 mod server;
 mod sse;
+mod stream;
 
 pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
@@ -26,17 +27,19 @@ use forebay::tokens;
 use learnt::{Learnt, Report};
 use overflow::Overflow;
 use provider::{ModelWire, Operator};
-use request::{Answered, Problem, Request};
+use request::{Answered, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
+use stream::Request;
 use tokio::{runtime::Runtime, sync::OnceCell};
 
 /// How models are waited for.
@@ -69,18 +72,20 @@ const LEAST_ANSWER: u64 = 64;
 /// template adds some dozens.
 const LEAST_COUNTED: u64 = 300;
 
-/// Which models there are, and how they are reached.
+/// The configured models and their providers.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
+pub(crate) struct ModelSettings {
     /// The models as provider/model, in their order.
     pub(crate) names: Vec<String>,
     pub(crate) waiting: Waiting,
     pub(crate) providers: BTreeMap<String, Provider>,
-    /// Whether a signal ends an extraction. Whoever serves others sees to signals himself.
+    /// Whether a signal ends an extraction. A server handles signals itself.
     pub(crate) ends_by_signal: bool,
+    /// The file of facts learnt about models, if there is a folder for it.
+    pub(crate) facts: Option<PathBuf>,
 }
 
-impl Reach {
+impl ModelSettings {
     /// Whether all models have a provider.
     pub(crate) fn check(&self) -> Result<(), CliError> {
         match self.clients().0.iter().find_map(|client| client.provider.as_ref().err()) {
@@ -98,7 +103,7 @@ impl Reach {
 
     /// The models for one extraction. Nothing is opened before the first is asked.
     pub(crate) fn clients(&self) -> Clients {
-        self.clients_with(Learnt::new(crate::settings::model_facts()))
+        self.clients_with(Learnt::new(self.facts.clone()))
     }
 
     fn clients_with(&self, learnt: Learnt) -> Clients {
@@ -338,8 +343,8 @@ impl Client {
             key: self.key(opened, prompt.abandoned)?,
             model: &self.model,
             stream: self.waiting.stream,
-            silence,
-            patience: (self.operator != Operator::User).then_some(silence),
+            idle_timeout: silence,
+            response_timeout: (self.operator != Operator::User).then_some(silence),
             address: &provider.address(),
             start: self.start(&provider.address()),
             other_limit: &self.other_limit,
@@ -529,7 +534,7 @@ pub(crate) fn nonce() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::request::Fold;
+    use super::stream::Fold;
     use super::*;
     use serde_json::{Value, json};
     use std::{io::Read, net::TcpListener};
@@ -560,7 +565,7 @@ mod tests {
             key_command: String::new(),
             key_optional: true,
         };
-        let reach = Reach {
+        let models = ModelSettings {
             names: vec!["mine/model".to_owned()],
             waiting: Waiting {
                 timeout_seconds: 60,
@@ -571,9 +576,10 @@ mod tests {
             },
             providers: [("mine".to_owned(), provider)].into(),
             ends_by_signal: false,
+            facts: None,
         };
         let abandoned = AtomicBool::new(false);
-        let clients = reach.clients_with(Learnt::new(None));
+        let clients = models.clients_with(Learnt::new(None));
         std::thread::scope(|scope| {
             let server = scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();

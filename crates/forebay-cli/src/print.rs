@@ -1,7 +1,11 @@
-//! The way out: data to stdout, talk to stderr. A reader that has gone away is not an error.
+//! Printing: data to stdout, diagnostics to stderr. A reader that has closed the pipe is not an error.
 
 use crate::error::CliError;
 use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Maximum characters of an error message, which may repeat anything that was typed.
+const MAX_MESSAGE: usize = 1_000;
 
 /// Writes data to stdout.
 pub(crate) fn out(bytes: &[u8]) -> Result<(), CliError> {
@@ -9,7 +13,7 @@ pub(crate) fn out(bytes: &[u8]) -> Result<(), CliError> {
     forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
-/// Writes data to stdout, and tells whether anybody still reads it.
+/// Writes data to stdout, and returns whether it still has a reader.
 pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, CliError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -19,7 +23,7 @@ pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, CliError> {
     }
 }
 
-/// Writes to stderr; there is nobody to tell if that fails.
+/// Writes to stderr. A failure is ignored: it could not be reported.
 pub(crate) fn err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -29,6 +33,23 @@ pub(crate) fn err_bytes(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }
 
+/// Prints an error with its hints, and returns its exit code.
+pub(crate) fn error(error: &CliError) -> ExitCode {
+    diagnose(error, "");
+    ExitCode::from(error.code())
+}
+
+/// Prints an error that the command ignores.
+pub(crate) fn warning(error: &CliError) {
+    diagnose(error, " (ignored)");
+}
+
+fn diagnose(error: &CliError, note: &str) {
+    let hints: String = error.hints().iter().map(|hint| format!("hint: {hint}\n")).collect();
+    let message = forebay::shortened(&error.to_string(), MAX_MESSAGE);
+    err(&forebay::printable(&format!("forebay: {message}{note}\n{hints}")));
+}
+
 /// Writes one JSON value and a newline to stdout.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_vec(value).map_err(io::Error::from)?;
@@ -36,7 +57,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), CliError> {
     out(&text)
 }
 
-/// Lets a closed pipe pass: whoever read us has read enough.
+/// Ignores a closed pipe: its reader has read enough.
 pub(crate) fn forgive(written: io::Result<()>) -> Result<(), CliError> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -44,7 +65,7 @@ pub(crate) fn forgive(written: io::Result<()>) -> Result<(), CliError> {
     }
 }
 
-/// Rows with their columns under each other; a column of numbers is flush right.
+/// Aligns rows in columns; `right` marks the columns of numbers.
 pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> String {
     let width = |text: &str| text.chars().count();
     let widths: Vec<usize> = (0..head.len())
@@ -69,7 +90,7 @@ pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> Stri
     text
 }
 
-/// A number of bytes as a person says it.
+/// A number of bytes in the unit that fits, such as `1.5 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
@@ -81,7 +102,7 @@ pub(crate) fn bytes(count: u64) -> String {
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// A number with its thousands apart.
+/// A number with separators of thousands.
 pub(crate) fn grouped(number: u64) -> String {
     forebay::text::count::grouped(number)
 }
@@ -91,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_said_in_the_unit_that_fits() {
+    fn bytes_are_printed_in_the_unit_that_fits() {
         let table = [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (10 << 30, "10.0 GiB")];
         for (count, text) in table {
             assert_eq!(bytes(count), text);
@@ -99,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_under_each_other() {
+    fn columns_are_aligned() {
         let rows = [vec!["a".into(), "1".into()], vec!["longer".into(), "1000".into()]];
         assert_eq!(
             table(&["name", "n"], &[false, true], &rows),

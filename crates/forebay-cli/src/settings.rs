@@ -14,6 +14,7 @@ pub(crate) use project::is_for_projects;
 use crate::args::{ByModels, Common, Preset, Shown};
 use crate::error::CliError;
 use crate::models::{Provider, Waiting};
+use crate::print;
 use files::{ProjectFile, project_files, read_bounded};
 use forebay::{Session, shell_word};
 use schemars::JsonSchema;
@@ -224,14 +225,15 @@ impl Layers {
                 OnProblem::StopForFlags => origin == Origin::Flag,
                 OnProblem::GoOn => false,
             };
-            match stops {
-                true => fatal.push(error),
-                false => error.warn(),
+            if stops {
+                fatal.push(error);
+            } else {
+                print::warning(&error);
             }
         }
         let last = fatal.pop();
         fatal.into_iter().for_each(|error| {
-            error.report();
+            print::error(&error);
         });
         last.map_or(Ok(()), Err)
     }
@@ -484,7 +486,7 @@ pub(crate) fn user_settings() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/settings.toml"))
 }
 
-/// Where facts about models are kept.
+/// The file of facts learnt about models.
 pub(crate) fn model_facts() -> Option<PathBuf> {
     folder("XDG_CACHE_HOME", ".cache").map(|cache| cache.join("forebay/models.json"))
 }

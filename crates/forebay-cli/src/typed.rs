@@ -1,7 +1,8 @@
 //! The command line as it was typed, without flags that must not stop a wrapped program.
 
-use crate::args::Cli;
+use crate::commands::Cli;
 use crate::error::CliError;
+use crate::print;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
@@ -74,6 +75,6 @@ fn drop_value(args: &mut Vec<OsString>, error: &clap::Error) -> bool {
         }
         _ => "not a value of this flag".to_owned(),
     };
-    CliError::usage(format!("{flag} {value:?}: {why}")).warn();
+    print::warning(&CliError::usage(format!("{flag} {value:?}: {why}")));
     true
 }

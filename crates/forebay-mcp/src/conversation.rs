@@ -17,7 +17,7 @@ use crate::fold::Called;
 use crate::gateway::{Gateway, Scope};
 use crate::message::{Frame, Message, Parsed, Spool};
 use crate::params::{Param, Sent};
-use crate::rpc::{self, INVALID_REQUEST, PARSE_ERROR, REVISION, STATELESS_SINCE};
+use crate::rpc::{self, INVALID_REQUEST, PARSE_ERROR, REVISION};
 use crate::server::{Authorization, Connecting, QUEUE, Server};
 use forebay::store::disk::Held;
 use forebay::{Outputs, Session};
@@ -162,7 +162,7 @@ impl Conversation {
             state: Mutex::new(State {
                 servers: known,
                 first: names(&gateway.own(&gateway.prefix)),
-                asked: crate::random()
+                asked: crate::random::random()
                     .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8),
                 ..State::default()
             }),

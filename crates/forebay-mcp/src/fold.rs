@@ -125,8 +125,12 @@ impl Fold<'_> {
     }
 
     fn call(&self, called: &Called) -> Result<Call> {
-        let call =
-            Call::new(self.session.clone(), fresh_id(crate::random()?), called.tool.as_str(), (self.now)());
+        let call = Call::new(
+            self.session.clone(),
+            fresh_id(crate::random::random()?),
+            called.tool.as_str(),
+            (self.now)(),
+        );
         Ok(Call { server: called.server.clone(), args: called.args.clone(), ..call })
     }
 
@@ -316,7 +320,7 @@ impl Fold<'_> {
 
     /// The same call under an id of its own: every output has one, so that a prefix names it.
     fn fresh(&self, call: &Call) -> Result<Call> {
-        Ok(Call { id: fresh_id(crate::random()?), ..call.clone() })
+        Ok(Call { id: fresh_id(crate::random::random()?), ..call.clone() })
     }
 
     /// The settings under which what was found too large is folded, and several views cost together what one may.

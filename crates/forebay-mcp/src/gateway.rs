@@ -57,7 +57,7 @@ impl Scope {
     pub(crate) fn to_keep_in(&self) -> Result<Session> {
         match self {
             Scope::Session(session) => Ok(session.clone()),
-            Scope::Secret => Ok(Session::safe(&format!("{SESSION}{}", fresh_id(crate::random()?)))),
+            Scope::Secret => Ok(Session::safe(&format!("{SESSION}{}", fresh_id(crate::random::random()?)))),
         }
     }
 
@@ -99,7 +99,7 @@ impl Gateway {
         Ok(match &self.session {
             Some(session) => session.clone(),
             // It is in every marker that a model reads, so it is short; only its own client can ask for it.
-            None => Session::safe(&format!("{SESSION}{}", &fresh_id(crate::random()?)[..8])),
+            None => Session::safe(&format!("{SESSION}{}", &fresh_id(crate::random::random()?)[..8])),
         })
     }
 

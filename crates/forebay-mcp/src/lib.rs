@@ -16,6 +16,7 @@ mod gateway;
 mod listing;
 mod message;
 mod params;
+mod random;
 mod resources;
 mod result;
 mod rpc;
@@ -76,11 +77,4 @@ pub async fn signalled() {
         _ = interrupt.recv() => {}
         _ = hangup.recv() => {}
     }
-}
-
-/// Random bits, for names that must be unique.
-fn random() -> Result<[u8; 16]> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|error| Error::Random(error.to_string()))?;
-    Ok(random)
 }

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use crate::put::{Received, send};
 use crate::request::{Request, ResponseFuture, blocking, json};
-use crate::server::Server;
+use crate::state::Server;
 use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -64,7 +64,7 @@ pub(crate) fn export(server: Arc<Server>, request: Request) -> ResponseFuture {
         .await?;
         let file = format!("attachment; filename=\"{session}.tar.zst\"");
         let (to, parts) = mpsc::channel(2);
-        let slot = server.slot(&request)?;
+        let slot = server.slot(request.holders())?;
         tokio::task::spawn_blocking(move || {
             let _slot = slot;
             let mut out = PartWriter { to, part: Vec::new() };
@@ -99,7 +99,7 @@ pub(crate) fn import(server: Arc<Server>, mut request: Request) -> ResponseFutur
         let dry_run = request.arguments.is_on("dry_run");
         let (to, mut parts) = mpsc::channel(4);
         let body = std::mem::take(&mut request.body);
-        let slot = server.slot(&request)?;
+        let slot = server.slot(request.holders())?;
         let imported = tokio::task::spawn_blocking(move || -> Result<Response, Problem> {
             let _slot = slot;
             let mut body = Received { parts: &mut parts, part: Bytes::new(), ended: false };

@@ -87,7 +87,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// Reads a file of tokens.
-    pub fn read(file: &Path) -> crate::Result<Tokens> {
+    pub fn read(file: &Path) -> crate::error::Result<Tokens> {
         let bad = |why: String| Error::BadTokens { file: file.to_owned(), why };
         let text = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
         let tokens: Tokens = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
@@ -194,7 +194,12 @@ pub struct Auth {
 
 impl Auth {
     /// Prepares the check of credentials over a store. With [`Access::LocalToken`] it makes the token if there is none.
-    pub fn new(listen: Listen, access: Access, store: &DiskStore, allowed: Allowed) -> crate::Result<Auth> {
+    pub fn new(
+        listen: Listen,
+        access: Access,
+        store: &DiskStore,
+        allowed: Allowed,
+    ) -> crate::error::Result<Auth> {
         let root = store.root();
         let empty = Arc::new(store.at(root.join(TENANTS).join(".nobody")));
         if !listen.is_local() && !matches!(access, Access::Tokens(_)) {
@@ -344,7 +349,7 @@ const LOCAL_TOKEN_NEEDED: &str = "open the address that `forebay serve` printed,
 const TOKEN_NEEDED: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
 
 /// The callers that the tokens of a file stand for.
-fn callers(tokens: Tokens, store: &DiskStore) -> crate::Result<Vec<(blake3::Hash, Caller)>> {
+fn callers(tokens: Tokens, store: &DiskStore) -> crate::error::Result<Vec<(blake3::Hash, Caller)>> {
     if tokens.all.is_empty() {
         return Err(Error::NoTokens);
     }

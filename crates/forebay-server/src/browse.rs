@@ -3,7 +3,7 @@
 
 use crate::problem::Problem;
 use crate::request::{Request, json};
-use crate::server::Server;
+use crate::state::Server;
 use axum::response::Response;
 use forebay::query::{Found, Wanted, nodes};
 use forebay::{Budget, Given, Grep, Output, Piece, Query, Why, tokens};

@@ -3,7 +3,7 @@
 use crate::auth::Right;
 use crate::problem::Problem;
 use crate::request::{Request, json};
-use crate::server::Server;
+use crate::state::Server;
 use axum::response::Response;
 use forebay::Preset;
 use forebay::extract::Models;

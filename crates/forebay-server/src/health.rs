@@ -1,9 +1,9 @@
 //! The state of the server itself: health, readiness, counters and the OpenAPI document.
 
-use crate::openapi as document;
+use crate::openapi;
 use crate::problem::Problem;
 use crate::request::{Request, json, typed};
-use crate::server::Server;
+use crate::state::Server;
 use axum::response::Response;
 use serde_json::json;
 use std::io::Write;
@@ -35,6 +35,6 @@ pub(crate) fn metrics(server: &Server, _: &Request) -> Result<Response, Problem>
 }
 
 /// Responds with the OpenAPI document.
-pub(crate) fn openapi(server: &Server, _: &Request) -> Result<Response, Problem> {
-    Ok(json(&document::document(!server.config.auth.is_open())))
+pub(crate) fn document(server: &Server, _: &Request) -> Result<Response, Problem> {
+    Ok(json(&openapi::document(&server.endpoints, !server.config.auth.is_open())))
 }

@@ -2,16 +2,16 @@
 //! running server.
 
 use crate::encoding::Encoding;
-use crate::routes::{ROUTES, RequestBody, ResponseBody, Route};
+use crate::endpoint::{Endpoint, RequestBody, ResponseBody};
 use forebay::request::declared::Declared;
 use serde_json::{Map, Value, json};
 
 /// The whole document; `tokens` tells whether the server asks for tokens.
-pub(crate) fn document(tokens: bool) -> Value {
+pub(crate) fn document(endpoints: &[&Endpoint], tokens: bool) -> Value {
     let mut paths = Map::new();
-    for route in ROUTES {
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_lowercase()] = operation(route, tokens);
+    for endpoint in endpoints {
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[endpoint.method.as_str().to_lowercase()] = operation(endpoint, tokens);
     }
     let mut document = json!({
         "openapi": "3.1.0",
@@ -31,14 +31,14 @@ pub(crate) fn document(tokens: bool) -> Value {
     document
 }
 
-fn operation(route: &Route, tokens: bool) -> Value {
+fn operation(endpoint: &Endpoint, tokens: bool) -> Value {
     let mut operation = json!({
-        "operationId": route.name,
-        "summary": route.summary,
-        "parameters": parameters(route),
-        "responses": responses(route, tokens),
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": parameters(endpoint),
+        "responses": responses(endpoint, tokens),
     });
-    match route.body {
+    match endpoint.body {
         RequestBody::Nothing => {}
         // An output may be empty, and its media type makes no difference.
         RequestBody::Bytes => {
@@ -55,7 +55,7 @@ fn operation(route: &Route, tokens: bool) -> Value {
             operation["requestBody"] = body(true, &["application/json"], reference(schema))
         }
     }
-    if tokens && let Some(right) = route.right {
+    if tokens && let Some(right) = endpoint.right {
         operation["security"] = json!([{ "token": [] }]);
         operation["description"] = format!("The token must have the right `{}`.", right.name()).into();
     }
@@ -72,8 +72,8 @@ fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
-fn parameters(route: &Route) -> Vec<Value> {
-    let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+fn parameters(endpoint: &Endpoint) -> Vec<Value> {
+    let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
             let (schema, description) = match name {
@@ -81,7 +81,7 @@ fn parameters(route: &Route) -> Vec<Value> {
                     json!({ "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$" }),
                     "The session: one conversation.",
                 ),
-                _ if route.name == "put_output" => (
+                _ if endpoint.name == "put_output" => (
                     json!({ "type": "string", "minLength": 1 }),
                     "The host's id of the call; the output is named after it.",
                 ),
@@ -93,7 +93,7 @@ fn parameters(route: &Route) -> Vec<Value> {
             json!({ "name": name, "in": "path", "required": true, "schema": schema, "description": description })
         })
         .collect();
-    for argument in route.arguments() {
+    for argument in endpoint.arguments() {
         let one = Declared { name: "", description: "", arguments: std::slice::from_ref(argument) };
         let mut schema = forebay::wire::Tool::declared(&one, "").schema["properties"][argument.name].take();
         // A model may pass an empty text; an address leaves the parameter out.
@@ -112,13 +112,13 @@ fn parameters(route: &Route) -> Vec<Value> {
     parameters
 }
 
-fn responses(route: &Route, tokens: bool) -> Value {
+fn responses(endpoint: &Endpoint, tokens: bool) -> Value {
     let json_content = |schema: &str| json!({ "application/json": { "schema": reference(schema) } });
     let text = json!({ "schema": { "type": "string" } });
     let success = |content: Value| json!({ "description": "Success.", "content": content });
     let mut responses = Map::new();
     let mut add = |status: &str, response: Value| responses.insert(status.to_owned(), response);
-    match route.response {
+    match endpoint.response {
         ResponseBody::Json(schema) => {
             add("200", success(json_content(schema)));
         }
@@ -154,20 +154,20 @@ fn responses(route: &Route, tokens: bool) -> Value {
             add("204", json!({ "description": "Done." }));
         }
     }
-    if tokens && route.right.is_some() {
+    if tokens && endpoint.right.is_some() {
         add("401", json!({ "$ref": "#/components/responses/Problem" }));
     }
     for status in ["400", "403", "404"] {
         add(status, json!({ "$ref": "#/components/responses/Problem" }));
     }
-    if route.arguments().next().is_some() {
+    if endpoint.arguments().next().is_some() {
         add("414", json!({ "description": "The address is longer than 64 KiB." }));
         add(
             "431",
             json!({ "description": "The address and the headers together are longer than the server reads." }),
         );
     }
-    let more: &[&str] = match (route.name, route.response, route.body) {
+    let more: &[&str] = match (endpoint.name, endpoint.response, endpoint.body) {
         (_, _, RequestBody::Archive) => &["408", "409", "413", "422", "503", "507"],
         (_, ResponseBody::Reply, _) => &["408", "409", "413", "503", "507"],
         (_, ResponseBody::Archive, _) => &["503"],
@@ -178,7 +178,7 @@ fn responses(route: &Route, tokens: bool) -> Value {
         ("read" | "get_bytes" | "lines" | "grep" | "outline" | "find" | "json" | "ask", ..) => &["416"],
         _ => &[],
     };
-    if route.body != RequestBody::Nothing {
+    if endpoint.body != RequestBody::Nothing {
         add("415", json!({ "$ref": "#/components/responses/Problem" }));
     }
     for status in more {

@@ -2,8 +2,8 @@
 
 use crate::problem::Problem;
 use crate::request::{Request, ResponseFuture, blocking, json, no_content};
-use crate::server::Server;
 use crate::sessions::number;
+use crate::state::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH,

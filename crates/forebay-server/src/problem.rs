@@ -159,8 +159,8 @@ impl From<Error> for Problem {
     }
 }
 
-impl From<crate::Error> for Problem {
-    fn from(error: crate::Error) -> Problem {
+impl From<crate::error::Error> for Problem {
+    fn from(error: crate::error::Error) -> Problem {
         Problem::internal(error.to_string())
     }
 }

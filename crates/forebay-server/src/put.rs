@@ -4,7 +4,7 @@ use crate::encoding::Encoding;
 use crate::problem::Problem;
 use crate::random::random;
 use crate::request::{Request, ResponseFuture, blocking, json, text};
-use crate::server::Server;
+use crate::state::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderName, StatusCode};
@@ -15,47 +15,16 @@ use forebay::{
 };
 use http_body_util::BodyExt;
 use serde_json::json;
-use std::collections::HashSet;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Maximum parts of a body that wait for the store.
 const MAX_WAITING_PARTS: usize = 4;
 
-/// Longest accepted duration of a call, in milliseconds: a year.
-pub const MAX_LATENCY_MS: u64 = 365 * 24 * 60 * 60 * 1_000;
-
 const HANDLE: HeaderName = HeaderName::from_static("forebay-handle");
 const STORED: HeaderName = HeaderName::from_static("forebay-stored");
-
-/// Calls whose outputs are being uploaded, each as a key of store, session and id.
-#[derive(Clone, Default)]
-pub(crate) struct Uploads(Arc<Mutex<HashSet<String>>>);
-
-impl Uploads {
-    /// Claims a call until the claim is dropped; `None` if another request has claimed it.
-    fn claim(&self, key: String) -> Option<Claim> {
-        self.keys().insert(key.clone()).then(|| Claim { uploads: self.clone(), key })
-    }
-
-    fn keys(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A call whose output is being uploaded by one request.
-struct Claim {
-    uploads: Uploads,
-    key: String,
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.uploads.keys().remove(&self.key);
-    }
-}
 
 /// Stores an output under a new id.
 pub(crate) fn post(server: Arc<Server>, request: Request) -> ResponseFuture {
@@ -143,7 +112,7 @@ async fn store_upload(server: Arc<Server>, mut request: Request, id: String) -> 
             server.config.max_upload
         )));
     }
-    let slot = server.slot(&request)?;
+    let slot = server.slot(request.holders())?;
     server.sweep_if_due(&request.caller.store);
     let body = std::mem::take(&mut request.body);
     let (sender, mut parts) = mpsc::channel(MAX_WAITING_PARTS);
@@ -244,7 +213,7 @@ async fn repeat_upload(
     record: Record,
 ) -> Result<Response, Problem> {
     let encoding = Encoding::of(&request.headers)?;
-    let slot = server.slot(&request)?;
+    let slot = server.slot(request.holders())?;
     let body = std::mem::take(&mut request.body);
     let (sender, mut parts) = mpsc::channel(MAX_WAITING_PARTS);
     let store = request.caller.store.clone();

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::request::{Request, json, text};
-use crate::server::Server;
+use crate::state::Server;
 use axum::response::Response;
 use forebay::extract::{Extraction, Extractor, Mode, Models};
 use forebay::forms;
@@ -16,7 +16,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Response, Pro
     let (outputs, name) = (request.outputs(server)?, request.path_parameter("output"));
     let mut arguments = request.tool_arguments.clone();
     arguments.insert("handle".to_owned(), name.into());
-    let query = tool_call::query_of(request.route.name, &arguments)?;
+    let query = tool_call::query_of(request.endpoint.name, &arguments)?;
     let surface = request.surface();
     let excerpt = outputs.answer(name, &query, request.budget(server), &surface)?;
     if request.wants_text() {
@@ -65,7 +65,7 @@ pub(crate) fn extract(server: &Server, request: &Request, body: Instructions) ->
     if body.instructions.trim().is_empty() {
         return Err(Problem::bad_request("instructions are empty: say what to find in the output"));
     }
-    let _slot = server.slot(request)?;
+    let _slot = server.slot(request.holders())?;
     let models = (server.config.models)();
     let list: Vec<&dyn Model> = models.iter().map(|model| &**model).collect();
     let models = Models { list: &list, nonce: &server.config.nonce, ..Models::NONE };

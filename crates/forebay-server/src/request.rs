@@ -2,9 +2,10 @@
 
 use crate::auth::{Caller, Right};
 use crate::encoding::Encoding;
+use crate::endpoint::{Endpoint, PathParameters, RequestBody};
 use crate::problem::Problem;
-use crate::routes::{RequestBody, Route};
-use crate::server::Server;
+use crate::slots::Holders;
+use crate::state::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::request::Parts;
@@ -29,21 +30,6 @@ const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
 /// Longest parameter name that an error message repeats, in characters.
 const MAX_NAME_IN_ERROR: usize = 60;
 
-/// The values of the parts in braces of a route's path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PathParameters(Vec<(&'static str, String)>);
-
-impl PathParameters {
-    pub(crate) fn push(&mut self, name: &'static str, value: String) {
-        self.0.push((name, value));
-    }
-
-    /// The value of a part; empty if the route has no such part.
-    pub(crate) fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(own, _)| *own == name).map_or("", |(_, value)| value)
-    }
-}
-
 /// The query of an address, sorted by who takes its parameters.
 #[derive(Debug, Default)]
 struct QueryParameters {
@@ -54,12 +40,12 @@ struct QueryParameters {
 }
 
 impl QueryParameters {
-    fn parse(query: &str, route: &Route) -> Result<QueryParameters, Problem> {
+    fn parse(query: &str, endpoint: &Endpoint) -> Result<QueryParameters, Problem> {
         let mut parameters = QueryParameters::default();
-        let of_tool = route.tool.and_then(tool_call::declared).map_or(&[][..], |tool| tool.arguments);
+        let of_tool = endpoint.tool.and_then(tool_call::declared).map_or(&[][..], |tool| tool.arguments);
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let Some(argument) = route.arguments().find(|argument| argument.name == name) else {
-                let names: Vec<&str> = route.arguments().map(|argument| argument.name).collect();
+            let Some(argument) = endpoint.arguments().find(|argument| argument.name == name) else {
+                let names: Vec<&str> = endpoint.arguments().map(|argument| argument.name).collect();
                 let takes = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 let name = forebay::shortened(&name, MAX_NAME_IN_ERROR);
                 return Err(Problem::bad_request(format!(
@@ -82,9 +68,9 @@ impl QueryParameters {
     }
 }
 
-/// A request whose route is known and whose arguments are checked.
+/// A request whose endpoint is known and whose arguments are checked.
 pub(crate) struct Request {
-    pub(crate) route: &'static Route,
+    pub(crate) endpoint: &'static Endpoint,
     path: PathParameters,
     /// Checked arguments of the route itself.
     pub(crate) arguments: Arguments,
@@ -99,19 +85,19 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn new(
-        route: &'static Route,
+        endpoint: &'static Endpoint,
         path: PathParameters,
         caller: Caller,
         parts: Parts,
         body: Body,
     ) -> Result<Request, Problem> {
-        let parameters = QueryParameters::parse(parts.uri.query().unwrap_or_default(), route)?;
-        let arguments = Arguments::new(&route.declared(), &parameters.own)?;
-        if matches!(route.body, RequestBody::Json(_) | RequestBody::Archive) {
+        let parameters = QueryParameters::parse(parts.uri.query().unwrap_or_default(), endpoint)?;
+        let arguments = Arguments::new(&endpoint.declared(), &parameters.own)?;
+        if matches!(endpoint.body, RequestBody::Json(_) | RequestBody::Archive) {
             Encoding::require_none(&parts.headers)?;
         }
         Ok(Request {
-            route,
+            endpoint,
             path,
             arguments,
             tool_arguments: parameters.tool,
@@ -120,6 +106,15 @@ impl Request {
             body,
             stop: Stop::default(),
         })
+    }
+
+    /// Whose slots this request takes.
+    pub(crate) fn holders(&self) -> Holders<'_> {
+        Holders {
+            tenant: self.caller.store.root(),
+            session: self.path_parameter("session"),
+            address: self.caller.address,
+        }
     }
 
     /// The value of a part in braces of the route's path.
@@ -225,7 +220,7 @@ impl Request {
             let body = std::mem::take(&mut self.body);
             let bytes = read_body(body, MAX_JSON_BYTES, server.config.idle).await?;
             // Extraction takes long, so it needs a slot and no turn.
-            let needs_turn = self.route.right != Some(Right::Extract);
+            let needs_turn = self.endpoint.right != Some(Right::Extract);
             let turn = if needs_turn { Some(server.turn().await?) } else { None };
             let _waiting = ClientWaits(self.stop.clone());
             blocking(move || {

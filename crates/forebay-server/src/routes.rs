@@ -2,94 +2,22 @@
 //! they always agree.
 
 use crate::auth::Right;
-use crate::put::MAX_LATENCY_MS;
-use crate::request::{PathParameters, Request, ResponseFuture};
-use crate::server::Server;
+use crate::endpoint::{Endpoint, RequestBody, ResponseBody};
+use crate::request::{Request, ResponseFuture};
+use crate::state::Server;
 use crate::{archives, browse, calls, health, outputs, put, queries, sessions};
 use axum::http::Method;
-use forebay::request::declared::{Argument, Declared, Takes, optional, required};
-use forebay::request::tool_call;
+use forebay::request::declared::{Argument, Takes, optional, required};
 use std::sync::Arc;
 
-/// One path with one method.
+/// A route: its description and its handler.
 pub(crate) struct Route {
-    pub(crate) method: Method,
-    /// The path; a part in braces matches any one part.
-    pub(crate) path: &'static str,
-    /// The right that the caller must have; `None` admits everybody.
-    pub(crate) right: Option<Right>,
-    /// The operation id in the OpenAPI document.
-    pub(crate) name: &'static str,
-    pub(crate) summary: &'static str,
-    /// The route's own query parameters.
-    pub(crate) parameters: &'static [Argument],
-    /// The query tool that it calls; the tool's arguments are query parameters too.
-    pub(crate) tool: Option<&'static str>,
-    pub(crate) body: RequestBody,
-    pub(crate) response: ResponseBody,
+    pub(crate) endpoint: Endpoint,
     pub(crate) handler: fn(Arc<Server>, Request) -> ResponseFuture,
 }
 
-/// The body of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestBody {
-    Nothing,
-    /// The bytes of an output.
-    Bytes,
-    /// JSON of this schema.
-    Json(&'static str),
-    /// An archive.
-    Archive,
-}
-
-/// The body of a successful response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResponseBody {
-    /// JSON of this schema.
-    Json(&'static str),
-    /// JSON of this schema, or its text for clients that accept text.
-    JsonOrText(&'static str),
-    /// JSON of this schema, or a stream of events for clients that accept one.
-    JsonOrEvents(&'static str),
-    /// The reply to an upload, as JSON or text; the status tells whether it is new.
-    Reply,
-    /// The bytes of an output.
-    Bytes,
-    /// An archive.
-    Archive,
-    /// Plain text.
-    Text,
-    Nothing,
-}
-
-impl Route {
-    /// All query parameters: those of the tool, then the route's own.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = &'static Argument> {
-        let tool = self.tool.and_then(tool_call::declared).map_or(&[][..], |tool| tool.arguments);
-        // The path has the handle.
-        tool.iter().filter(|argument| argument.name != "handle").chain(self.parameters)
-    }
-
-    /// The route's own parameters, in the form that checks a query.
-    pub(crate) fn declared(&self) -> Declared {
-        Declared { name: self.name, description: self.summary, arguments: self.parameters }
-    }
-
-    /// The values of the parts in braces, if the path is this route's.
-    pub(crate) fn matches(&self, path: &[String]) -> Option<PathParameters> {
-        let mut own = self.path[1..].split('/');
-        let mut parameters = PathParameters::default();
-        for part in path {
-            let wanted = own.next()?;
-            match wanted.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-                Some(name) => parameters.push(name, part.clone()),
-                None if wanted == part => {}
-                None => return None,
-            }
-        }
-        own.next().is_none().then_some(parameters)
-    }
-}
+/// Longest accepted duration of a call, in milliseconds: a year.
+pub const MAX_LATENCY_MS: u64 = 365 * 24 * 60 * 60 * 1_000;
 
 const ANY: u64 = i64::MAX as u64;
 
@@ -197,195 +125,231 @@ const TREE: &[Argument] = &[
 /// All routes.
 pub(crate) static ROUTES: &[Route] = &[
     Route {
-        method: Method::GET,
-        path: "/v1/sessions",
-        right: Some(Right::Read),
-        name: "list_sessions",
-        summary: "List sessions, the one with the newest output first.",
-        parameters: &[
-            optional("limit", Takes::Number { least: 1, most: 1_000, usual: Some(100) }, "Maximum entries."),
-            optional("skip", Takes::Number { least: 0, most: ANY, usual: Some(0) }, "Entries to skip."),
-        ],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Sessions"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions",
+            right: Some(Right::Read),
+            name: "list_sessions",
+            summary: "List sessions, the one with the newest output first.",
+            parameters: &[
+                optional(
+                    "limit",
+                    Takes::Number { least: 1, most: 1_000, usual: Some(100) },
+                    "Maximum entries.",
+                ),
+                optional("skip", Takes::Number { least: 0, most: ANY, usual: Some(0) }, "Entries to skip."),
+            ],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Sessions"),
+        },
         handler: |server, request| request.blocking(server, sessions::list),
     },
     Route {
-        method: Method::DELETE,
-        path: "/v1/sessions/{session}",
-        right: Some(Right::Delete),
-        name: "delete_session",
-        summary: "Remove a session with all its outputs. Outputs in use stay, and are counted.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Removed"),
+        endpoint: Endpoint {
+            method: Method::DELETE,
+            path: "/v1/sessions/{session}",
+            right: Some(Right::Delete),
+            name: "delete_session",
+            summary: "Remove a session with all its outputs. Outputs in use stay, and are counted.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Removed"),
+        },
         handler: |server, request| request.blocking(server, sessions::remove),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/room",
-        right: Some(Right::Read),
-        name: "get_room",
-        summary: "Get the used and the free part of the model's context window.",
-        parameters: &[WINDOW],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Room"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/room",
+            right: Some(Right::Read),
+            name: "get_room",
+            summary: "Get the used and the free part of the model's context window.",
+            parameters: &[WINDOW],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Room"),
+        },
         handler: |server, request| request.blocking(server, sessions::room),
     },
     Route {
-        method: Method::PUT,
-        path: "/v1/sessions/{session}/room",
-        right: Some(Right::Write),
-        name: "report_room",
-        summary: "Report how many tokens of the model's context window are in use; later answers are added to it.",
-        parameters: &[WINDOW],
-        tool: None,
-        body: RequestBody::Json("RoomReport"),
-        response: ResponseBody::Json("Room"),
+        endpoint: Endpoint {
+            method: Method::PUT,
+            path: "/v1/sessions/{session}/room",
+            right: Some(Right::Write),
+            name: "report_room",
+            summary: "Report how many tokens of the model's context window are in use; later answers are added to it.",
+            parameters: &[WINDOW],
+            tool: None,
+            body: RequestBody::Json("RoomReport"),
+            response: ResponseBody::Json("Room"),
+        },
         handler: |server, request| request.with_json(server, sessions::report),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/events",
-        right: Some(Right::Read),
-        name: "get_events",
-        summary: "Get the events of a session, oldest first; with `Accept: text/event-stream`, also those to come.",
-        parameters: &[
-            optional(
-                "from",
-                Takes::Number { least: 0, most: ANY, usual: Some(0) },
-                "Offset to continue from, as `next` returned it.",
-            ),
-            optional("output", Takes::Text(300), "Only events of this output."),
-            optional(
-                "limit",
-                Takes::Number { least: 1, most: 10_000, usual: Some(1_000) },
-                "Maximum events; a stream has no limit.",
-            ),
-            optional(
-                "form",
-                Takes::Choice(&["events", "log", "accounting"]),
-                "The events themselves, their log lines, or the accounting entry of each reply. Default: `events`.",
-            ),
-            SINCE,
-        ],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::JsonOrEvents("Events"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/events",
+            right: Some(Right::Read),
+            name: "get_events",
+            summary: "Get the events of a session, oldest first; with `Accept: text/event-stream`, also those to come.",
+            parameters: &[
+                optional(
+                    "from",
+                    Takes::Number { least: 0, most: ANY, usual: Some(0) },
+                    "Offset to continue from, as `next` returned it.",
+                ),
+                optional("output", Takes::Text(300), "Only events of this output."),
+                optional(
+                    "limit",
+                    Takes::Number { least: 1, most: 10_000, usual: Some(1_000) },
+                    "Maximum events; a stream has no limit.",
+                ),
+                optional(
+                    "form",
+                    Takes::Choice(&["events", "log", "accounting"]),
+                    "The events themselves, their log lines, or the accounting entry of each reply. Default: `events`.",
+                ),
+                SINCE,
+            ],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::JsonOrEvents("Events"),
+        },
         handler: sessions::events,
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/stats",
-        right: Some(Right::Read),
-        name: "get_session_stats",
-        summary: "Get the tokens saved in a session, all costs deducted.",
-        parameters: STATS,
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Stats"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/stats",
+            right: Some(Right::Read),
+            name: "get_session_stats",
+            summary: "Get the tokens saved in a session, all costs deducted.",
+            parameters: STATS,
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Stats"),
+        },
         handler: |server, request| request.blocking(server, sessions::stats),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/stats",
-        right: Some(Right::Read),
-        name: "get_stats",
-        summary: "Get the tokens saved in all sessions, all costs deducted.",
-        parameters: STATS,
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Stats"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/stats",
+            right: Some(Right::Read),
+            name: "get_stats",
+            summary: "Get the tokens saved in all sessions, all costs deducted.",
+            parameters: STATS,
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Stats"),
+        },
         handler: |server, request| request.blocking(server, sessions::all_stats),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/search",
-        right: Some(Right::Read),
-        name: "search",
-        summary: "Search all outputs of a session for lines with all of the words, the newest output first.",
-        parameters: &[BUDGET],
-        tool: Some("search"),
-        body: RequestBody::Nothing,
-        response: ResponseBody::JsonOrText("Searched"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/search",
+            right: Some(Right::Read),
+            name: "search",
+            summary: "Search all outputs of a session for lines with all of the words, the newest output first.",
+            parameters: &[BUDGET],
+            tool: Some("search"),
+            body: RequestBody::Nothing,
+            response: ResponseBody::JsonOrText("Searched"),
+        },
         handler: |server, request| request.blocking(server, queries::search),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/outputs",
-        right: Some(Right::Read),
-        name: "list_outputs",
-        summary: "List the outputs of a session with what the model got of each, the newest first.",
-        parameters: &[
-            optional("limit", Takes::Number { least: 1, most: 1_000, usual: Some(100) }, "Maximum entries."),
-            optional("skip", Takes::Number { least: 0, most: ANY, usual: Some(0) }, "Entries to skip."),
-        ],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Outputs"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/outputs",
+            right: Some(Right::Read),
+            name: "list_outputs",
+            summary: "List the outputs of a session with what the model got of each, the newest first.",
+            parameters: &[
+                optional(
+                    "limit",
+                    Takes::Number { least: 1, most: 1_000, usual: Some(100) },
+                    "Maximum entries.",
+                ),
+                optional("skip", Takes::Number { least: 0, most: ANY, usual: Some(0) }, "Entries to skip."),
+            ],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Outputs"),
+        },
         handler: |server, request| request.blocking(server, outputs::list),
     },
     Route {
-        method: Method::POST,
-        path: "/v1/sessions/{session}/outputs",
-        right: Some(Right::Write),
-        name: "post_output",
-        summary: "Store an output of any size, and get what the model should read of it.",
-        parameters: PUT,
-        tool: None,
-        body: RequestBody::Bytes,
-        response: ResponseBody::Reply,
+        endpoint: Endpoint {
+            method: Method::POST,
+            path: "/v1/sessions/{session}/outputs",
+            right: Some(Right::Write),
+            name: "post_output",
+            summary: "Store an output of any size, and get what the model should read of it.",
+            parameters: PUT,
+            tool: None,
+            body: RequestBody::Bytes,
+            response: ResponseBody::Reply,
+        },
         handler: put::post,
     },
     Route {
-        method: Method::PUT,
-        path: "/v1/sessions/{session}/outputs/{output}",
-        right: Some(Right::Write),
-        name: "put_output",
-        summary: "Store an output under the id of its call. The same upload again is stored once and gets the same response.",
-        parameters: PUT,
-        tool: None,
-        body: RequestBody::Bytes,
-        response: ResponseBody::Reply,
+        endpoint: Endpoint {
+            method: Method::PUT,
+            path: "/v1/sessions/{session}/outputs/{output}",
+            right: Some(Right::Write),
+            name: "put_output",
+            summary: "Store an output under the id of its call. The same upload again is stored once and gets the same response.",
+            parameters: PUT,
+            tool: None,
+            body: RequestBody::Bytes,
+            response: ResponseBody::Reply,
+        },
         handler: put::put,
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/outputs/{output}",
-        right: Some(Right::Read),
-        name: "get_output",
-        summary: "Get the record of an output, and what the model got of it.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Output"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/outputs/{output}",
+            right: Some(Right::Read),
+            name: "get_output",
+            summary: "Get the record of an output, and what the model got of it.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Output"),
+        },
         handler: |server, request| request.blocking(server, outputs::get),
     },
     Route {
-        method: Method::DELETE,
-        path: "/v1/sessions/{session}/outputs/{output}",
-        right: Some(Right::Delete),
-        name: "delete_output",
-        summary: "Remove an output with its record and views.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Nothing,
+        endpoint: Endpoint {
+            method: Method::DELETE,
+            path: "/v1/sessions/{session}/outputs/{output}",
+            right: Some(Right::Delete),
+            name: "delete_output",
+            summary: "Remove an output with its record and views.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Nothing,
+        },
         handler: |server, request| request.blocking(server, outputs::remove),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/outputs/{output}/bytes",
-        right: Some(Right::Read),
-        name: "get_bytes",
-        summary: "Get the bytes of an output, whole or a range.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Bytes,
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/outputs/{output}/bytes",
+            right: Some(Right::Read),
+            name: "get_bytes",
+            summary: "Get the bytes of an output, whole or a range.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Bytes,
+        },
         handler: outputs::bytes,
     },
     query_route(
@@ -414,15 +378,17 @@ pub(crate) static ROUTES: &[Route] = &[
         "Get the passages that best answer a question.",
     ),
     Route {
-        method: Method::POST,
-        path: "/v1/sessions/{session}/outputs/{output}/extract",
-        right: Some(Right::Extract),
-        name: "extract",
-        summary: "Have models read an output and follow instructions in plain words.",
-        parameters: &[BUDGET],
-        tool: None,
-        body: RequestBody::Json("Extraction"),
-        response: ResponseBody::JsonOrText("Extract"),
+        endpoint: Endpoint {
+            method: Method::POST,
+            path: "/v1/sessions/{session}/outputs/{output}/extract",
+            right: Some(Right::Extract),
+            name: "extract",
+            summary: "Have models read an output and follow instructions in plain words.",
+            parameters: &[BUDGET],
+            tool: None,
+            body: RequestBody::Json("Extraction"),
+            response: ResponseBody::JsonOrText("Extract"),
+        },
         handler: |server, request| request.with_json(server, queries::extract),
     },
     browse_route(
@@ -466,122 +432,138 @@ pub(crate) static ROUTES: &[Route] = &[
         |server, request| request.blocking(server, browse::diff),
     ),
     Route {
-        method: Method::GET,
-        path: "/v1/sessions/{session}/export",
-        right: Some(Right::Read),
-        name: "export",
-        summary: "Export a session as an archive, as `forebay export` does.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Archive,
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/sessions/{session}/export",
+            right: Some(Right::Read),
+            name: "export",
+            summary: "Export a session as an archive, as `forebay export` does.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Archive,
+        },
         handler: archives::export,
     },
     Route {
-        method: Method::POST,
-        path: "/v1/import",
-        right: Some(Right::Write),
-        name: "import",
-        summary: "Import a session archive. All of it is verified before anything is stored.",
-        parameters: &[
-            optional("as", Takes::Text(128), "Name of the imported session. Default: its own name."),
-            optional(
-                "dry_run",
-                Takes::Switch,
-                "Verify the archive and report what would be added, without storing it.",
-            ),
-        ],
-        tool: None,
-        body: RequestBody::Archive,
-        response: ResponseBody::Json("Imported"),
+        endpoint: Endpoint {
+            method: Method::POST,
+            path: "/v1/import",
+            right: Some(Right::Write),
+            name: "import",
+            summary: "Import a session archive. All of it is verified before anything is stored.",
+            parameters: &[
+                optional("as", Takes::Text(128), "Name of the imported session. Default: its own name."),
+                optional(
+                    "dry_run",
+                    Takes::Switch,
+                    "Verify the archive and report what would be added, without storing it.",
+                ),
+            ],
+            tool: None,
+            body: RequestBody::Archive,
+            response: ResponseBody::Json("Imported"),
+        },
         handler: archives::import,
     },
     Route {
-        method: Method::GET,
-        path: "/v1/tools",
-        right: Some(Right::Read),
-        name: "list_tools",
-        summary: "List the query tools in a model's wire format.",
-        parameters: &[
-            optional("wire", Takes::Choice(WIRES), "Wire format. Default: `mcp`."),
-            optional(
-                "set",
-                Takes::Choice(&["own", "context", "all"]),
-                "Our own tools, those named context.*, or both. Default: `own`, or `all` with the preset materialize.",
-            ),
-            PREFIX,
-        ],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Tools"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/tools",
+            right: Some(Right::Read),
+            name: "list_tools",
+            summary: "List the query tools in a model's wire format.",
+            parameters: &[
+                optional("wire", Takes::Choice(WIRES), "Wire format. Default: `mcp`."),
+                optional(
+                    "set",
+                    Takes::Choice(&["own", "context", "all"]),
+                    "Our own tools, those named context.*, or both. Default: `own`, or `all` with the preset materialize.",
+                ),
+                PREFIX,
+            ],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Tools"),
+        },
         handler: |server, request| request.blocking(server, calls::tools),
     },
     Route {
-        method: Method::POST,
-        path: "/v1/sessions/{session}/calls",
-        right: Some(Right::Read),
-        name: "call_tools",
-        summary: "Answer a model's calls of the query tools: its message in the wire format, or one call with a name and arguments.",
-        parameters: &[
-            optional(
-                "wire",
-                Takes::Choice(WIRES),
-                "Wire format of the message; without it the body is one call.",
-            ),
-            PREFIX,
-            BUDGET,
-        ],
-        tool: None,
-        body: RequestBody::Json("Calls"),
-        response: ResponseBody::Json("Results"),
+        endpoint: Endpoint {
+            method: Method::POST,
+            path: "/v1/sessions/{session}/calls",
+            right: Some(Right::Read),
+            name: "call_tools",
+            summary: "Answer a model's calls of the query tools: its message in the wire format, or one call with a name and arguments.",
+            parameters: &[
+                optional(
+                    "wire",
+                    Takes::Choice(WIRES),
+                    "Wire format of the message; without it the body is one call.",
+                ),
+                PREFIX,
+                BUDGET,
+            ],
+            tool: None,
+            body: RequestBody::Json("Calls"),
+            response: ResponseBody::Json("Results"),
+        },
         handler: |server, request| request.with_json(server, calls::answer),
     },
     Route {
-        method: Method::GET,
-        path: "/v1/openapi.json",
-        right: None,
-        name: "get_openapi",
-        summary: "Get this document.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("OpenApi"),
-        handler: |server, request| request.immediate(server, health::openapi),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/v1/openapi.json",
+            right: None,
+            name: "get_openapi",
+            summary: "Get this document.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("OpenApi"),
+        },
+        handler: |server, request| request.immediate(server, health::document),
     },
     Route {
-        method: Method::GET,
-        path: "/health",
-        right: None,
-        name: "get_health",
-        summary: "Check that the server runs.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Health"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/health",
+            right: None,
+            name: "get_health",
+            summary: "Check that the server runs.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Health"),
+        },
         handler: |server, request| request.immediate(server, health::health),
     },
     Route {
-        method: Method::GET,
-        path: "/ready",
-        right: None,
-        name: "get_ready",
-        summary: "Check that the server can store outputs: its stores are writable, and it is not about to stop.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json("Health"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/ready",
+            right: None,
+            name: "get_ready",
+            summary: "Check that the server can store outputs: its stores are writable, and it is not about to stop.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("Health"),
+        },
         handler: |server, request| request.blocking(server, health::ready),
     },
     Route {
-        method: Method::GET,
-        path: "/metrics",
-        right: Some(Right::Metrics),
-        name: "get_metrics",
-        summary: "Get the counters of the server in Prometheus' text format.",
-        parameters: &[],
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Text,
+        endpoint: Endpoint {
+            method: Method::GET,
+            path: "/metrics",
+            right: Some(Right::Metrics),
+            name: "get_metrics",
+            summary: "Get the counters of the server in Prometheus' text format.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Text,
+        },
         handler: |server, request| request.immediate(server, health::metrics),
     },
 ];
@@ -592,15 +574,17 @@ const STATS: &[Argument] =
 /// A route that queries an output.
 const fn query_route(tool: &'static str, path: &'static str, summary: &'static str) -> Route {
     Route {
-        method: Method::GET,
-        path,
-        right: Some(Right::Read),
-        name: tool,
-        summary,
-        parameters: &[BUDGET],
-        tool: Some(tool),
-        body: RequestBody::Nothing,
-        response: ResponseBody::JsonOrText("Excerpt"),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path,
+            right: Some(Right::Read),
+            name: tool,
+            summary,
+            parameters: &[BUDGET],
+            tool: Some(tool),
+            body: RequestBody::Nothing,
+            response: ResponseBody::JsonOrText("Excerpt"),
+        },
         handler: |server, request| request.blocking(server, queries::answer),
     }
 }
@@ -615,15 +599,17 @@ const fn browse_route(
     handler: fn(Arc<Server>, Request) -> ResponseFuture,
 ) -> Route {
     Route {
-        method: Method::GET,
-        path,
-        right: Some(Right::Read),
-        name,
-        summary,
-        parameters,
-        tool: None,
-        body: RequestBody::Nothing,
-        response: ResponseBody::Json(schema),
+        endpoint: Endpoint {
+            method: Method::GET,
+            path,
+            right: Some(Right::Read),
+            name,
+            summary,
+            parameters,
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json(schema),
+        },
         handler,
     }
 }

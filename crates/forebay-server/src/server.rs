@@ -1,15 +1,15 @@
 //! Connections and requests: accepts clients, finds the route of a request and sends what its handler returns.
 
-use crate::Config;
-use crate::auth::Caller;
+use crate::auth::{Caller, Right};
+use crate::config::Config;
+use crate::endpoint::PathParameters;
 use crate::listener::{Listen, Listener};
-use crate::metrics::Metrics;
 use crate::page;
 use crate::problem::Problem;
-use crate::put::Uploads;
-use crate::request::{PathParameters, Request};
+use crate::request::Request;
 use crate::routes::{ROUTES, Route};
-use crate::slots::{Slot, Slots};
+use crate::slots::MAX_HELD_THREADS;
+use crate::state::Server;
 use crate::timeouts::WriteTimeout;
 use axum::body::Body;
 use axum::http::header::{
@@ -30,19 +30,13 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 /// Maximum connections served at once; more of them wait.
 const MAX_CONNECTIONS: usize = 1_024;
 
-/// Maximum threads for work that may block.
-const MAX_THREADS: usize = 512;
-
-/// Maximum threads that clients may hold for as long as they like: half of them, so that short requests always find one.
-pub(crate) const MAX_HELD_THREADS: usize = MAX_THREADS / 2;
-
-/// Maximum short requests worked on at once. A filter or a search may take a core and some memory.
-const MAX_WORKING: usize = 32;
+/// Maximum threads for work that may block: twice those that clients may hold, so that short requests always find one.
+const MAX_THREADS: usize = 2 * MAX_HELD_THREADS;
 
 /// Maximum headers of a request.
 const MAX_HEADERS: usize = 64;
@@ -55,18 +49,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-
-/// State that all requests share.
-pub(crate) struct Server {
-    pub(crate) config: Config,
-    /// Becomes true when the server begins to stop.
-    pub(crate) stopping: watch::Receiver<bool>,
-    pub(crate) metrics: Metrics,
-    pub(crate) uploads: Uploads,
-    slots: Slots,
-    /// Limits the short requests worked on at once.
-    working: Arc<Semaphore>,
-}
 
 /// The address that a request comes from.
 #[derive(Clone, Copy)]
@@ -81,9 +63,8 @@ pub fn serve(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(MAX_THREADS).enable_all().build()?;
     let (stopping_sender, stopping) = watch::channel(false);
-    let (metrics, uploads, slots) = Default::default();
-    let working = Arc::new(Semaphore::new(MAX_WORKING));
-    let server = Arc::new(Server { config, stopping, metrics, uploads, slots, working });
+    let endpoints = ROUTES.iter().map(|route| &route.endpoint).collect();
+    let server = Arc::new(Server::new(config, stopping, endpoints));
     let served = runtime.block_on(async {
         let listener = Listener::bind(&server.config.auth.listen).await?;
         listening(&listener.address()?);
@@ -96,20 +77,6 @@ pub fn serve(
 }
 
 impl Server {
-    /// Waits for a turn to work on a short request.
-    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.working
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| Problem::unavailable("the server is about to stop"))
-    }
-
-    /// Takes a slot for a request that may hold a thread for long.
-    pub(crate) fn slot(&self, request: &Request) -> Result<Slot, Problem> {
-        self.slots.take(request, self.config.auth.has_several_tenants())
-    }
-
     /// Accepts connections until `stop` ends, then lets requests in progress end.
     async fn accept(
         self: &Arc<Self>,
@@ -220,16 +187,16 @@ impl Server {
             return ("unknown", Err(Problem::bad_request("the path is not text")));
         };
         let here: Vec<(&Route, PathParameters)> =
-            ROUTES.iter().filter_map(|route| Some((route, route.matches(&path)?))).collect();
+            ROUTES.iter().filter_map(|route| Some((route, route.endpoint.matches(&path)?))).collect();
         if here.is_empty() {
             let detail = "nothing is served at this address; /v1/openapi.json lists what is";
             return ("unknown", Err(Problem::not_found(detail)));
         }
-        let methods: Vec<&str> = here.iter().map(|(route, _)| route.method.as_str()).collect();
+        let methods: Vec<&str> = here.iter().map(|(route, _)| route.endpoint.method.as_str()).collect();
         if method == Method::OPTIONS && parts.headers.contains_key(ORIGIN) {
             return ("preflight", Ok(self.preflight(&parts.headers, &methods)));
         }
-        let Some((route, path)) = here.into_iter().find(|(route, _)| route.method == method) else {
+        let Some((route, path)) = here.into_iter().find(|(route, _)| route.endpoint.method == method) else {
             let allowed: Vec<&str> = methods
                 .iter()
                 .flat_map(|&name| [Some(name), (name == "GET").then_some("HEAD")])
@@ -238,17 +205,22 @@ impl Server {
             return ("unknown", Err(Problem::method_not_allowed(&allowed.join(", "))));
         };
         let response = async {
-            let mut caller = self.caller(route, &method, &parts.headers)?;
+            let mut caller = self.authenticated(route.endpoint.right, &method, &parts.headers)?;
             caller.address = parts.extensions.get::<Peer>().and_then(|peer| peer.0);
-            let request = Request::new(route, path, caller, parts, body)?;
+            let request = Request::new(&route.endpoint, path, caller, parts, body)?;
             (route.handler)(self.clone(), request).await
         };
-        (route.name, response.await)
+        (route.endpoint.name, response.await)
     }
 
-    /// The caller of a route, who has the right that it needs.
-    fn caller(&self, route: &Route, method: &Method, headers: &HeaderMap) -> Result<Caller, Problem> {
-        let Some(right) = route.right else { return Ok(self.config.auth.anonymous()) };
+    /// The caller, who has the right that a route needs.
+    fn authenticated(
+        &self,
+        right: Option<Right>,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Problem> {
+        let Some(right) = right else { return Ok(self.config.auth.anonymous()) };
         let caller = self.config.auth.caller(method, headers)?;
         caller.require(right)?;
         Ok(caller)

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::request::{Request, ResponseFuture, blocking, json, typed};
-use crate::server::Server;
+use crate::state::Server;
 use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};

@@ -2,13 +2,14 @@
 //! session, address and tenant gets a share, so a client that sends slowly cannot take them all.
 
 use crate::problem::Problem;
-use crate::request::Request;
-use crate::server::MAX_HELD_THREADS;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Maximum threads that clients may hold for as long as they like.
+pub(crate) const MAX_HELD_THREADS: usize = 256;
 
 /// Slots of one session: far more calls than an agent makes at once.
 const PER_SESSION: usize = MAX_HELD_THREADS / 4;
@@ -39,6 +40,15 @@ impl fmt::Display for Holder {
     }
 }
 
+/// Whose slots a request takes.
+pub(crate) struct Holders<'a> {
+    /// The root of the tenant's store.
+    pub(crate) tenant: &'a Path,
+    pub(crate) session: &'a str,
+    /// The client's address, if it has one.
+    pub(crate) address: Option<IpAddr>,
+}
+
 /// The number of slots that each holder has.
 #[derive(Clone, Default)]
 pub(crate) struct Slots(Arc<Mutex<HashMap<Holder, usize>>>);
@@ -51,14 +61,11 @@ pub(crate) struct Slot {
 
 impl Slots {
     /// Takes a slot for a request, unless its session, address or tenant has its whole share.
-    pub(crate) fn take(&self, request: &Request, several_tenants: bool) -> Result<Slot, Problem> {
-        let tenant = request.caller.store.root().to_owned();
-        let address = request.caller.address.filter(|address| !address.to_canonical().is_loopback());
+    pub(crate) fn take(&self, holders: Holders<'_>, several_tenants: bool) -> Result<Slot, Problem> {
+        let tenant = holders.tenant.to_owned();
+        let address = holders.address.filter(|address| !address.to_canonical().is_loopback());
         let shares = [
-            Some((
-                Holder::Session(tenant.clone(), request.path_parameter("session").to_owned()),
-                PER_SESSION,
-            )),
+            Some((Holder::Session(tenant.clone(), holders.session.to_owned()), PER_SESSION)),
             address.map(|address| (Holder::Address(address), PER_ADDRESS)),
             several_tenants.then_some((Holder::Tenant(tenant), PER_TENANT)),
             Some((Holder::All, MAX_HELD_THREADS)),

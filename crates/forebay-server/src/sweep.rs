@@ -1,6 +1,6 @@
 //! Removing old outputs while the server runs, as the settings say.
 
-use crate::server::Server;
+use crate::state::Server;
 use forebay::settings::Keep;
 use forebay::store::disk::Sweep;
 use forebay::store::retention::Rules;

@@ -1,6 +1,7 @@
 //! `forebay ask`: the passages of an output that answer a question best, bounded.
 
-use super::{Context, Outcome, words};
+use crate::args::words;
+use crate::context::{Context, Outcome};
 use forebay::Query;
 
 /// Ask a question about an output in plain words.

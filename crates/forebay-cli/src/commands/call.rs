@@ -1,8 +1,8 @@
 //! `forebay call`: answers a model's calls of the query tools.
 
-use super::tools::Set;
-use super::{Context, Outcome};
 use crate::args::ByModels;
+use crate::commands::tools::Set;
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::{models, print};
 use forebay::extract::{FAILED, Models};
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
-    let clients = context.reach.clients();
+    let clients = context.models.clients();
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = context.session_outputs();

@@ -1,6 +1,6 @@
 //! `forebay cat`: the bytes of an output, for pipes.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::forgive;
 use clap::ValueEnum;

@@ -1,6 +1,6 @@
 //! `forebay clean`: remove outputs by age and size, or a whole session.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print::{self, grouped};
 use crate::units;

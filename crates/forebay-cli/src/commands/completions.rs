@@ -1,10 +1,8 @@
 //! `forebay completions`: the completion script of a shell.
 
-use super::Outcome;
-use crate::args::Cli;
+use crate::context::Outcome;
 use crate::error::DONE;
 use crate::print;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
@@ -19,9 +17,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> Outcome {
+/// Prints the completion script for a command line.
+pub(crate) fn run(args: &Args, mut cli: clap::Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "forebay", &mut script);
+    clap_complete::generate(args.shell, &mut cli, "forebay", &mut script);
     print::out(&script)?;
     Ok(ExitCode::from(DONE))
 }

@@ -1,6 +1,6 @@
 //! `forebay events`: what happened in a session.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::units;

@@ -1,6 +1,6 @@
 //! `forebay export`: all outputs of a session in one file.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::progress::Progress;

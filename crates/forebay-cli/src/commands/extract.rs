@@ -1,7 +1,8 @@
 //! `forebay extract`: instructions in plain words, answered over a whole output.
 
-use super::{Context, Outcome, words};
 use crate::args::ByModels;
+use crate::args::words;
+use crate::context::{Context, Outcome};
 use crate::error::{DONE, INTERRUPTED, NOT_READ};
 use crate::print::grouped;
 use crate::progress::Progress;
@@ -69,8 +70,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    context.reach.check()?;
-    let clients = context.reach.clients();
+    context.models.check()?;
+    let clients = context.models.clients();
     let list = clients.list();
     let progress = Mutex::new((Progress::new(), None));
     let show = |step: Option<extract::Progress>| {

@@ -1,6 +1,6 @@
 //! `forebay grep`: the lines of an output that match, bounded, with the true total.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::CliError;
 use forebay::Query;
 use forebay::query::{Grep, Wanted};

@@ -1,6 +1,6 @@
 //! `forebay head`: the first lines of an output, bounded.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use forebay::Query;
 
 /// Read the first lines of an output.

@@ -4,8 +4,8 @@
 //! hang the agent, and closing the pipe would kill it with its next word. So `run` leaves the pipes and the open file
 //! to this command, which nobody types, and ends with its command.
 
-use super::{Context, Outcome};
 use crate::capture::Pipes;
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::launch::this_binary;
 use crate::print;

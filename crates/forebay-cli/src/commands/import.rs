@@ -1,6 +1,6 @@
 //! `forebay import`: take in the outputs of an archive.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::progress::Progress;

@@ -1,6 +1,6 @@
 //! `forebay json`: what a jq filter gives, or the shape of a document, bounded.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use forebay::Query;
 use forebay::query::Filter;
 

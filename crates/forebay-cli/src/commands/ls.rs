@@ -1,6 +1,6 @@
 //! `forebay ls`: the outputs of a session.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
 use forebay::forms;

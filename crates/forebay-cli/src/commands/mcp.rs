@@ -2,10 +2,12 @@
 
 mod wrap;
 
-use super::{Context, Outcome, clean, run_bare};
 use crate::bounds::QueryBounds;
+use crate::commands::clean;
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
-use crate::models::{self, Reach};
+use crate::launch::run_bare;
+use crate::models::{self, ModelSettings};
 use crate::units;
 use forebay::extract::Models;
 use forebay::{Stop, Timestamp, tools};
@@ -152,10 +154,10 @@ fn serve(args: Serve, context: &Context) -> Outcome {
 
 /// Answers calls of our own tools; models read where some are configured.
 fn answer(context: &Context) -> Answer {
-    let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
+    let models = ModelSettings { ends_by_signal: false, ..context.models.clone() };
     let root = context.store.root().to_owned();
     Box::new(move |outputs, call, settings, prefix| {
-        let clients = reach.clients();
+        let clients = models.clients();
         let list = clients.list();
         let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
         let bounds = QueryBounds::shared(settings.query, Stop::default(), &root);

@@ -1,7 +1,7 @@
 //! `forebay models`: which models read, and whether they answer.
 
-use super::{Context, Outcome};
 use crate::args::ByModels;
+use crate::context::{Context, Outcome};
 use crate::error::{DONE, NOT_THERE};
 use crate::models::{self, Client, Facts};
 use crate::print;
@@ -58,10 +58,10 @@ struct Fitting {
 const LONGEST_ANSWER: u64 = 8_192;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    context.reach.check()?;
-    let clients = context.reach.clients();
+    context.models.check()?;
+    let clients = context.models.clients();
     if clients.iter().next().is_none() && !context.json {
-        let known: Vec<&str> = context.reach.providers.keys().map(String::as_str).collect();
+        let known: Vec<&str> = context.models.providers.keys().map(String::as_str).collect();
         print::out(
             format!(
                 "No model is configured: `forebay extract` answers by the words of the instructions.\n\

@@ -1,6 +1,6 @@
 //! `forebay outline`: what is in an output, with line numbers, bounded.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use forebay::Query;
 use forebay::query::Outlined;
 

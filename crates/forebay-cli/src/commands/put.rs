@@ -1,7 +1,8 @@
 //! `forebay put`: keep an output made elsewhere, print the view.
 
-use super::{Context, Outcome, clean};
 use crate::args::{CallArgs, Shown};
+use crate::commands::clean;
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
 use crate::print;
 use crate::progress::Watched;

@@ -1,6 +1,6 @@
 //! `forebay read`: lines or bytes of an output, bounded.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use forebay::{Query, query};
 
 /// Read lines or bytes of an output.

@@ -1,6 +1,6 @@
 //! `forebay room`: how much of the model's context is in use, and how much is left for outputs.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
 use forebay::Window;

@@ -1,10 +1,12 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use super::{Context, Outcome, clean, hold, run_bare};
 use crate::args::{CallArgs, Shown};
 use crate::capture::{NotStarted, Pipes, Running};
+use crate::commands::{clean, hold};
+use crate::context::{Context, Outcome};
 use crate::error::CliError;
 use crate::launch::Launch;
+use crate::launch::run_bare;
 use crate::print::{self, grouped};
 use crate::progress::fresh_line;
 use crate::pty::Pty;
@@ -92,7 +94,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     // Whatever becomes of the answer, the status is the command's.
     let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
     if let Err(error) = answer(writer, held, end, is_seen, context) {
-        error.report();
+        print::error(&error);
     }
     Ok(match ended.timed_out {
         true => ExitCode::from(TIMED_OUT),

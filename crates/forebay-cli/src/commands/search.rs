@@ -1,6 +1,7 @@
 //! `forebay search`: words in all outputs of a session, the newest output first.
 
-use super::{Context, Outcome, words};
+use crate::args::words;
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print;
 use forebay::forms;

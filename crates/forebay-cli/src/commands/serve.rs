@@ -1,11 +1,11 @@
 //! `forebay serve`: outputs by HTTP, with a page to look at them.
 
-use super::clean::SWEEP_EVERY;
-use super::{Context, Outcome};
 use crate::args::ByModels;
 use crate::bounds::QueryBounds;
+use crate::commands::clean::SWEEP_EVERY;
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
-use crate::models::{self, Reach};
+use crate::models::{self, ModelSettings};
 use crate::print;
 use crate::units;
 use clap::ValueEnum;
@@ -144,7 +144,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         return token(&args, context);
     }
     context.can_keep()?;
-    context.reach.check()?;
+    context.models.check()?;
     if args.idle.is_zero() {
         return Err(CliError::usage("--idle 0 would let every client go at once"));
     }
@@ -160,11 +160,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let allowed = Allowed { origins: args.origins, hosts: args.hosts };
     let auth = Auth::new(listen.clone(), access, &context.store, allowed)?;
     let token = local.map(|local| local.get()).transpose()?;
-    let reach = Reach { ends_by_signal: false, ..context.reach.clone() };
+    let models = ModelSettings { ends_by_signal: false, ..context.models.clone() };
     let config = Config {
         settings: context.settings.clone(),
         auth,
-        models: Box::new(move || reach.clients().into_models()),
+        models: Box::new(move || models.clients().into_models()),
         nonce: models::nonce,
         bounds: QueryBounds::shared,
         idle: args.idle,

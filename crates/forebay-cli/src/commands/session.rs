@@ -1,8 +1,9 @@
 //! `forebay session`: run an agent in a session of its own, which ends when the agent does.
 
-use super::{Context, Outcome, is_short_of_files, random, run_bare};
 use crate::capture::Running;
+use crate::context::{Context, Outcome, random};
 use crate::error::CliError;
+use crate::launch::{is_short_of_files, run_bare};
 use crate::print;
 use forebay::settings::Keep;
 use forebay::store::disk::{DiskStore, RunFolder, run_name};
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     // What cannot be swept now is swept by the next; the agent need not wait for it.
     let _ = context.store.sweep_runs(now, false);
     // Whatever cannot be had of the store, the agent runs.
-    let warn = |error: forebay::Error| CliError::from(error).warn();
+    let warn = |error: forebay::Error| print::warning(&CliError::from(error));
     let run_folder = match mode {
         Keep::Process => RunFolder::new(context.store.root(), pid, now, random()?).map_err(warn).ok(),
         Keep::Session | Keep::Keep => None,

@@ -1,6 +1,6 @@
 //! `forebay settings`: every setting with its value and where it came from.
 
-use super::Outcome;
+use crate::context::Outcome;
 use crate::error::DONE;
 use crate::print;
 use crate::settings::{self, Layers, keys};

@@ -1,6 +1,7 @@
 //! `forebay show`: what is known of an output, and what the model was given of it.
 
-use super::{Context, Outcome, ls};
+use crate::commands::ls;
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
 use forebay::forms;

@@ -1,6 +1,6 @@
 //! `forebay stats`: what keeping outputs has saved, all costs deducted.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
 use crate::units;

@@ -1,6 +1,6 @@
 //! `forebay tail`: the last lines of an output, and what comes after them while it grows.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print;
 use crate::units;

@@ -1,6 +1,6 @@
 //! `forebay tools`: the queries as tools that a model calls, in the form that its vendor wants.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print;
 use forebay::wire::{Tool, Wire};

@@ -1,6 +1,6 @@
 //! `forebay verify`: prove outputs against their records, and views against their outputs.
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{DONE, NOT_THERE};
 use crate::print;
 use forebay::{Handle, Session};

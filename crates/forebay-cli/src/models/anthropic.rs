@@ -1,6 +1,6 @@
 //! Anthropic's messages.
 
-use super::request::{Fold, Request};
+use super::stream::{Fold, Request, Unreadable};
 use forebay::model::{Message, Prompt, Said, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Map, Value, json};
@@ -30,10 +30,11 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     ("/v1/messages".to_owned(), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, String> {
-    let content = answer.get("content").and_then(Value::as_array).ok_or("it has no content")?;
+pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
+    let content =
+        answer.get("content").and_then(Value::as_array).ok_or(Unreadable::Incomplete("it has no content"))?;
     let text: String = content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
-    let calls = Wire::Anthropic.calls(answer).map_err(|error| error.to_string())?;
+    let calls = Wire::Anthropic.calls(answer)?;
     let stop = match answer.get("stop_reason").and_then(Value::as_str) {
         Some("end_turn" | "stop_sequence") | None => Stop::Ended,
         Some("tool_use") => Stop::Calls,

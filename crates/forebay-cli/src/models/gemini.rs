@@ -1,6 +1,6 @@
 //! Google's Gemini.
 
-use super::request::{Fold, Request};
+use super::stream::{Fold, Request, Unreadable};
 use forebay::model::{Message, Prompt, Said, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     (format!("/v1beta/models/{}:{method}", request.model), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, String> {
+pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
     let number =
         |name: &str| answer.pointer(&format!("/usageMetadata/{name}")).and_then(Value::as_u64).unwrap_or(0);
     let usage = Usage {
@@ -37,7 +37,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
     };
     let blocked = answer.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
     let Some(candidate) = answer.pointer("/candidates/0") else {
-        let why = blocked.ok_or("it has no candidates")?;
+        let why = blocked.ok_or(Unreadable::Incomplete("it has no candidates"))?;
         let stop = Stop::Refused(why.to_owned());
         return Ok(Said { text: String::new(), calls: Vec::new(), stop, usage, raw: Value::Null });
     };
@@ -45,7 +45,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, String> {
     let parts = content.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let spoken = parts.iter().filter(|part| part.get("thought").and_then(Value::as_bool) != Some(true));
     let text: String = spoken.filter_map(|part| part.get("text").and_then(Value::as_str)).collect();
-    let calls = Wire::Gemini.calls(&content).map_err(|error| error.to_string())?;
+    let calls = Wire::Gemini.calls(&content)?;
     let stop = match candidate.get("finishReason").and_then(Value::as_str) {
         Some("STOP") | None if calls.is_empty() => Stop::Ended,
         Some("STOP") | None => Stop::Calls,

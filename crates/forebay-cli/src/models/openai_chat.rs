@@ -1,6 +1,6 @@
 //! OpenAI's chat completions.
 
-use super::request::{Fold, Request};
+use super::stream::{Fold, Request, Unreadable};
 use forebay::model::{Message, Prompt, Said, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Value, json};
@@ -30,11 +30,11 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     ("/chat/completions".to_owned(), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, String> {
-    let choice = answer.pointer("/choices/0").ok_or("it has no choices")?;
-    let message = choice.get("message").ok_or("its choice has no message")?;
+pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
+    let choice = answer.pointer("/choices/0").ok_or(Unreadable::Incomplete("it has no choices"))?;
+    let message = choice.get("message").ok_or(Unreadable::Incomplete("its choice has no message"))?;
     let refusal = message.get("refusal").and_then(Value::as_str).filter(|text| !text.is_empty());
-    let calls = Wire::OpenaiChat.calls(message).map_err(|error| error.to_string())?;
+    let calls = Wire::OpenaiChat.calls(message)?;
     let stop = match (choice.get("finish_reason").and_then(Value::as_str), refusal) {
         (_, Some(refusal)) => Stop::Refused(refusal.to_owned()),
         // Not every server that imitates OpenAI has its words.

@@ -5,6 +5,7 @@ use super::provider::ModelWire;
 use super::redact::Secret;
 use super::repetition::{self, Watch};
 use super::sse::Events;
+use super::stream::{Fold, Request};
 use super::{anthropic, gemini, openai_chat};
 use forebay::model::{Message, ModelError, Prompt, Said, Stop};
 use forebay::wire::ToolCall;
@@ -13,7 +14,6 @@ use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use std::{
     io::ErrorKind,
-    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
@@ -45,41 +45,6 @@ pub(super) fn client() -> Result<reqwest::Client, ModelError> {
         .tls_certs_merge(roots)
         .build()
         .map_err(|error| ModelError::Lasting(format!("no connection can be made: {error}")))
-}
-
-/// A provider's answer, put together as its stream comes.
-pub(super) trait Fold {
-    /// Takes the next event.
-    fn take(&mut self, event: Value);
-
-    /// Text or thoughts that an event adds.
-    fn adds<'a>(&self, event: &'a Value) -> &'a str;
-
-    /// Ends the answer where it is: nothing more is read of it.
-    fn end(&mut self);
-
-    /// The answer as it would have come at once; `None` if the stream broke off before its end.
-    fn whole(self: Box<Self>) -> Option<Value>;
-}
-
-/// A request.
-pub(super) struct Request<'a> {
-    pub(super) wire: ModelWire,
-    pub(super) base_url: &'a str,
-    pub(super) key: Option<&'a str>,
-    pub(super) model: &'a str,
-    pub(super) stream: bool,
-    /// So long may a server say nothing in the middle of an answer.
-    pub(super) silence: Duration,
-    /// So long may it say nothing before that; `None` if only the deadline counts. A server with few slots lets requests
-    /// wait, and a slow one needs minutes to read a prompt: neither is silence.
-    pub(super) patience: Option<Duration>,
-    /// Where the server is, as it may be shown.
-    pub(super) address: &'a str,
-    /// The command that starts such a server, if there is one to name.
-    pub(super) start: Option<String>,
-    /// Whether the limit of the answer has its other name: servers take one or the other.
-    pub(super) other_limit: &'a AtomicBool,
 }
 
 /// An answer, and how it came.
@@ -125,8 +90,8 @@ impl Request<'_> {
             .body(body)
             .send();
         let started = Instant::now();
-        let mut response = match within(self.patience, sent).await {
-            None => return Err(silent(self.patience)),
+        let mut response = match within(self.response_timeout, sent).await {
+            None => return Err(silent(self.response_timeout)),
             Some(Err(error)) => return Err(self.broken(error)),
             Some(Ok(response)) => response,
         };
@@ -137,7 +102,7 @@ impl Request<'_> {
         let streamed = kind.is_some_and(|kind| kind.to_lowercase().starts_with("text/event-stream"));
         let is_copied = |text: &str| prompt.messages.iter().any(|message| has(message, text));
         // What comes first may take as long as the server has to do; from then on it must go on.
-        let mut next = self.part(&mut response, self.patience).await?;
+        let mut next = self.part(&mut response, self.response_timeout).await?;
         let first = Instant::now();
         let mut repeats = false;
         let answer = match streamed {
@@ -152,7 +117,7 @@ impl Request<'_> {
                             break;
                         }
                     }
-                    next = self.part(&mut response, Some(self.silence)).await?;
+                    next = self.part(&mut response, Some(self.idle_timeout)).await?;
                 }
                 // The server works on until nobody listens.
                 drop(response);
@@ -183,7 +148,7 @@ impl Request<'_> {
             ModelWire::Gemini => gemini::said(&answer),
         };
         let mut said = said.map(|said| self.without_key(said)).map_err(|why| Problem::Passing {
-            why: format!("its answer cannot be read: {}", self.beginning(why.as_bytes())),
+            why: format!("its answer cannot be read: {}", self.beginning(why.to_string().as_bytes())),
             after: None,
         })?;
         let cut = repetition::cut(&said.text, is_copied);
@@ -243,7 +208,7 @@ impl Request<'_> {
             if body.len() > LARGEST {
                 return Err(Problem::Lasting("its answer does not end".to_owned()));
             }
-            next = self.part(response, Some(self.silence)).await?;
+            next = self.part(response, Some(self.idle_timeout)).await?;
         }
         Ok(body)
     }
@@ -252,10 +217,10 @@ impl Request<'_> {
     async fn part(
         &self,
         response: &mut Response,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<Option<Vec<u8>>, Problem> {
-        match within(patience, response.chunk()).await {
-            None => Err(silent(patience)),
+        match within(timeout, response.chunk()).await {
+            None => Err(silent(timeout)),
             Some(Err(error)) => Err(self.broken(error)),
             Some(Ok(part)) => Ok(part.map(|part| part.to_vec())),
         }
@@ -285,7 +250,7 @@ impl Request<'_> {
         let after = retry_after(response.headers());
         let to = response.headers().get("location").and_then(|to| to.to_str().ok());
         let to = to.map_or(String::new(), |to| format!(" to {}", self.beginning(to.as_bytes())));
-        let first = self.part(&mut response, Some(self.silence)).await.unwrap_or_default();
+        let first = self.part(&mut response, Some(self.idle_timeout)).await.unwrap_or_default();
         let body = self.body(&mut response, first).await.unwrap_or_default();
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         // Gemini gives a list with one error in it; some servers give the error without a name.
@@ -368,15 +333,15 @@ pub(super) fn headers(wire: ModelWire, key: Option<&str>) -> Result<HeaderMap, P
 }
 
 /// The result of something, unless it takes longer than it may.
-async fn within<T>(patience: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match patience {
-        Some(patience) => tokio::time::timeout(patience, work).await.ok(),
+async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, work).await.ok(),
         None => Some(work.await),
     }
 }
 
-fn silent(patience: Option<Duration>) -> Problem {
-    let seconds = patience.unwrap_or_default().as_secs();
+fn silent(timeout: Option<Duration>) -> Problem {
+    let seconds = timeout.unwrap_or_default().as_secs();
     Problem::Passing {
         why: format!("timeout: nothing came for {seconds} s (models.timeout_seconds)"),
         after: None,

@@ -259,7 +259,7 @@ impl Clients {
         let conversation = Conversation::begin(self.gateway.clone(), Scope::Session(session), to_client);
         let client = Arc::new(Client { conversation, streams: Streams::new() });
         tokio::spawn(client.clone().distribute(messages));
-        let id = forebay::fresh_id(crate::random()?);
+        let id = forebay::fresh_id(crate::random::random()?);
         lock(&self.all).insert(id.clone(), client.clone());
         Ok((client, id))
     }

@@ -5,7 +5,7 @@
 
 mod edit;
 
-use super::{Context, Outcome};
+use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
 use edit::{Edited, Form, Unfit};

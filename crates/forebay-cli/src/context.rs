@@ -1,0 +1,309 @@
+//! What the commands share: the store, the session and the settings.
+
+use crate::args::{CallArgs, Calls, Common};
+use crate::bounds::QueryBounds;
+use crate::error::{CliError, DONE, NOT_THERE};
+use crate::fallback::{self, WithFallback};
+use crate::live_log;
+use crate::models::ModelSettings;
+use crate::print;
+use crate::settings::{Layers, OnProblem, root_flag};
+use forebay::forms;
+use forebay::query::{Ended, Found};
+use forebay::settings::Keep;
+use forebay::{
+    Call, DiskStore, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings, Store, Surface,
+    Timestamp,
+};
+use std::{path::Path, process::ExitCode};
+
+/// Settings and stores that a command uses.
+pub(crate) struct Context {
+    pub(crate) store: DiskStore,
+    /// The same root with its fallback, for a command that reads where there is one.
+    pub(crate) with_fallback: Option<WithFallback>,
+    pub(crate) session: Session,
+    /// The session, if it was typed for this command.
+    pub(crate) named: Option<Session>,
+    /// The session that is named after the folder we run in.
+    pub(crate) folder: Session,
+    pub(crate) settings: Settings,
+    /// The configured models.
+    pub(crate) models: ModelSettings,
+    pub(crate) json: bool,
+    /// How the commands in views and excerpts are written.
+    pub(crate) surface: Surface,
+    /// Whether the session was said, by a flag, the environment or a file, and is not that of the folder.
+    pub(crate) session_is_set: bool,
+    /// Whether the limits of outputs were set, and are not the built-in ones.
+    pub(crate) limits_are_set: bool,
+    /// Treatment of wrong values.
+    on_problem: OnProblem,
+    /// Whether what the model gets stands in a `<function_call>` record.
+    pub(crate) as_record: bool,
+}
+
+/// The result of a command.
+pub(crate) type Outcome = Result<ExitCode, CliError>;
+
+/// Random bits, for what must have a name that nothing else has.
+pub(crate) fn random() -> Result<[u8; 16], CliError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| CliError::not_there(format!("no random numbers for a name: {error}")))?;
+    Ok(random)
+}
+
+impl Context {
+    pub(crate) fn new(
+        layers: Layers,
+        common: &Common,
+        calls: Calls,
+        on_problem: OnProblem,
+    ) -> Result<Context, CliError> {
+        let surface = match calls {
+            Calls::Shell => Surface::Shell { flags: layers.root_flags() },
+            Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
+        };
+        let (session_is_set, limits_are_set) =
+            (layers.is_set(&["session"]), layers.is_set(&["digest", "tokens"]));
+        let has_budget = layers.has_flag("--budget");
+        let mut settings = layers.settings;
+        if has_budget {
+            // What is typed for this call is stronger than what is set for single tools.
+            settings.shown.digest.tools.clear();
+        }
+        // A name from a host may hold anything; one that was typed is meant as it is.
+        let session = match settings.session.parse::<Session>() {
+            Ok(session) => session,
+            Err(error) if common.session.is_some() && on_problem != OnProblem::GoOn => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                let safe = Session::safe(&settings.session);
+                if common.session.is_some() {
+                    print::err(&format!("forebay: {error}; the session is {safe}\n"));
+                }
+                safe
+            }
+        };
+        Ok(Context {
+            store: DiskStore::new(settings.root).observed(common.log.map(live_log::observer)),
+            with_fallback: None,
+            named: common.session.is_some().then(|| session.clone()),
+            folder: crate::settings::folder_session(),
+            session,
+            models: ModelSettings {
+                names: settings.shown.extract.models.clone(),
+                waiting: settings.models,
+                providers: settings.providers,
+                ends_by_signal: true,
+                facts: crate::settings::model_facts(),
+            },
+            settings: settings.shown,
+            json: common.json,
+            surface,
+            session_is_set,
+            limits_are_set,
+            on_problem,
+            as_record: false,
+        })
+    }
+
+    /// Has outputs kept in the fallback where the root cannot be written.
+    pub(crate) fn keep_where_it_can(&mut self) {
+        let root = self.store.root().to_owned();
+        let Some(why) = why_not_in(&root, &self.session) else { return };
+        let told = match fallback::make(&root) {
+            Ok(folder) => {
+                if let Surface::Shell { flags } = &mut self.surface {
+                    *flags = root_flag(&folder);
+                }
+                let told = format!("they are kept in {}", folder.display());
+                self.store = DiskStore::new(folder);
+                told
+            }
+            Err(other) => format!("nor can they be kept in a folder for temporary files: {other}"),
+        };
+        print::err(&forebay::printable(&format!(
+            "forebay: outputs cannot be kept in {}: {why}; {told}\n",
+            root.display()
+        )));
+    }
+
+    /// Has reads look into the fallback too, if outputs were kept there.
+    pub(crate) fn look_into_fallback(&mut self) {
+        let root = self.store.root();
+        self.with_fallback = fallback::existing(root)
+            .map(|folder| WithFallback { root: DiskStore::new(root), fallback: DiskStore::new(folder) });
+    }
+
+    /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
+    /// process that owns the folder.
+    pub(crate) fn can_keep(&self) -> Result<(), CliError> {
+        let root = self.store.root();
+        if self.settings.retention.mode != Keep::Process || RunFolder::is_alive(root) {
+            return Ok(());
+        }
+        let wrong = format!(
+            "retention.mode is process, and {} is not the folder of a process that lives",
+            root.display()
+        );
+        Err(CliError::usage(wrong)
+            .hint("start the agent with `forebay session -- AGENT`, or choose another retention.mode"))
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        match &self.with_fallback {
+            Some(both) => both,
+            None => &self.store,
+        }
+    }
+
+    /// The output that is meant by a handle as it was typed.
+    pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
+        Ok(self.outputs(text)?.find(text)?)
+    }
+
+    /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
+    pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
+        let handle: Handle = match handle.contains('/') {
+            true => handle.parse()?,
+            false => Handle::new(self.session.clone(), handle)?,
+        };
+        Ok(self.outputs_of(handle.session().clone()))
+    }
+
+    /// The outputs of the session that this command runs in.
+    pub(crate) fn session_outputs(&self) -> Outputs<'_> {
+        self.outputs_of(self.session.clone())
+    }
+
+    fn outputs_of(&self, session: Session) -> Outputs<'_> {
+        Outputs::new(self.store(), session, Timestamp::now)
+            .within(self.settings.room)
+            .bounded_by(QueryBounds::alone(self.settings.query))
+    }
+
+    pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {
+        Ok(self.outputs(text)?.open(text)?.on(&self.surface))
+    }
+
+    /// The call that an output belongs to.
+    pub(crate) fn call(
+        &self,
+        args: CallArgs,
+        tool: &str,
+        default_args: Option<String>,
+    ) -> Result<Call, CliError> {
+        let mut args = args;
+        if let Some(text) = &args.args
+            && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+        {
+            self.stop_or_warn(CliError::usage(format!("--args is not JSON: {error}")))?;
+            args.args = None;
+        }
+        if args.call_id.as_ref().is_some_and(String::is_empty) {
+            self.stop_or_warn(CliError::usage("--call-id is empty"))?;
+            args.call_id = None;
+        }
+        let id = match args.call_id {
+            Some(id) => id,
+            None => forebay::fresh_id(random()?),
+        };
+        let call = Call::new(
+            self.session.clone(),
+            id,
+            args.tool.unwrap_or_else(|| tool.to_owned()),
+            Timestamp::now(),
+        );
+        Ok(Call {
+            server: args.server,
+            kind: args.tool_kind,
+            args: args.args.or(default_args),
+            intent: args.intent,
+            ..call
+        })
+    }
+
+    /// Stops for a flag that is wrong, or reports it where the command goes on without it.
+    fn stop_or_warn(&self, error: CliError) -> Result<(), CliError> {
+        match self.on_problem {
+            OnProblem::GoOn => {
+                print::warning(&error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Gives the model what it gets. Where storing is switched off, nothing stays of an output that passed whole.
+    pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
+        let forget = self.settings.is_off() && reply.folded.is_none() && !output.is_growing();
+        let given = self.print(store, output, reply, forget);
+        if forget {
+            // What cannot be removed now goes with the next sweep.
+            let _ = store.delete(&output.record().handle);
+        }
+        given
+    }
+
+    /// Prints the view, or the output by the streams it came by.
+    fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
+        let record = match self.as_record {
+            true => Some(forms::function_call(output, reply)?),
+            false => None,
+        };
+        if self.json {
+            let mut value = forms::reply(output, reply)?;
+            if let Some(record) = record {
+                value["text"] = record.into();
+            }
+            if forget {
+                value["handle"] = serde_json::Value::Null;
+            }
+            return print::json(&value);
+        }
+        if let Some(record) = record {
+            return print::out((record + "\n").as_bytes());
+        }
+        match &reply.folded {
+            Some(folded) => print::out(&folded.text),
+            None => {
+                let mut written = Ok(());
+                store.for_each_stretch(output, |stream, bytes| match stream {
+                    forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
+                    forebay::Stream::Stdout => {}
+                    forebay::Stream::Stderr => print::err_bytes(bytes),
+                })?;
+                written
+            }
+        }
+    }
+
+    /// Answers a query about an output and prints the excerpt.
+    pub(crate) fn answer(&self, handle: &str, query: &Query) -> Outcome {
+        let outputs = self.outputs(handle)?;
+        let budget = self.settings.excerpt_budget();
+        let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
+        match self.json {
+            true => print::json(&forms::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
+            false => print::out(&excerpt.text)?,
+        }
+        // What a filter gave before it failed is told, and so is that it failed.
+        let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
+        Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
+    }
+}
+
+/// Why outputs cannot be kept below a root. Where nobody has named one, it is a folder for temporary files, which somebody
+/// else may have made to read them.
+fn why_not_in(root: &Path, session: &Session) -> Option<String> {
+    let is_shared = Some(root) == crate::settings::root_without_home().as_deref()
+        && root.symlink_metadata().is_ok()
+        && !fallback::is_ours(root);
+    match is_shared {
+        true => Some(format!("{} is not a folder that only you can use", root.display())),
+        false => fallback::why_not_in(root, session),
+    }
+}
