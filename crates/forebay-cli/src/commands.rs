@@ -40,10 +40,10 @@ use crate::settings::{Layers, OnProblem};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Keeps every byte a tool prints, and shows the part that is needed.
+/// Keep every byte a tool prints, and show the part that is needed.
 ///
-/// The whole output is stored; what is small passes untouched; of what is large you get a view that marks everything
-/// it leaves out, and a handle to read the rest with.
+/// The whole output is stored. A small output is shown unchanged. A large one gets a view that marks everything it leaves
+/// out, and a handle for reading the rest.
 #[derive(Debug, Parser)]
 #[command(
     name = "forebay",
@@ -52,16 +52,16 @@ use std::process::ExitCode;
     max_term_width = 100,
     after_help = "\
 Examples:
-  forebay run -- cargo test              run it, keep all it prints, show what matters
-  curl -s URL | forebay put --tool fetch keep an output made elsewhere
-  forebay grep HANDLE 'error|panic' -C 3 search the whole of it
-  forebay read HANDLE --lines 400:460    read any part of it
+  forebay run -- cargo test              run it, store its output, show what matters
+  curl -s URL | forebay put --tool fetch store an output made elsewhere
+  forebay grep HANDLE 'error|panic' -C 3 search the whole output
+  forebay read HANDLE --lines 400:460    read any part
   forebay ask HANDLE 'why did it fail?'  the passages that answer a question
-  forebay ls                             what is kept
+  forebay ls                             list stored outputs
   forebay mcp -- npx some-server         an MCP server whose results fit the model's context
-  forebay serve                          an HTTP API, and a page to look at outputs
+  forebay serve                          an HTTP API and a page that shows outputs
 
-A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters will do."
+A HANDLE is <session>/<id>; any unique prefix of the id with 6 or more characters works."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -73,9 +73,9 @@ pub(crate) struct Cli {
 /// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command, keep all it prints, print the view
+    /// Run a command, store its output and print a view of it
     Run(run::Args),
-    /// Keep an output made elsewhere, print the view
+    /// Store an output made elsewhere and print a view of it
     Put(put::Args),
     /// Print the bytes of an output, for pipes
     Cat(cat::Args),
@@ -87,27 +87,27 @@ pub(crate) enum Command {
     Tail(tail::Args),
     /// Search an output with a regular expression
     Grep(grep::Args),
-    /// Run a jq filter over a JSON output, or see its shape
+    /// Run a jq filter over a JSON output, or print its shape
     Json(json::Args),
-    /// See what is in an output: functions, headings, files, failures
+    /// Print the outline of an output: functions, headings, files, failures
     Outline(outline::Args),
     /// Ask a question about an output in plain words
     Ask(ask::Args),
-    /// Have an output read as instructions in plain words say
+    /// Have a model read an output and follow instructions
     Extract(extract::Args),
-    /// See which models read, and whether they answer
+    /// List the configured models and check that they answer
     Models(models::Args),
     /// Search all outputs of a session for words
     Search(search::Args),
-    /// See or say how much of the model's context is in use
+    /// Show or report how much of the model's context window is in use
     Room(room::Args),
-    /// Print the query tools in the form that an agent's model takes
+    /// Print the query tools in a model's wire format
     Tools(tools::Args),
     /// Answer a model's calls of the query tools
     Call(call::Args),
-    /// Stand between an MCP client and its servers
+    /// Run an MCP gateway between a client and its servers
     Mcp(mcp::Args),
-    /// Serve outputs by HTTP, with a page to look at them
+    /// Serve outputs over HTTP, with a page that shows them
     Serve(serve::Args),
     #[command(hide = true)]
     Hold(hold::Args),
@@ -115,21 +115,21 @@ pub(crate) enum Command {
     Filter(filter::Args),
     /// List the outputs of a session
     Ls(ls::Args),
-    /// Show what is known of an output, and what the model was given of it
+    /// Show the record of an output and what the model got of it
     Show(show::Args),
-    /// See what happened in a session: calls, outputs, views, answers
+    /// Print the events of a session: calls, outputs, views, answers
     Events(events::Args),
-    /// See what was saved, all costs deducted
+    /// Show the tokens saved, all costs deducted
     Stats(stats::Args),
-    /// Prove outputs against their records, and views against their outputs
+    /// Verify outputs against their records, and views against their outputs
     Verify(verify::Args),
-    /// Run an agent in a session of its own, which ends when the agent does
+    /// Run an agent in a session of its own
     Session(session::Args),
     /// Remove outputs by age and size, or a whole session
     Clean(clean::Args),
-    /// Write all outputs of a session into one file
+    /// Export a session to an archive
     Export(export::Args),
-    /// Take in the outputs of such a file
+    /// Import a session archive
     Import(import::Args),
     /// Show every setting with its value and where it came from
     Settings(settings::Args),
@@ -215,7 +215,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     outcome
 }
 
-/// Treatment of wrong settings by a command: nothing that wraps, keeps or reads outputs is stopped by them.
+/// How a command treats wrong settings: they stop no command that wraps, stores or reads outputs.
 fn on_problem(command: &Command) -> OnProblem {
     match command {
         Command::Run(_) | Command::Session(_) | Command::Mcp(_) | Command::Hold(_) => OnProblem::GoOn,

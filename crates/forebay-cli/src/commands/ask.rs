@@ -6,10 +6,10 @@ use forebay::Query;
 
 /// Ask a question about an output in plain words.
 ///
-/// No model is asked: the passages that answer best are found by their words, and shown in the order of the output with
-/// their line numbers. Names, paths and numbers help. Of a page only what a browser would show is looked at, and of
-/// JSON the members with their paths. A question about all of it ("what stands out?") is answered by what a view shows,
-/// and one with everyday words alone by both.
+/// Prints the passages that best match the words of the question, in the order of the output and with line numbers. Uses no
+/// model. Names, paths and numbers in the question help. In a web page only the visible text is searched, in JSON the
+/// members with their paths. A question about the whole output ("what stands out?") is answered by the lines that a view
+/// shows, a question of everyday words by both.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,12 +17,12 @@ Examples:
   forebay ask HANDLE 'what is the checksum of regex 1.8.3?' --budget 300
   forebay ask HANDLE 'which record is unlike the others?'")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
     /// The question
     #[arg(allow_hyphen_values = true)]
     question: String,
-    /// More of its words, where they are not quoted
+    /// More words of the question, if it is not quoted
     #[arg(hide = true)]
     more: Vec<String>,
 }

@@ -11,26 +11,26 @@ use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::Value;
 use std::{io::Read, process::ExitCode};
 
-/// No message is larger: what a model says is bounded by its context.
+/// Maximum bytes of a message, which the model's context window bounds.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Answer a model's calls of the query tools.
 ///
-/// Either name the tool and give its arguments as JSON, or give the form with --wire and what the model said on stdin: all
-/// calls in it are answered, and the messages to send back are printed, one a line.
+/// Either name the tool and give its arguments as JSON, or name a wire format with --wire and pass the model's message on
+/// stdin. Then all calls in the message are answered, and the messages to send back are printed, one on each line.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay call output_grep '{\"handle\": \"s/abc12345\", \"pattern\": \"error\"}'
   forebay call --wire anthropic < message.json")]
 pub(crate) struct Args {
-    /// The tool
+    /// Name of the tool
     #[arg(required_unless_present = "wire", conflicts_with = "wire")]
     name: Option<String>,
-    /// Its arguments, as a JSON object
+    /// Arguments as a JSON object
     #[arg(value_name = "JSON", default_value = "{}", allow_hyphen_values = true)]
     arguments: String,
-    /// The form of the message on stdin: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
+    /// Wire format of the message on stdin: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
     #[arg(long, value_name = "WIRE")]
     wire: Option<Wire>,
     #[command(flatten)]

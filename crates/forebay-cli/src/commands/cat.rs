@@ -12,16 +12,16 @@ use std::{
 
 /// Print the bytes of an output, for pipes.
 ///
-/// All of them, exactly as they came, and nothing else. For a model, `read`, `grep` and `tail` are bounded.
+/// Prints all of them unchanged. For a model use `read`, `grep` and `tail`, whose answers are bounded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay cat HANDLE | jq .
   forebay cat HANDLE --stream stderr | less")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// Only what came by this stream
+    /// Print only this stream
     #[arg(long, value_enum)]
     stream: Option<StreamName>,
 }

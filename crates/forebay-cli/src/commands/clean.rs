@@ -17,31 +17,31 @@ use std::{
 
 /// Remove outputs by age and size, or a whole session.
 ///
-/// The rules are those of the settings `retention.*`; a flag is stronger, and 0 switches its rule off. What grows, what
-/// somebody reads and what belongs to a session that is open stays. `run` and `put` do this by themselves once an hour.
-/// If the root was not swept for more than a day, the clock may have jumped: then nothing goes by age unless you name
-/// the age with --older-than, or clean again an hour later.
+/// Follows the settings `retention.*`. A flag overrides its setting, and 0 switches a rule off. Outputs that are growing, in
+/// use or part of an open session stay. `run` and `put` clean by themselves once an hour. If the root was not cleaned for
+/// more than a day, the clock may have jumped: then no output is removed by age, unless you give --older-than or clean
+/// again an hour later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  forebay clean --dry-run                        what would go
+  forebay clean --dry-run                        list what would be removed
   forebay clean --older-than 7d --max-bytes 2GiB
-  forebay clean --session build-17               only of this session
+  forebay clean --session build-17               only outputs of this session
   forebay clean --session build-17 --everything  the session and all its outputs")]
 pub(crate) struct Args {
-    /// Only tell what would go
+    /// List what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Outputs older than this go (7d, 12h)
+    /// Remove outputs older than this (7d, 12h)
     #[arg(long, value_name = "TIME", value_parser = units::age)]
     older_than: Option<Duration>,
-    /// When all outputs have more bytes together (500MB, 2GiB), the oldest go
+    /// Remove the oldest outputs until the rest has at most this size (500MB, 2GiB)
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_bytes: Option<u64>,
-    /// When the disk has less free (1GB), the oldest go
+    /// Remove the oldest outputs until the disk has this much free (1GB)
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     min_free: Option<u64>,
-    /// The whole session that is named by --session, with its events
+    /// Remove the whole session named by --session, with its events
     #[arg(long, conflicts_with_all = ["older_than", "max_bytes", "min_free"])]
     everything: bool,
 }
@@ -87,7 +87,7 @@ fn clean(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, Cl
     })?)
 }
 
-/// Outputs removed from a root and its fallback. One of the two that is not there, or cannot be read, does not hide the other.
+/// Joins the reports on a root and its fallback. A failure of one does not hide the other.
 fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) -> Result<Report, CliError> {
     match (root, fallback) {
         (Ok(mut report), Ok(more)) => {
@@ -106,7 +106,7 @@ fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) ->
     }
 }
 
-/// Sweeps as the settings say, if it is time to, in a process of its own: nobody who runs a command waits for it.
+/// Sweeps in a process of its own if a sweep is due, so that no command waits for it.
 pub(crate) fn now_and_then(context: &Context) {
     if context.settings.retention.mode != Keep::Keep {
         return;
@@ -205,7 +205,7 @@ fn summary(report: &Report, dry_run: bool) -> String {
     text + "\n"
 }
 
-/// Notice of what was not removed, and what to do about it.
+/// Notes on what was not removed, and what to do about it.
 fn notes(report: &Report, context: &Context) -> String {
     let mut text = String::new();
     if report.foreign {

@@ -12,54 +12,54 @@ use forebay::{Event, Handle, Ledger, Session, Size, Timestamp, What};
 use serde::Deserialize;
 use std::{ops::ControlFlow, process::ExitCode, thread, time::Duration};
 
-/// See what happened in a session: calls, outputs, views, answers.
+/// Print the events of a session: calls, outputs, views, answers.
 ///
-/// A line each, oldest first. --json prints the lines of the session's events as they are. Times are UTC.
+/// Prints one line for each event, oldest first, with times in UTC. --json prints the stored lines unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay events --since 10m
   forebay events --follow --kind view-given --kind fell-back
   forebay events --id HANDLE
-  forebay events --form log                what was replaced by a view, as lines of a log
-  forebay events --form accounting         what each call came to, as JSON
+  forebay events --form log                a log line for each output replaced by a view
+  forebay events --form accounting         the cost of each call, as JSON
   forebay events --json --all | jq -r 'select(.event == \"query-answered\") | .query' | sort | uniq -c")]
 pub(crate) struct Args {
-    /// Go on with what happens from now on, until a signal comes
+    /// Follow new events until interrupted
     #[arg(short, long)]
     follow: bool,
-    /// Only events of this kind; may be given several times
+    /// Print only events of this kind; may be given several times
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(What::KINDS))]
     kind: Vec<String>,
-    /// Only events of this output, also if it is no longer kept
+    /// Print only events of this output, also if it was removed
     #[arg(long, value_name = "HANDLE", conflicts_with = "all")]
     id: Option<String>,
-    /// Only events since then (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
+    /// Print only events since this time (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
     #[arg(long, value_name = "TIME", value_parser = units::moment)]
     since: Option<Timestamp>,
-    /// Those of all sessions
+    /// Print the events of all sessions
     #[arg(long)]
     all: bool,
-    /// What is printed
+    /// Form of the lines
     #[arg(long, value_enum, value_name = "FORM", default_value = "text")]
     form: Form,
 }
 
-/// What is printed.
+/// Form of the printed lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
     /// A line for each event
     Text,
-    /// A log line for each output that was replaced by a view, each extraction and each fallback
+    /// A log line for each output replaced by a view, each extraction and each fallback
     Log,
     /// An accounting entry for each reply and each extraction
     Accounting,
 }
 
-/// How often is looked for new events.
+/// Poll interval for new events.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// So much is printed at once.
+/// Bytes printed at a time.
 const AT_ONCE: usize = 64 * 1024;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -135,14 +135,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// The events of one session, and how far they are read.
+/// The events of one session, and the offset up to which they are read.
 struct Source {
     session: Session,
     at: u64,
     ledger: Ledger,
 }
 
-/// Which events are wanted.
+/// Selection of events.
 struct Wanted<'a> {
     session: Session,
     kinds: &'a [String],
@@ -175,7 +175,7 @@ impl Wanted<'_> {
     }
 }
 
-/// What every event has, also one of a newer version.
+/// The fields that every event has, also one of a newer version.
 #[derive(Deserialize)]
 struct Head {
     event: String,
@@ -187,11 +187,11 @@ struct Head {
 /// Prints events.
 struct Teller {
     form: Form,
-    /// Whether lines are handed on as they are.
+    /// Whether lines are printed unchanged.
     raw: bool,
     /// The width of the widest handle so far.
     widest: usize,
-    /// How many lines were no events.
+    /// The number of lines that were not events.
     no_events: u64,
 }
 

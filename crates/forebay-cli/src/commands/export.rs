@@ -16,10 +16,10 @@ use std::{
     process::ExitCode,
 };
 
-/// Write all outputs of a session into one file.
+/// Export a session to an archive.
 ///
-/// The file holds bytes, records, views and events, and `forebay import` gives them back under the same handles. An
-/// output that still grows is written as it is now, and says that it was cut short.
+/// The archive holds bytes, records, views and events, and `forebay import` restores them under the same handles. A growing
+/// output is exported as it is now and marked as cut short.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,13 +27,13 @@ Examples:
   forebay export build-17 --out build-17.tar.zst --force
   forebay export --out - | ssh elsewhere forebay import -")]
 pub(crate) struct Args {
-    /// The session; this one if it is not said
+    /// Session to export; default: the current one
     #[arg(value_name = "SESSION")]
     name: Option<String>,
-    /// The file to write; `-` writes to standard output
+    /// File to write; `-` writes to standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Replace the file if there is one
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
@@ -99,8 +99,8 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// A file that is being written and has no name yet, so that nothing is left of it if this process is killed. Where the
-/// system or the disk knows no such files it has a temporary name, which is removed when this is dropped.
+/// A file that is being written and has no name yet, so that nothing is left if this process is killed. On systems without
+/// such files it has a temporary name, which is removed when this is dropped.
 struct New {
     file: File,
     temporary: PathBuf,

@@ -7,8 +7,8 @@ use forebay::query::{Grep, Wanted};
 
 /// Search an output with a regular expression.
 ///
-/// The total is true however few matches are shown. In a line of more than 4 KiB every place that matches counts, and
-/// is shown with what is around it.
+/// The total counts all matches, however few are shown. In a line of more than 4 KiB each match counts by itself and is
+/// shown with its surroundings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,12 +18,12 @@ Examples:
   forebay grep HANDLE -U 'error: .*\\n +at' 
   forebay grep HANDLE -e --verbose")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// The pattern, in the syntax of Rust's regex crate
+    /// Pattern in the syntax of Rust's regex crate
     #[arg(value_name = "PATTERN", required_unless_present = "pattern_flag", allow_hyphen_values = true)]
     pattern: Option<String>,
-    /// The pattern, where it begins with a dash
+    /// Pattern that starts with a dash
     #[arg(
         short = 'e',
         long = "regexp",
@@ -33,31 +33,31 @@ pub(crate) struct Args {
         id = "pattern_flag"
     )]
     pattern_flag: Option<String>,
-    /// Take capitals and small letters for the same
+    /// Ignore upper and lower case
     #[arg(short, long)]
     ignore_case: bool,
-    /// Take the pattern letter by letter
+    /// Search for the pattern as plain text
     #[arg(short = 'F', long)]
     fixed_strings: bool,
-    /// Let a match go over lines
+    /// Let a match span several lines
     #[arg(short = 'U', long)]
     multiline: bool,
-    /// Show the lines that do not match
+    /// Print the lines that do not match
     #[arg(short = 'v', long, conflicts_with_all = ["only_matching", "multiline"])]
     invert_match: bool,
-    /// Show only what matches, every place of it
+    /// Print only the matching text, each match by itself
     #[arg(short, long)]
     only_matching: bool,
-    /// Only count
+    /// Print only the number of matches
     #[arg(short, long, conflicts_with = "max")]
     count: bool,
-    /// Lines of context before and after each match
+    /// Print this many context lines around each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: u64,
-    /// How many matches are shown at most; 0 only counts
+    /// Maximum matches to print; 0 only counts
     #[arg(long, value_name = "N", default_value_t = forebay::query::SHOWN)]
     max: usize,
-    /// Only what matches from this byte on
+    /// Start at this byte
     #[arg(long, value_name = "OFFSET", default_value_t = 0)]
     from_byte: u64,
 }

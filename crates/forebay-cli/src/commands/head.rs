@@ -6,9 +6,9 @@ use forebay::Query;
 /// Read the first lines of an output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// How many lines
+    /// Number of lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     lines: u64,
 }

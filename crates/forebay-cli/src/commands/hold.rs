@@ -17,7 +17,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// Go on taking in an output: standard output of a process on stdin, its standard error on stderr, the file on stdout.
+/// Continue to store an output: a process's standard output on stdin, its standard error on stderr, the file on stdout.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     handle: Handle,
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Leaves an output to a process of its own. Where that cannot be, the output ends here, and says so.
+/// Lets a process of its own store the rest of an output. If that is not possible, the output ends here and says why.
 pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Context) -> Output {
     const WHY: &str = "a process in the background still had the output open when the command ended";
     let (output, file) = match writer.hand_over(end.exit) {
@@ -58,7 +58,7 @@ pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Contex
     }
 }
 
-/// Starts the process that goes on with an output.
+/// Starts the process that stores the rest of an output.
 fn start(handle: &Handle, file: File, pipes: Pipes, exit: Option<Exit>, context: &Context) -> io::Result<()> {
     let pipe = |pipe: Option<File>| pipe.map_or_else(Stdio::null, Stdio::from);
     let (flag, number) = match exit {

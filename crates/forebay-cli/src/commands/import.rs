@@ -1,4 +1,4 @@
-//! `forebay import`: take in the outputs of an archive.
+//! `forebay import`: import a session archive.
 
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
@@ -14,10 +14,10 @@ use std::{
     process::ExitCode,
 };
 
-/// Take in the outputs of a file that `forebay export` wrote.
+/// Import a session archive.
 ///
-/// They get the handles they had. All of the file is proved before anything is written, and one that is damaged is
-/// refused whole. What is there already stays as it is; if a handle is there with other bytes, nothing is imported.
+/// The outputs keep their handles. The whole archive is verified before anything is stored, and a damaged one is refused.
+/// Existing outputs stay unchanged; if an existing handle has other bytes, nothing is imported.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,16 +26,16 @@ Examples:
   forebay import build.tar.zst --as build-of-monday
   ssh elsewhere forebay export --out - | forebay import -")]
 pub(crate) struct Args {
-    /// The archive; `-` reads standard input
+    /// Archive; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The session that the outputs get, in place of the one they had
+    /// Import under the name of another session
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// Only prove the archive, and say what would be added
+    /// Verify the archive and print what would be added, without storing it
     #[arg(long)]
     dry_run: bool,
-    /// Refuse an archive that unpacks to more than this (500MB, 2GiB); what is free on the disk if it is not said
+    /// Refuse an archive that unpacks to more than this (500MB, 2GiB); default: the free space on the disk
     #[arg(long, value_name = "SIZE", value_parser = crate::units::size)]
     max_bytes: Option<u64>,
 }
@@ -88,7 +88,7 @@ fn spool(source: &mut dyn Read, args: &Args, root: &Path) -> Result<File, CliErr
     })
 }
 
-/// How many bytes the disk of a folder can still take.
+/// Free bytes on the disk of a folder.
 fn free(root: &Path) -> Result<u64, CliError> {
     let there = root.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     let disk = rustix::fs::statvfs(there).map_err(io::Error::from)?;

@@ -14,7 +14,7 @@ Examples:
   forebay ls
   forebay ls --all --json | jq -r 'select(.complete | not) | .handle'")]
 pub(crate) struct Args {
-    /// Those of all sessions
+    /// List the outputs of all sessions
     #[arg(long)]
     all: bool,
 }
@@ -64,7 +64,7 @@ fn listing(records: &[Record]) -> String {
     print::table(&["HANDLE", "TOOL", "SIZE", "LINES", "KIND", "STATE", "AGE", "CALL"], &right, &rows)
 }
 
-/// How it ended, in a word or two.
+/// State of an output, in a word or two.
 pub(crate) fn ended(record: &Record) -> String {
     match (&record.state, record.exit) {
         (State::Growing, _) => "growing".to_owned(),
@@ -84,7 +84,7 @@ fn age(at: Timestamp) -> String {
     }
 }
 
-/// What was called, as far as a line has room for it.
+/// The call, shortened to fit into a line.
 fn shortened(record: &Record) -> String {
     let text = record.call.argument(&["command"]).or_else(|| record.call.args.clone()).unwrap_or_default();
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(48).collect();

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use wrap::Way;
 
-/// Stand between an MCP client and its servers.
+/// Run an MCP gateway between a client and its servers.
 ///
-/// Results of tools that fit pass as they are. Of a larger one the client gets a small view, and tools to read, search
-/// and query the whole of it. With no server, it serves these tools over what is kept already.
+/// Results that fit pass unchanged. A larger one is replaced by a small view, with tools that read, search and query all of
+/// it. Without a server, the gateway serves these tools over stored outputs.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -35,8 +35,8 @@ Examples:
   forebay mcp --url https://example.org/mcp  a server at an address
   forebay mcp --listen 127.0.0.1:8000 --config servers.json
                                              for clients that come by HTTP
-  forebay mcp                                the query tools over the outputs that are kept
-  forebay mcp wrap cursor                    have a client's servers go through the gateway"
+  forebay mcp                                the query tools over stored outputs
+  forebay mcp wrap cursor                    route a client's servers through the gateway"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -47,52 +47,52 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Setup {
-    /// Have the servers of a client go through the gateway
+    /// Route the servers of a client through the gateway
     Wrap(wrap::Args),
-    /// Have them go their own way again
+    /// Restore a client's settings
     Unwrap(wrap::Args),
 }
 
 #[derive(Debug, clap::Args)]
 struct Serve {
-    /// A file that names servers, in the form {"mcpServers": {…}}
+    /// File of servers in the form {"mcpServers": {…}}
     #[arg(long, value_name = "FILE", conflicts_with_all = ["server", "url"])]
     config: Option<PathBuf>,
-    /// The address of a server
+    /// URL of a server
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     url: Option<String>,
-    /// A header for the server at the address, as `Name: value`; ${NAME} in it is a variable of the environment
+    /// Header for the server at the URL, as `Name: value`; ${NAME} stands for an environment variable
     #[arg(long = "header", value_name = "HEADER", requires = "url")]
     headers: Vec<String>,
-    /// Serve clients that come by HTTP to this address and port
+    /// Serve clients over HTTP on this address and port
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// A file with the token that clients must send as `Authorization: Bearer`; needed if others can reach the address
+    /// File with the token that clients must send as `Authorization: Bearer`; required if other machines can connect
     #[arg(long, value_name = "FILE", requires = "listen")]
     token_file: Option<PathBuf>,
-    /// A web page's origin that may come besides those of this machine
+    /// Accept requests of web pages from this origin
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "listen")]
     origins: Vec<String>,
-    /// A host name that we are reached by besides those of this machine
+    /// Accept requests for this host name
     #[arg(long = "allow-host", value_name = "NAME", requires = "listen")]
     hosts: Vec<String>,
-    /// A header by whose value a client is known again: who sends the same has the same session
+    /// Header that identifies a client: clients that send the same value share a session
     #[arg(long, value_name = "HEADER", requires = "listen")]
     session_key: Option<String>,
-    /// Have clients sign in to the server at the address themselves: pass what they send as `Authorization` on to it,
-    /// and what it asks for to them
+    /// Let clients sign in to the server at the URL themselves: pass their `Authorization` on to it, and its challenge
+    /// to them
     #[arg(long, requires = "listen", requires = "url", conflicts_with = "token_file")]
     pass_authorization: bool,
-    /// What the names of our own tools begin with
+    /// Prefix of the names of our own tools
     #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
     prefix: String,
-    /// List our own tools only once something is kept, and tell the client that the list has changed
+    /// List our own tools only once an output is stored, and notify the client that the list has changed
     #[arg(long)]
     tools_when_kept: bool,
-    /// A request that the server does not answer in this time gets an error; 0 waits for ever
+    /// Answer a request with an error if the server takes longer than this; 0 sets no limit
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     timeout: Duration,
-    /// A message of more bytes is given up, and whoever waits for it gets an error; 0 sets no bound
+    /// Answer with an error instead of a message larger than this; 0 sets no limit
     #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = units::size)]
     max_message: u64,
     /// The server's command and its arguments

@@ -9,10 +9,10 @@ use forebay::model::{Message, Model, ModelError, Prompt, Stop, ToolCalls};
 use serde_json::{Value, json};
 use std::{process::ExitCode, sync::atomic::AtomicBool, time::Instant};
 
-/// See which models read, and whether they answer.
+/// List the configured models and check that they answer.
 ///
-/// Models are set with `extract.models` or --models, as provider/model, and tried in their order. Keys come from the
-/// variables that the vendors' own tools read, or from a key command; they are never written or shown.
+/// Set models with `extract.models` or --models, as provider/model; they are tried in this order. Keys come from the
+/// environment variables that the vendors' own tools read, or from a key command. They are never stored or printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +29,7 @@ In your own settings ($XDG_CONFIG_HOME/forebay/settings.toml):
   [providers.openai]
   key_command = \"pass show openai\"")]
 pub(crate) struct Args {
-    /// Ask each of them something, and show its window, slots, speed and tools
+    /// Send each model a short prompt, and print its window, slots, speed and tool calls
     #[arg(long)]
     check: bool,
     #[command(flatten)]

@@ -4,11 +4,11 @@ use crate::context::{Context, Outcome};
 use forebay::Query;
 use forebay::query::Outlined;
 
-/// See what is in an output: functions, headings, files, failures.
+/// Print the outline of an output: functions, headings, files, failures.
 ///
 /// Code is outlined by its classes and functions, a diff by its files and hunks, a test run by its suites and failures, a
-/// log by its sections and errors, a table by its columns, text by its headings. What an output is, is told from its
-/// bytes. Where all of it does not fit, the outer things are shown.
+/// log by its sections and errors, a table by its columns, text by its headings. The form is recognized from the bytes. If
+/// the outline does not fit, only the outer items are printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,15 +16,15 @@ Examples:
   forebay outline HANDLE --depth 0
   forebay outline HANDLE --from-line 1200")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// Only what begins on this line or after it
+    /// Start at this line
     #[arg(long, value_name = "LINE", default_value_t = 1)]
     from_line: u64,
-    /// Pass over so many of those
+    /// Skip this many items
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// No deeper than this; 0 shows only the outermost things
+    /// Maximum depth; 0 prints only the outermost items
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
 }

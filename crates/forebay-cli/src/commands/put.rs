@@ -1,4 +1,4 @@
-//! `forebay put`: keep an output made elsewhere, print the view.
+//! `forebay put`: store an output made elsewhere and print a view of it.
 
 use crate::args::{CallArgs, Shown};
 use crate::commands::clean;
@@ -16,39 +16,39 @@ use std::{
     time::Duration,
 };
 
-/// Keep an output made elsewhere, print the view.
+/// Store an output made elsewhere and print a view of it.
 ///
-/// Of a large output the view is printed; a small one is printed as it is. Both are kept. Several outputs that the model
-/// gets at once are given together: where its context is known, they are fitted into it together.
+/// A small output is printed unchanged. Both are stored. Pass several outputs together if the model gets them in one turn:
+/// if its context window is known, they are fitted into it together.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay put build.log
   curl -s https://example.org/api | forebay put --tool fetch --args '{\"url\": \"https://example.org/api\"}'
   forebay put --json --budget 800 --call-id toolu_01AbC result.json
-  forebay put --dry-run huge.log           what the model would get; nothing is kept
+  forebay put --dry-run huge.log           what the model would get; stores nothing
   forebay put one.txt two.txt three.txt    the results of one turn")]
 pub(crate) struct Args {
     #[command(flatten)]
     call: CallArgs,
     #[command(flatten)]
     pub(crate) shown: Shown,
-    /// The exit status of the command that printed the output; other than 0 means that the call failed
+    /// Exit status of the command that printed the output; other than 0 marks a failed call
     #[arg(long, value_name = "CODE")]
     exit: Option<u8>,
-    /// How long the tool took, in milliseconds
+    /// Duration of the call, in milliseconds
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_LATENCY_MS))]
     latency: Option<u64>,
-    /// Print what the model would get, and keep nothing
+    /// Print what the model would get, and store nothing
     #[arg(long)]
     dry_run: bool,
-    /// The files that hold the outputs; `-` or nothing reads standard input
+    /// Files that hold the outputs; `-` or none reads standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 impl Args {
-    /// Whether it keeps what it is given.
+    /// Whether it stores the outputs.
     pub(crate) fn keeps(&self) -> bool {
         !self.dry_run
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(code))
 }
 
-/// Tells what is not as it should be of an output, and gives the exit code of that.
+/// Prints what is wrong with a stored output, and returns the exit code for it.
 fn told(output: &Output) -> u8 {
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));

@@ -5,21 +5,21 @@ use forebay::{Query, query};
 
 /// Read lines or bytes of an output.
 ///
-/// The answer is bounded, says where it stands, and ends with the command that goes on.
+/// The answer fits the budget, states its line numbers, and ends with the command that continues.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  forebay read HANDLE                      from the beginning
+  forebay read HANDLE                      read from the beginning
   forebay read HANDLE --lines 400:460      lines 400 to 460
   forebay read HANDLE --lines 1:9 --lines 400:   several parts at once
-  forebay read HANDLE --bytes 8000:16000   bytes 8000 to 15999, also inside one giant line")]
+  forebay read HANDLE --bytes 8000:16000   bytes 8000 to 15999, even inside one long line")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// Lines, counted from 1, both ends included; may be given several times
+    /// Range of lines, counted from 1, both ends included; may be given several times
     #[arg(long, value_name = "A:B", conflicts_with = "bytes", allow_hyphen_values = true)]
     lines: Vec<String>,
-    /// Bytes, counted from 0, the end not included; may be given several times
+    /// Range of bytes, counted from 0, the end not included; may be given several times
     #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
     bytes: Vec<String>,
 }

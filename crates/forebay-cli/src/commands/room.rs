@@ -7,20 +7,20 @@ use forebay::Window;
 use forebay::forms;
 use std::process::ExitCode;
 
-/// See or say how much of the model's context is in use.
+/// Show or report how much of the model's context window is in use.
 ///
-/// Where the context's size is set (`room.context_window`), an output that does not fit into what is left of it gets a
-/// view that does. What is handed over is counted; a host that knows better says how many tokens are in use, best each
-/// time that it asks its model.
+/// If the size of the window is set (`room.context_window`), an output that does not fit into the free part gets a view
+/// that does. Forebay counts the tokens it prints. A host that knows the true number reports it, best before each request
+/// to its model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   export FOREBAY_ROOM_CONTEXT_WINDOW=200000
-  forebay room                 what is in use and what is left
-  forebay room --used 143210   the host's own count; what is handed over from now on is added
-  forebay put --dry-run FILE   what an output would get; nothing is kept or counted")]
+  forebay room                 print the used and the free part
+  forebay room --used 143210   report the host's own count; later answers are added to it
+  forebay put --dry-run FILE   what an output would get; stores and counts nothing")]
 pub(crate) struct Args {
-    /// So many tokens are in use
+    /// Report this many tokens as used
     #[arg(long, value_name = "TOKENS")]
     used: Option<u64>,
 }

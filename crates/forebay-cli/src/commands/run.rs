@@ -20,14 +20,13 @@ use std::{
     time::Duration,
 };
 
-/// Run a command, keep all it prints, print the view.
+/// Run a command, store its output and print a view of it.
 ///
-/// The exit status is the command's own: 128 and the signal's number if a signal ended it, 127 if it was not found,
-/// 126 if it cannot be executed, 124 after a timeout. A small output goes to the streams it came from, byte for byte.
+/// The exit status is the command's own: 128 plus the signal's number if a signal ended it, 127 if it was not found, 126 if
+/// it cannot be executed, 124 after a timeout. A small output is written unchanged to the streams it came from.
 ///
-/// The command stays in the process group of its caller, and on Linux it ends when forebay is killed. Signals that
-/// reach forebay are passed on. If the output cannot be captured, the command runs all the same, with the streams of
-/// forebay.
+/// The command stays in the process group of its caller, and on Linux it ends when forebay is killed. Signals are passed on
+/// to it. If its output cannot be captured, the command runs anyway, with the streams of forebay.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,13 +40,13 @@ pub(crate) struct Args {
     call: CallArgs,
     #[command(flatten)]
     pub(crate) shown: Shown,
-    /// End the command after this long (90, 90s, 5m, 1h); what it printed is kept
+    /// End the command after this time (90, 90s, 5m, 1h), and store what it printed
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
-    /// Run the command on a pseudo-terminal: it finds a terminal, and both streams become one
+    /// Run the command on a pseudo-terminal, which merges its two streams
     #[arg(long)]
     pty: bool,
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -91,7 +90,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     });
     let end = End { exit: Some(ended.exit), cut_short, at: Some(Timestamp::now()) };
     let held = ended.held.filter(|_| !ended.timed_out);
-    // Whatever becomes of the answer, the status is the command's.
+    // Even if printing fails, the status is the command's.
     let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
     if let Err(error) = answer(writer, held, end, is_seen, context) {
         print::error(&error);

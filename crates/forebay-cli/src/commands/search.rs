@@ -9,18 +9,18 @@ use std::process::ExitCode;
 
 /// Search all outputs of a session for words.
 ///
-/// A line is found if it has all the words, in any order, in capitals or not. Matches are grouped by output, the newest
-/// output first; of each a few are shown, with the command that shows them all.
+/// Finds the lines with all of the words, in any order, in upper or lower case. Matches are grouped by output, the newest
+/// first; a few are printed for each, with the command that prints them all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay search connection refused
   forebay search TypeError --session build-17")]
 pub(crate) struct Args {
-    /// The words
+    /// Words to find
     #[arg(allow_hyphen_values = true, value_name = "WORDS")]
     first: String,
-    /// The other words
+    /// More words
     #[arg(hide = true)]
     more: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `forebay serve`: outputs by HTTP, with a page to look at them.
+//! `forebay serve`: the HTTP API and the page.
 
 use crate::args::ByModels;
 use crate::bounds::QueryBounds;
@@ -21,55 +21,55 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Serve outputs by HTTP, with a page to look at them.
+/// Serve outputs over HTTP, with a page that shows them.
 ///
-/// The page is at `/`, the API under `/v1`, and `/v1/openapi.json` describes it. Only this machine can come unless
-/// another address is given; for that, tokens are needed, each for a tenant and for what it may do.
+/// The page is at `/`, the API under `/v1`, and `/v1/openapi.json` describes it. Only this machine can connect unless you
+/// give another address; that requires tokens, each for a tenant and with rights.
 ///
-/// On this machine a token keeps other users out. It is in the address that is printed: open that in a browser. Programs
-/// send it as `Authorization: Bearer`, and `forebay serve token` prints it.
+/// On this machine a token keeps other users out. It is part of the printed address: open that in a browser. Programs send
+/// it as `Authorization: Bearer`; `forebay serve token` prints it.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  forebay serve                            then open the address that it prints
+  forebay serve                            then open the printed address
   curl -sT build.log -H \"Authorization: Bearer $(forebay serve token)\" \\
        'http://127.0.0.1:7433/v1/sessions/demo/outputs/call-1?tool=make'
-                                           keep an output; the answer is what the model gets
-  forebay serve --socket forebay.sock      a socket file that only you can connect to
-  forebay serve token --rotate             replace the token; the old one is refused from now on
+                                           store an output; the response is what the model gets
+  forebay serve --socket forebay.sock      use a socket file that only you can connect to
+  forebay serve token --rotate             replace the token; the old one becomes invalid
   forebay serve token --tokens tokens.toml --tenant team-a --may read,write
   forebay serve --listen 0.0.0.0:7433 --tokens tokens.toml"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The address and port
+    /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7433")]
     listen: SocketAddr,
-    /// Listen on a socket file that only you can connect to, and on no port; no token is needed
+    /// Listen on a socket file that only you can connect to, instead of a port; requires no token
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     socket: Option<PathBuf>,
-    /// A file of tokens, as `forebay serve token` makes it; needed if other machines can reach the address
+    /// File of tokens, made by `forebay serve token`; required if other machines can connect
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Ask for no token: every user of this machine can read, change and remove all outputs
+    /// Require no token: every user of this machine can read, change and remove all outputs
     #[arg(long, conflicts_with = "tokens")]
     no_token: bool,
-    /// A web page's origin that may come besides our own page, as `https://example.org`
+    /// Accept requests of web pages from this origin, such as `https://example.org`
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// A host name that we are reached by besides those of this machine
+    /// Accept requests for this host name
     #[arg(long = "allow-host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// No output that is put is larger (500MB, 2GiB)
+    /// Maximum size of an uploaded output (500MB, 2GiB)
     #[arg(long, value_name = "SIZE", default_value = "64GiB", value_parser = units::size)]
     max_upload: u64,
-    /// A client that neither sends nor takes anything for so long is let go
+    /// Disconnect a client that neither sends nor reads anything for this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     idle: Duration,
-    /// So long what is under way may go on when the server stops
+    /// Give requests in progress this time to end when the server stops
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     grace: Duration,
     #[command(flatten)]
@@ -78,16 +78,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print the token of this machine's server, or make one for a file of tokens
+    /// Print this machine's token, or add one to a file of tokens
     Token(TokenArgs),
 }
 
-/// Print the token of this machine's server, or make one for a file of tokens.
+/// Print this machine's token, or add one to a file of tokens.
 ///
-/// Without --tokens it is the token that `forebay serve` asks for on this machine. It lies in the file `.serve-token`
-/// under the root, which only you can read, and is made if there is none. A running server takes a new one at once.
+/// Without --tokens, prints the token that `forebay serve` requires on this machine, and makes one if there is none. It is
+/// stored in the file `.serve-token` under the root, which only you can read. A running server accepts a new one
+/// immediately.
 ///
-/// With --tokens a new token is made, and its hash is added to the file. It is printed once and kept nowhere; if it is
+/// With --tokens, makes a new token and adds its hash to the file. The token is printed once and stored nowhere. If it is
 /// lost, make another. A server reads the file when it starts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -97,16 +98,16 @@ Examples:
   forebay serve token --tokens tokens.toml
   forebay serve token --tokens tokens.toml --tenant team-a --may read")]
 struct TokenArgs {
-    /// Add a new token to this file; it is made if it is not there
+    /// Add a new token to this file, which is created if it does not exist
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Replace the token of this machine's server by a new one
+    /// Replace this machine's token by a new one
     #[arg(long, conflicts_with = "tokens")]
     rotate: bool,
-    /// Whose outputs it reaches; those of the root itself if it is not said
+    /// Tenant whose outputs it gives access to; default: the root itself
     #[arg(long, value_name = "NAME", requires = "tokens")]
     tenant: Option<String>,
-    /// What it may do
+    /// Rights of the token
     #[arg(
         long,
         value_enum,
@@ -146,12 +147,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     context.can_keep()?;
     context.models.check()?;
     if args.idle.is_zero() {
-        return Err(CliError::usage("--idle 0 would let every client go at once"));
+        return Err(CliError::usage("--idle 0 would disconnect every client immediately"));
     }
     let root = context.store.root();
     let access = match &args.tokens {
         Some(file) => Access::Tokens(Tokens::read(file)?),
-        // Nobody else can connect to the socket file.
+        // Only its owner can connect to the socket file.
         None if args.no_token || args.socket.is_some() => Access::Open,
         None => Access::LocalToken,
     };
@@ -240,13 +241,13 @@ fn token_of_file(file: &Path, args: &TokenArgs, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Adds a token to a file, which nobody else may read.
+/// Adds a token to a file that only its owner can read.
 fn add(file: &Path, added: &Tokens) -> Result<(), CliError> {
     let cannot = |error: &dyn std::fmt::Display| {
         CliError::not_there(format!("cannot add a token to {}: {error}", file.display()))
     };
     if file.exists() {
-        // What is no file of tokens is not made one.
+        // A file of another kind must not be changed.
         Tokens::read(file)?;
     }
     let text = toml::to_string(added).map_err(|error| cannot(&error))?;

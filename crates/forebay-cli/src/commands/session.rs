@@ -15,33 +15,33 @@ use std::{
 
 /// Run an agent in a session of its own.
 ///
-/// The agent has the terminal, its streams and its exit status for itself; it finds FOREBAY_ROOT, FOREBAY_SESSION and
-/// FOREBAY_RETENTION_MODE set, so every `forebay` that it starts works in this session. While it lives, nothing of the
-/// session is swept. When it ends: mode `keep` leaves all outputs to `forebay clean`, mode `session` removes the session,
-/// and mode `process` keeps the outputs in a folder of their own from the start and removes that.
+/// The agent keeps the terminal, its streams and its exit status. FOREBAY_ROOT, FOREBAY_SESSION and FOREBAY_RETENTION_MODE
+/// are set for it, so every `forebay` that it starts uses this session. While it runs, no output of the session is removed.
+/// When it ends, mode `keep` leaves the outputs to `forebay clean`, mode `session` removes the session, and mode `process`
+/// removes the folder in which the outputs were stored from the start.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay session -- my-agent --model big
-  forebay session --retention process -- my-agent     nothing is left when it ends
-  forebay session --session ticket-17 -- my-agent     go on in a session of yesterday")]
+  forebay session --retention process -- my-agent     leave nothing when it ends
+  forebay session --session ticket-17 -- my-agent     continue an earlier session")]
 pub(crate) struct Args {
-    /// What becomes of the outputs when the agent ends
+    /// Treatment of the outputs when the agent ends
     #[arg(long, value_enum, value_name = "MODE")]
     retention: Option<Mode>,
-    /// The agent and its arguments
+    /// Agent and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT")]
     program: Vec<OsString>,
 }
 
-/// When outputs go, as it is typed.
+/// Retention mode, as it is typed.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Mode {
-    /// When the agent ends, all of the session
+    /// Remove the session when the agent ends
     Session,
-    /// When the agent ends; they stand in a folder of its own
+    /// Store outputs in a folder of their own, and remove it when the agent ends
     Process,
-    /// When they are too old or too many
+    /// Keep outputs until they are too old or too many
     Keep,
 }
 
@@ -99,14 +99,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(u8::try_from(ended?.status() & 0xff).unwrap_or(1)))
 }
 
-/// A session that no other has, named after the folder that we run in.
+/// A new session, named after the current folder.
 fn fresh(folder: &Session, run: &str) -> Session {
     // The folder's own session has a hash at its end, which tells nothing here.
     let name = folder.as_str().rsplit_once('-').map_or(folder.as_str(), |(name, _)| name);
     Session::safe(&format!("{name}-{run}"))
 }
 
-/// Removes a session that has ended. Another agent that works in it keeps it, and so does an output in use.
+/// Removes a session that has ended, unless another agent uses it or one of its outputs is in use.
 fn end(store: &DiskStore, session: &Session) {
     if store.is_open(session) {
         return;

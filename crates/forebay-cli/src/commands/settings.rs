@@ -10,9 +10,9 @@ use std::process::ExitCode;
 /// Show every setting with its value and where it came from.
 ///
 /// Settings come in layers, the weakest first: built-in, the user's file (`$XDG_CONFIG_HOME/forebay/settings.toml`),
-/// `forebay.toml` in the project, the environment, the front matter of an agent file, flags. A project's file sets only
-/// how much is shown and how (the column `project` of --reference); it counts if it belongs to you or to root and lies
-/// in your home folder or the repository.
+/// `forebay.toml` in the project, the environment, the front matter of an agent file, flags. A project's file may set only
+/// how much is shown and how (the column `project` of --reference). It is read only if you or root own it and it is in
+/// your home folder or the repository.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// The reference page, from the declarations.
+/// The reference page, made from the declarations of the settings.
 fn reference() -> String {
     let mut text = String::from(
         "# Settings\n\n\

@@ -9,10 +9,10 @@ use forebay::{Given, Record, State, tokens};
 use serde_json::json;
 use std::{fmt::Write, process::ExitCode};
 
-/// Show what is known of an output, and what the model was given of it.
+/// Show the record of an output and what the model got of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
 }
 

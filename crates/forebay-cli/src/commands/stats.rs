@@ -10,11 +10,11 @@ use forebay::text::count::count;
 use forebay::{Session, Stats, Tally, Timestamp};
 use std::process::ExitCode;
 
-/// See what was saved, all costs deducted.
+/// Show the tokens saved, all costs deducted.
 ///
-/// Saved is what the model would have been given without forebay (the output, or what its host shows of a large one), less
-/// what it was given for its calls, less every answer it was given later, less what models read and wrote for abstracts.
-/// Days are UTC.
+/// Saved are the tokens that the model would have read without forebay (the output, or what its host shows of a large one),
+/// minus the tokens of the views, minus those of every later answer, minus those that models read and wrote for
+/// extractions. Days are UTC.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,18 +22,18 @@ Examples:
   forebay stats --all --by day --since 30d
   forebay stats --json | jq .saved")]
 pub(crate) struct Args {
-    /// Those of all sessions
+    /// Count all sessions
     #[arg(long)]
     all: bool,
-    /// Only what happened since then (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
+    /// Count only from this time on (2026-11-16T10:00:00Z, 2026-11-16, 90s, 10m, 2h, 3d)
     #[arg(long, value_name = "TIME", value_parser = units::moment)]
     since: Option<Timestamp>,
-    /// What the chart shows
+    /// Bars of the chart
     #[arg(long, value_enum, value_name = "WHAT", default_value = "tool")]
     by: Sorted,
 }
 
-/// What the chart shows.
+/// Bars of the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Sorted {
     /// Tokens saved by tool, most first
@@ -42,13 +42,13 @@ enum Sorted {
     Day,
 }
 
-/// A chart has no more bars than this.
+/// Maximum bars of a chart.
 const BARS: usize = 20;
 
-/// A name in the chart is no longer.
+/// Maximum characters of a name in the chart.
 const LONGEST_NAME: usize = 30;
 
-/// No line is wider.
+/// Maximum width of a line.
 const WIDTH: usize = 80;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -96,7 +96,7 @@ fn summary(total: &Counts, which: &str) -> String {
     text + "\n"
 }
 
-/// How often the model was given what.
+/// How often the model got a whole output or a view.
 fn replies(total: &Counts) -> String {
     let row = |what: String, times: u64, saved: Option<i64>| {
         vec![what, grouped(times), saved.map_or("-".to_owned(), signed)]

@@ -16,23 +16,23 @@ use std::{
 
 /// Read the last lines of an output, or follow it while it grows.
 ///
-/// Following ends when the output does, when the time is over, or, unless a terminal is reading, when the budget is
-/// used up; then the last line says how to go on.
+/// Following ends with the output, after the time limit, or when the budget is used up (unless it prints to a terminal). The
+/// last line then names the command that continues.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay tail HANDLE -n 50
   forebay tail HANDLE --follow --wait 30s")]
 pub(crate) struct Args {
-    /// The output
+    /// Handle of the output
     handle: String,
-    /// How many lines
+    /// Number of lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     lines: u64,
-    /// Go on with what comes while the output grows
+    /// Follow the output while it grows
     #[arg(short, long, conflicts_with = "json")]
     follow: bool,
-    /// Follow for at most this long (30, 30s, 5m)
+    /// Follow for at most this time (30, 30s, 5m)
     #[arg(long, value_name = "TIME", requires = "follow", value_parser = units::duration)]
     wait: Option<Duration>,
 }
@@ -91,10 +91,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// What the line that says why following stopped may cost.
+/// Budget of the line that says why following ended.
 const LAST_LINE: Budget = Budget { tokens: 60, bytes: 300, lines: None };
 
-/// Prints what comes; returns the line that says why it stopped.
+/// Prints new bytes, and returns the line that says why following ended.
 fn follow(
     context: &Context,
     handle: &Handle,

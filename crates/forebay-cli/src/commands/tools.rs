@@ -7,47 +7,46 @@ use forebay::wire::{Tool, Wire};
 use forebay::{Preset, tools};
 use std::process::ExitCode;
 
-/// Print the query tools in the form that an agent's model takes.
+/// Print the query tools in a model's wire format.
 ///
-/// Give the printed list to the model, and its calls to `forebay call`. Whatever a call asks for, it reaches only the
-/// outputs of the session.
+/// Pass the printed list to the model, and its calls to `forebay call`. Calls can read only the outputs of the session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  forebay tools                        a table
+  forebay tools                        print a table
   forebay tools --wire anthropic       the field `tools` of a request
   forebay tools --wire mcp --set context
-  forebay tools --wire anthropic --when-folded   an empty list until there is more to read")]
+  forebay tools --wire anthropic --when-folded   an empty list until an output has a view")]
 pub(crate) struct Args {
-    /// The form: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
+    /// Wire format: openai-chat, openai-responses, anthropic, gemini, mcp or function-call
     #[arg(long, value_name = "WIRE")]
     wire: Option<Wire>,
     #[command(flatten)]
     set: Set,
-    /// Only if the session has an output of which the model got a view
+    /// Print an empty list unless an output of the session has a view
     #[arg(long)]
     when_folded: bool,
-    /// None: it is the final turn, and the model must answer
+    /// Print an empty list: it is the final turn, and the model must answer
     #[arg(long)]
     final_turn: bool,
 }
 
-/// Which tools are meant.
+/// Choice of tools.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// Our own tools, those named context.*, or both; our own unless it is said, and both under the preset materialize
+    /// Our own tools, those named context.*, or both; default: own, or all with the preset materialize
     #[arg(long, value_enum, value_name = "SET")]
     set: Option<Which>,
-    /// What the names of our own tools begin with
+    /// Prefix of the names of our own tools
     #[arg(long, default_value = tools::PREFIX, value_name = "TEXT")]
     pub(super) prefix: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Which {
-    /// Our own
+    /// Our own tools
     Own,
-    /// Those that the preset `materialize` advises
+    /// Tools named context.*, which the preset `materialize` uses
     Context,
     /// Both
     All,

@@ -7,20 +7,20 @@ use forebay::{Handle, Session};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Prove outputs against their records, and views against their outputs.
+/// Verify outputs against their records, and views against their outputs.
 ///
-/// Every byte is read again: size, lines and hash must be those of the record, every line that a view shows must be
-/// the output's, every gap must be marked and every count true. The exit code is 1 if anything is not, or could not be
-/// read. Nothing is written.
+/// Reads every byte again: size, lines and hash must match the record, every line in a view must come from the output, every
+/// gap must have a marker, and every count must be true. The exit code is 1 if a check fails or an output cannot be read.
+/// Writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay verify HANDLE
   forebay verify --all")]
 pub(crate) struct Args {
-    /// The output; all of the session if it is not said
+    /// Handle of the output; default: all outputs of the session
     handle: Option<String>,
-    /// Those of all sessions
+    /// Verify the outputs of all sessions
     #[arg(long, conflicts_with = "handle")]
     all: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if faulty + unread == 0 { DONE } else { NOT_THERE }))
 }
 
-/// Whether an output could not be checked because the system failed, which says nothing of the output.
+/// Whether an output could not be checked because the system failed; the output may be intact.
 fn is_of_the_system(error: &forebay::Error) -> bool {
     matches!(error, forebay::Error::Store { source, .. } if source.raw_os_error().is_some())
 }

@@ -19,30 +19,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tempfile::NamedTempFile;
 
-/// Have the servers of a client go through the gateway.
+/// Route the servers of a client through the gateway.
 ///
-/// Shows what would change in the client's settings; with --yes, changes it. Servers at an address stay as they are,
-/// because the client may have signed in to them.
+/// Prints the change to the client's settings; with --yes, makes it. Servers at a URL stay unchanged, because the client may
+/// have signed in to them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  forebay mcp wrap cursor                        what would change
-  forebay mcp wrap cursor --yes                  change it
+  forebay mcp wrap cursor                        print the change
+  forebay mcp wrap cursor --yes                  make the change
   forebay mcp wrap claude-code --file .mcp.json
-  forebay mcp unwrap cursor --yes                as it was before")]
+  forebay mcp unwrap cursor --yes                restore the settings")]
 pub(crate) struct Args {
-    /// The client
+    /// Client to change
     #[arg(value_enum, value_name = "CLIENT")]
     client: Client,
-    /// The client's settings, if they are elsewhere
+    /// Settings file of the client, if it is elsewhere
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Change the file, and do not only show how
+    /// Change the file instead of printing the change
     #[arg(long)]
     yes: bool,
 }
 
-/// The clients whose settings we know.
+/// Clients whose settings files are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Client {
     ClaudeCode,
@@ -57,7 +57,7 @@ enum Client {
 }
 
 impl Client {
-    /// Where its settings may be, the nearest first.
+    /// Possible settings files, the nearest first.
     fn files(self) -> Vec<PathBuf> {
         let home = env::home_dir().unwrap_or_default();
         let config = env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// What is done to the file.
+/// Direction of the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Wrap,
@@ -161,7 +161,7 @@ fn file(args: &Args) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Other settings of the client in which something would change too: it may read several files.
+/// Other settings files of the client that would change too: it may read several.
 fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     let changes = |other: &PathBuf| {
         let form = args.client.form();
@@ -175,7 +175,7 @@ fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     files.into_iter().filter(|other| other != file && changes(other)).collect()
 }
 
-/// How we are called: by name where that finds us, and by our path otherwise.
+/// The command that starts this program: its name if that is on the path, otherwise its file.
 fn program() -> Result<String, CliError> {
     let own = env::current_exe()?;
     let found = env::var_os("PATH").and_then(|path| {
@@ -200,11 +200,11 @@ fn is_us(program: &str) -> bool {
         }
 }
 
-/// Copies of a file as it was before it was wrapped. None is ever written over: each may be the only one of its text.
+/// Backups of a file from before it was wrapped. None is ever overwritten: each may be the only copy of its text.
 struct Copies {
-    /// Those that there are, the oldest first.
+    /// Existing backups, the oldest first.
     there: Vec<PathBuf>,
-    /// The name of the next.
+    /// The name of the next backup.
     free: PathBuf,
 }
 
@@ -224,13 +224,13 @@ impl Copies {
         Copies { there, free }
     }
 
-    /// What they say, the newest first.
+    /// Their text, the newest first.
     fn texts(&self) -> impl Iterator<Item = String> {
         self.there.iter().rev().filter_map(|copy| fs::read_to_string(copy).ok())
     }
 }
 
-/// The file as it was before: from a copy, if wrapping that gives what there is now, and otherwise word by word.
+/// The file from before wrapping: a backup, if wrapping that gives the current text; otherwise the text unwrapped.
 fn unwrapped(text: &str, copies: &Copies, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
     let edited = edit::unwrapped(text, form, is_us)?;
     let programs = edit::gateways(text, form, None);
@@ -294,7 +294,7 @@ fn write(file: &Path, text: &str, edited: &Edited, copies: &Copies, way: Way) ->
     Ok(())
 }
 
-/// A new file in the folder of `path`. What is in it may be secret: it is open to no more people than the old one.
+/// A new file in the folder of `path`. Its text may be secret, so it gets the permissions of the old file.
 fn beside(path: &Path, text: &str, old: &Metadata) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut new = NamedTempFile::new_in(folder)?;
