@@ -581,7 +581,7 @@ fn clients_that_send_slowly_do_not_take_the_places_of_others() {
     let server = Server::start(&forebay, &[]);
     let slow = begin_slow(&server, &["slow"], 256, "");
     let refused = server.put("/v1/sessions/slow/outputs/more12", b"x").is(503);
-    assert!(refused.text().contains("session slow may have 64 outputs at once"), "{}", refused.text());
+    assert!(refused.text().contains("session slow already has 64 uploads, exports and extractions"), "{}", refused.text());
     assert_eq!(refused.header("retry-after"), "1");
     server.put(&format!("{OUTPUTS}/call-1"), b"of another session").is(201);
     drop(slow);
@@ -600,7 +600,7 @@ fn a_tenant_that_sends_slowly_does_not_take_the_places_of_another() {
     let put = |token: &str| {
         server.ask("PUT /v1/sessions/e/outputs/call-1", &[("authorization", token)], b"all of it")
     };
-    assert!(put(&one).is(503).text().contains("this tenant may have 128 outputs at once"));
+    assert!(put(&one).is(503).text().contains("this tenant already has 128 uploads, exports and extractions"));
     put(&two).is(201);
 }
 
@@ -721,7 +721,7 @@ fn a_request_that_cannot_be_answered_says_why_and_what_to_do() {
         ("PATCH /v1/sessions", 405, "GET"),
         ("GET /v1/sessions?limit=0", 400, "a whole number from 1"),
         ("GET /v1/sessions?limit=5&limit=6", 400, "twice"),
-        ("GET /v1/sessions?what=1", 400, "it takes limit, skip"),
+        ("GET /v1/sessions?what=1", 400, "parameters of this address: limit, skip"),
         ("GET /v1/sessions/..%2F..%2Fetc/outputs", 400, "not the name of a session"),
         ("GET /v1/sessions/s/outputs/nothere/bytes", 404, "will not help"),
         ("GET /v1/sessions/s/outputs/..%2Fx/bytes", 404, "will not help"),
