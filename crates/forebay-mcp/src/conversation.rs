@@ -10,6 +10,8 @@ mod own;
 mod results;
 mod subscriptions;
 mod supervisor;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use crate::diagnostics::Diagnostics;
@@ -142,13 +144,35 @@ enum Kind {
 pub(crate) type Answer = Option<(Message, Frame)>;
 
 impl Conversation {
-    /// Begins: the servers are started, and what is meant for the client goes to `to_client`.
+    /// Starts a conversation and its servers. Messages for the client go to `to_client`.
     pub(crate) fn begin(
         gateway: Arc<Gateway>,
         scope: Scope,
         to_client: mpsc::Sender<Message>,
     ) -> Arc<Conversation> {
-        let (stop, stopped) = watch::channel(false);
+        // Request ids start at random, so that no client has the same ones.
+        let first_id = crate::random::random()
+            .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8);
+        let (conversation, queues) = Conversation::new(gateway, scope, to_client, first_id);
+        let stopped = conversation.stop.subscribe();
+        for (number, queue) in queues.into_iter().enumerate() {
+            tokio::spawn(supervisor::supervise(conversation.clone(), number, queue, stopped.clone()));
+        }
+        if let Some(timeout) = conversation.gateway.timeout {
+            tokio::spawn(conversation.clone().watch_the_clock(timeout, stopped));
+        }
+        conversation
+    }
+
+    /// A conversation without its servers, and the messages for each of them. `first_id` is the number of the first request
+    /// of our own.
+    fn new(
+        gateway: Arc<Gateway>,
+        scope: Scope,
+        to_client: mpsc::Sender<Message>,
+        first_id: u64,
+    ) -> (Arc<Conversation>, Vec<mpsc::Receiver<Message>>) {
+        let (stop, _) = watch::channel(false);
         let (queues, ends): (Vec<_>, Vec<_>) = gateway.servers.iter().map(|_| mpsc::channel(QUEUE)).unzip();
         let known = gateway.servers.iter().map(|_| Known::default()).collect();
         let conversation = Arc::new(Conversation {
@@ -162,19 +186,12 @@ impl Conversation {
             state: Mutex::new(State {
                 servers: known,
                 first: names(&gateway.own(&gateway.prefix)),
-                asked: crate::random::random()
-                    .map_or(0, |random| u64::from(random[0]) << 16 | u64::from(random[1]) << 8),
+                asked: first_id,
                 ..State::default()
             }),
             gateway,
         });
-        for (number, queue) in ends.into_iter().enumerate() {
-            tokio::spawn(supervisor::supervise(conversation.clone(), number, queue, stopped.clone()));
-        }
-        if let Some(timeout) = conversation.gateway.timeout {
-            tokio::spawn(conversation.clone().watch_the_clock(timeout, stopped));
-        }
-        conversation
+        (conversation, ends)
     }
 
     /// Ends: the servers are let go, and it is waited until they are gone.

@@ -581,7 +581,11 @@ fn clients_that_send_slowly_do_not_take_the_places_of_others() {
     let server = Server::start(&forebay, &[]);
     let slow = begin_slow(&server, &["slow"], 256, "");
     let refused = server.put("/v1/sessions/slow/outputs/more12", b"x").is(503);
-    assert!(refused.text().contains("session slow already has 64 uploads, exports and extractions"), "{}", refused.text());
+    assert!(
+        refused.text().contains("session slow already has 64 uploads, exports and extractions"),
+        "{}",
+        refused.text()
+    );
     assert_eq!(refused.header("retry-after"), "1");
     server.put(&format!("{OUTPUTS}/call-1"), b"of another session").is(201);
     drop(slow);
@@ -600,7 +604,9 @@ fn a_tenant_that_sends_slowly_does_not_take_the_places_of_another() {
     let put = |token: &str| {
         server.ask("PUT /v1/sessions/e/outputs/call-1", &[("authorization", token)], b"all of it")
     };
-    assert!(put(&one).is(503).text().contains("this tenant already has 128 uploads, exports and extractions"));
+    assert!(
+        put(&one).is(503).text().contains("this tenant already has 128 uploads, exports and extractions")
+    );
     put(&two).is(201);
 }
 
