@@ -1,4 +1,4 @@
-//! The client's side: where its messages come from, and where ours go.
+//! The client's side: receives its messages and sends ours.
 
 pub(crate) mod http;
 
@@ -37,11 +37,11 @@ pub(crate) async fn serve(
             }
         }
     };
-    // Whatever it waits for, a server that takes nothing included, it ends when it must.
+    // Stopping must interrupt every wait, also for a server that reads nothing.
     let reads = tokio::select! {
         () = serving => true,
         () = stopped => true,
-        // A client that reads no more is gone.
+        // A client that no longer reads has disconnected.
         _ = &mut writing => false,
     };
     conversation.end().await;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A server as the file has it. What other programs put there besides is theirs.
+/// A server in the file. Fields of other programs are ignored.
 #[derive(Deserialize)]
 struct Entry {
     #[serde(rename = "type")]
@@ -79,7 +79,7 @@ fn server(name: &str, entry: Entry, variable: &dyn Fn(&str) -> Option<String>) -
     Ok(Server { name: safe(name), reached })
 }
 
-/// A name that can stand in a tool's.
+/// A name that fits into the name of a tool.
 fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! With one server behind it, everything passes as it is but for the results of tools, lists of tools and resources, the
 //! capabilities, and calls of our own tools. With several, lists are put together, names of tools and prompts get
-//! the name of their server in front, and ids of the servers' own requests are told apart (see `multi_server`).
+//! the name of their server as a prefix, and ids of the servers' own requests are made unique (see `multi_server`).
 
 mod failures;
 mod multi_server;
@@ -41,15 +41,15 @@ const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/li
 pub(crate) struct Conversation {
     gateway: Arc<Gateway>,
     scope: Scope,
-    /// What goes to servers at an address as `Authorization`, where the client's own is passed on.
+    /// The client's `Authorization`, if it is passed on to servers.
     authorization: Authorization,
-    /// What goes to them as `Mcp-Param-…`, where clients have sent such headers.
+    /// Values that clients have sent as `Mcp-Param-…`.
     sent: Sent,
     spool: Spool,
     to_client: mpsc::Sender<Message>,
     queues: Vec<mpsc::Sender<Message>>,
     stop: watch::Sender<bool>,
-    /// What is known by now. It is never held while something is waited for.
+    /// What is known so far. The lock is never held across an await.
     state: Mutex<State>,
 }
 
@@ -58,37 +58,37 @@ struct State {
     /// The client's name and the revision that it speaks.
     client: String,
     revision: String,
-    /// What the client said to begin with: the request, its id, and the notification after it.
+    /// The first request of the client and its id, and the notification after it.
     hello: Option<(Message, String)>,
     initialized: Option<Message>,
     /// Requests that a server must answer.
     pending: Waiting,
     /// The names of the servers' tools, as the client knows them.
     taken: HashSet<String>,
-    /// What our tools' names begin with, if it is not what was asked for.
+    /// The prefix of our tools' names, if it differs from the configured one.
     prefix: Option<String>,
-    /// The names of our tools under the prefix that was asked for.
+    /// The names of our tools under the configured prefix.
     first: HashSet<String>,
-    /// The arguments of the servers' tools that stand in headers too, by the names as the client knows them.
+    /// The tool arguments that are also sent as headers, by the tool's name as the client knows it.
     params: HashMap<String, Vec<Param>>,
     /// Subscriptions to several servers, by the one spelling of their ids.
     subscriptions: HashMap<String, Subscription>,
-    /// What is known of each server.
+    /// The known facts about each server.
     servers: Vec<Known>,
-    /// Tells the requests that we have made ourselves apart. It begins anywhere, so that no client has the same ids.
+    /// The number of the last request of our own. It starts at random, so that no client has the same ids.
     asked: u64,
     /// The sessions in which something is kept, and the lock on the one that is the client's.
     kept: Vec<Session>,
     held: Option<Held>,
 }
 
-/// What is known of a server.
+/// Known facts about a server.
 #[derive(Default)]
 struct Known {
     /// The name it has given itself.
     name: Option<String>,
     capabilities: Option<Value>,
-    /// What must be said again when it is started anew, by what it is about.
+    /// Messages to repeat after a restart, by their subject.
     again: Vec<(String, Message)>,
     /// Addresses of its resources.
     addresses: HashSet<String>,
@@ -113,7 +113,7 @@ struct Pending {
     since: Instant,
     /// As it is written.
     progress: Option<String>,
-    /// Whether the client no longer wants the answer, which may come all the same.
+    /// Whether the client has cancelled it; an answer may still arrive.
     called_off: bool,
 }
 
@@ -124,7 +124,7 @@ impl Pending {
     }
 }
 
-/// What a request asks for, as far as its answer is changed.
+/// The kind of a request, as far as its answer is changed.
 enum Kind {
     Call(Called),
     Tools,
@@ -194,10 +194,10 @@ impl Conversation {
         (conversation, ends)
     }
 
-    /// Ends: the servers are let go, and it is waited until they are gone.
+    /// Ends the conversation: stops the servers and waits until they have ended.
     pub(crate) async fn end(&self) {
         let _ = self.stop.send(true);
-        // Every server has a receiver of this until it is gone.
+        // Every supervisor has a receiver of this until its server has ended.
         self.stop.closed().await;
         let (held, kept) = {
             let mut state = self.state();
@@ -235,7 +235,7 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What connections to servers need of this conversation.
+    /// The parts of this conversation that connections to servers need.
     fn connecting(&self) -> Connecting<'_> {
         Connecting {
             spool: &self.spool,
@@ -253,12 +253,12 @@ impl Conversation {
         &self.sent
     }
 
-    /// The arguments of a tool that stand in headers too, under the name by which the client knows it.
+    /// The arguments of a tool that are also sent as headers.
     pub(crate) fn params(&self, tool: &str) -> Option<Vec<Param>> {
         self.state().params.get(tool).cloned()
     }
 
-    /// The outputs that may be read by whoever names this handle.
+    /// The outputs that a caller with this handle may read.
     fn outputs(&self, handle: Option<&str>) -> Outputs<'_> {
         let session = self.scope.to_read(handle);
         Outputs::new(&*self.gateway.store, session, self.gateway.now).within(self.gateway.settings.room)
@@ -269,7 +269,7 @@ impl Conversation {
     }
 
     async fn tell_client(&self, message: Message) {
-        // A client that is gone hears nothing any more.
+        // A client that has disconnected gets nothing.
         let _ = self.to_client.send(message).await;
     }
 
@@ -281,7 +281,7 @@ impl Conversation {
         self.tell_client(rpc::error(id, code, message)).await;
     }
 
-    /// Takes a message of the client to where it belongs.
+    /// Routes a message of the client.
     pub(crate) async fn from_client(self: Arc<Self>, message: Message) {
         match message.parse() {
             Ok(Parsed::One(frame)) => self.one_from_client(message, frame).await,
@@ -320,7 +320,7 @@ impl Conversation {
             return;
         }
         if !self.has_one_server() {
-            // What is for one of them goes there at once, so that it comes in its order, and before it is called off.
+            // A message for one server is sent immediately, so that it keeps its order and precedes its cancellation.
             match Self::named_in(&message, frame, method) {
                 Some(path) => self.by_name(message, frame, method, id, path).await,
                 None => drop(tokio::spawn(self.request_to_many(message, id))),
@@ -366,7 +366,7 @@ impl Conversation {
         }
     }
 
-    /// Learns who the client is and what it speaks.
+    /// Notes the client's name and revision.
     fn note_client(&self, message: &Message, frame: &Frame, method: &str, id: &str) {
         let param = |path: &[&str]| Self::param(message, frame, path);
         let (name, revision) = match method {
@@ -386,7 +386,7 @@ impl Conversation {
         }
     }
 
-    /// Remembers what must be said again to a server that is started anew.
+    /// Remembers messages to repeat after a restart of a server.
     fn remember(&self, server: usize, message: &Message, frame: &Frame, method: &str) {
         let about = match method {
             "logging/setLevel" => method.to_owned(),
@@ -405,7 +405,7 @@ impl Conversation {
 
     fn called(&self, message: &Message, frame: &Frame, server: usize) -> Called {
         let args = frame.params.clone().and_then(|params| message.find(params, &["arguments"]));
-        // What is written beside an output must not be larger than most outputs.
+        // Arguments are stored beside the output and must not be larger than most outputs.
         let args = args.filter(|range| range.end - range.start <= 64 * 1024);
         let name = match self.has_one_server() {
             true => self.state().servers[server].name.clone(),
@@ -421,7 +421,7 @@ impl Conversation {
         }
     }
 
-    /// The name of the client and the revision that it speaks: as the request tells, and otherwise as it was told before.
+    /// The name and the revision of the client: from the request, or from an earlier one.
     fn who_asks(&self, message: &Message, frame: &Frame) -> (String, String) {
         let (name, revision) = told_in_request(message, frame);
         let state = self.state();
@@ -433,7 +433,7 @@ impl Conversation {
         if !self.gateway.tools_when_kept || self.queues.is_empty() || self.state().hello.is_none() {
             return true;
         }
-        // What is kept may be from before: a session that was named can be older than we are.
+        // Outputs may be from earlier: a session with a name can be older than this process.
         !self.state().kept.is_empty() || self.outputs(None).list().is_ok_and(|all| !all.is_empty())
     }
 
@@ -457,7 +457,7 @@ impl Conversation {
         }
     }
 
-    /// Takes a message of a server to the client.
+    /// Routes a message of a server to the client.
     pub(crate) async fn from_server(self: Arc<Self>, server: usize, message: Message) {
         match message.parse() {
             Ok(Parsed::One(frame)) => self.one_from_server(server, message, frame).await,
@@ -522,7 +522,7 @@ impl Conversation {
         }
     }
 
-    /// The client no longer wants an answer.
+    /// Notes that the client has cancelled a request.
     fn note_called_off(&self, message: &Message, frame: &Frame) {
         let id = frame.params.clone().and_then(|params| message.find(params, &["requestId"]));
         if let Some(id) = id.and_then(|range| message.text(range).ok()) {
@@ -531,7 +531,7 @@ impl Conversation {
     }
 }
 
-/// Since 2026-07-28 every request tells the client's name and the revision that it speaks.
+/// The client's name and revision in a request, which every request has since 2026-07-28.
 fn told_in_request(message: &Message, frame: &Frame) -> (Option<String>, Option<String>) {
     let meta = frame.params.clone().and_then(|params| message.find(params, &["_meta"]));
     let said = |path: &[&str]| message.string(message.find(meta.clone()?, path)?);

@@ -1,4 +1,4 @@
-//! What a `tools/call` result becomes when it does not fit: every block is kept whole, and a view stands in its place.
+//! Folding of `tools/call` results that do not fit: every block is stored whole, and a view takes its place.
 //!
 //! A result that fits is not touched. Of one that does not, the large blocks are kept one by one, and small ones that are
 //! too many are kept together. Images stay. Structured content goes into the store, because a host that finds some
@@ -16,13 +16,13 @@ use serde_json::json;
 use std::io::Read;
 use std::ops::Range;
 
-/// A text of more bytes is not weighed: no limit lets it pass.
+/// Maximum bytes of a text that is measured: a larger one exceeds every limit.
 const WEIGHED: u64 = 8 * 1024 * 1024;
 
 /// A block is large if it alone takes more than this share of what fits.
 const LARGE_SHARE: u64 = 4;
 
-/// How the tokens of a text are counted; beyond the limit only that it is passed.
+/// How the tokens of a text are counted; beyond the limit, only that it is exceeded.
 #[derive(Clone, Copy)]
 enum Counted {
     /// Never too low, for a part of the price.
@@ -30,14 +30,14 @@ enum Counted {
     Exactly,
 }
 
-/// What folding needs to know.
+/// The context of folding a result.
 pub(crate) struct Fold<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) session: Session,
     pub(crate) settings: &'a Settings,
-    /// When a result no longer fits.
+    /// The limits of a result.
     pub(crate) limits: Limits,
-    /// How the calls that read on are written.
+    /// How calls in a view are written.
     pub(crate) surface: Surface,
     pub(crate) spool: &'a Spool,
     /// Whether the client takes links to resources.
@@ -134,7 +134,7 @@ impl Fold<'_> {
         Ok(Call { server: called.server.clone(), args: called.args.clone(), ..call })
     }
 
-    /// What the model would have to read of a block.
+    /// The part of a block that the model would read.
     fn weigh(&self, message: &Message, block: &Block, counted: Counted) -> Result<Size> {
         match &block.kind {
             BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
@@ -223,7 +223,7 @@ impl Fold<'_> {
         Ok(Some(message.composed(&parts, self.spool)?))
     }
 
-    /// Keeps all that does not stay, and says what stands where.
+    /// Stores the blocks that do not stay, and returns the new content.
     fn keep<'a>(
         &self,
         message: &Message,

@@ -1,4 +1,4 @@
-//! What all conversations of a gateway share: the store, the settings, the servers, and our own tools.
+//! The parts that all conversations of a gateway share: the store, the settings, the servers, and our own tools.
 
 use crate::diagnostics::Diagnostics;
 use crate::error::Result;
@@ -11,30 +11,30 @@ use forebay::{Call, Clock, DiskStore, Limits, Outputs, Preset, Session, Settings
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a gateway is made of.
+/// The configuration of a gateway.
 pub struct Gateway {
-    /// Where outputs are kept.
+    /// The store of outputs.
     pub store: Arc<DiskStore>,
-    /// When results are folded, and to what.
+    /// When a result gets a view, and which.
     pub settings: Settings,
-    /// Whether the limits were set by hand: then what a host would show by itself is not asked.
+    /// Whether the user set limits: then the limits of known hosts do not apply.
     pub limits_are_set: bool,
-    /// The session of every client; each has one of its own if it is not said.
+    /// The session of every client; without one, each client gets its own.
     pub session: Option<Session>,
     /// The servers behind it.
     pub servers: Vec<Server>,
-    /// Whether they are a set, whose names stand before those of their tools, even where there is only one.
+    /// Whether tools get the name of their server as a prefix, even with a single server.
     pub many: bool,
-    /// What the names of our own tools begin with.
+    /// The prefix of the names of our own tools.
     pub prefix: String,
-    /// Whether our own tools are in lists only once something is kept. Revision 2026-07-28 forbids lists that change
-    /// by what is called, so there it has no effect.
+    /// Whether our own tools are listed only once an output is stored. Revision 2026-07-28 forbids lists that change, so it
+    /// has no effect there.
     pub tools_when_kept: bool,
-    /// A request that no server answers in this time is answered with an error.
+    /// Time after which a request that its server has not answered gets an error.
     pub timeout: Option<Duration>,
-    /// No message of a client or a server has more bytes: one that never ends would fill the disk.
+    /// Maximum bytes of a message: one that never ends would fill the disk.
     pub max_message: u64,
-    /// The way to standard error.
+    /// Writes to standard error.
     pub diagnostics: Diagnostics,
     /// The clock.
     pub now: Clock,
@@ -42,18 +42,18 @@ pub struct Gateway {
     pub answer: Answer,
 }
 
-/// What a client's outputs are kept in, and what it may read.
+/// The sessions that a client writes to and reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// One session.
     Session(Session),
-    /// A session for each result, which nobody can guess. Whoever has a handle has its session's name, and may read
-    /// there; nothing is ever listed.
+    /// A session with a secret name for each result. A handle contains that name, so its holder may read there; nothing is
+    /// ever listed.
     Secret,
 }
 
 impl Scope {
-    /// The session for a result that is kept now.
+    /// The session in which the next result is stored.
     pub(crate) fn to_keep_in(&self) -> Result<Session> {
         match self {
             Scope::Session(session) => Ok(session.clone()),
@@ -61,7 +61,7 @@ impl Scope {
         }
     }
 
-    /// The session that may be read by whoever names this handle.
+    /// The session that a caller with this handle may read.
     pub(crate) fn to_read(&self, handle: Option<&str>) -> Session {
         match self {
             Scope::Session(session) => session.clone(),
@@ -78,19 +78,19 @@ impl Scope {
     }
 }
 
-/// What the names of sessions begin with that are ours to give.
+/// Prefix of the names of sessions that the gateway makes.
 const SESSION: &str = "mcp-";
 
-/// So many characters are too many to be guessed: five bits each.
+/// Fewest characters of a secret name, at five bits each.
 const SECRET: usize = 26;
 
-/// A session in which there is nothing.
+/// A session without outputs.
 const NOBODY: &str = "mcp-nobody";
 
-/// Answers a call of one of our own tools; the prefix of their names stands last.
+/// Answers a call of one of our own tools; the last argument is the prefix of their names.
 pub type Answer = Box<dyn Fn(Outputs, &ToolCall, &Settings, &str) -> ToolResult + Send + Sync>;
 
-/// Put before the prefix of our tools where a server has a tool of the same name.
+/// Extends the prefix of our tools if a server has a tool of the same name.
 pub(crate) const OTHER_PREFIX: &str = "forebay_";
 
 impl Gateway {
@@ -98,12 +98,12 @@ impl Gateway {
     pub(crate) fn session(&self) -> Result<Session> {
         Ok(match &self.session {
             Some(session) => session.clone(),
-            // It is in every marker that a model reads, so it is short; only its own client can ask for it.
+            // Every marker that a model reads contains the name, so it is short; only its own client can ask for it.
             None => Session::safe(&format!("{SESSION}{}", &fresh_id(crate::random::random()?)[..8])),
         })
     }
 
-    /// What clients may keep and read of whom nothing tells that they are the same again.
+    /// The scope of clients that nothing identifies.
     pub(crate) fn scope_of_strangers(&self) -> Scope {
         match &self.session {
             Some(session) => Scope::Session(session.clone()),
@@ -129,7 +129,7 @@ impl Gateway {
         list.as_array().cloned().unwrap_or_default()
     }
 
-    /// How long an output can be read, for those who must know.
+    /// A sentence on how long outputs are kept.
     fn lifetime(&self) -> String {
         let retention = &self.settings.retention;
         match (retention.mode, retention.max_age_days) {
@@ -152,7 +152,7 @@ impl Gateway {
         longer.into_iter().find(free).unwrap_or_else(|| self.prefix.clone())
     }
 
-    /// When a result of this call no longer fits.
+    /// The limits of a result of this call.
     pub(crate) fn limits(&self, called: &Called) -> Limits {
         let server = called.server.as_deref().unwrap_or_default();
         let names = [format!("{server}/{}", called.tool), called.tool.clone(), format!("{server}/*")];
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_reads_only_where_a_handle_leads_that_nobody_can_guess() {
+    fn an_unidentified_client_reads_only_with_a_secret_handle() {
         let strangers = Scope::Secret;
         let secret = strangers.to_keep_in().unwrap();
         assert!(secret.as_str().len() >= SESSION.len() + SECRET, "{secret}");

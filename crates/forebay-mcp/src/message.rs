@@ -20,17 +20,17 @@ pub(crate) const IN_MEMORY: usize = 1024 * 1024;
 /// exhaust the memory of the machine.
 const WITHOUT_DISK: u64 = 256 * 1024 * 1024;
 
-/// How much is read or copied at a time.
+/// Bytes read or copied at a time.
 const AT_ONCE: usize = 64 * 1024;
 
-/// No id is longer than this: it is repeated in answers.
+/// Maximum bytes of an id, which answers repeat.
 const LONGEST_ID: u64 = 1_024;
 
-/// Where large messages wait: files without a name, which are gone when nobody has them open.
+/// Stores large messages in files without a name, which vanish when they are closed.
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     folder: PathBuf,
-    /// No message has more bytes.
+    /// Maximum bytes of a message.
     most: u64,
 }
 
@@ -205,7 +205,7 @@ impl Message {
         Ok(serde_json::from_reader(self.reader(range))?)
     }
 
-    /// What a string says that stands in `range`, if one does.
+    /// The value of the string in `range`, if there is one.
     pub(crate) fn string(&self, range: Range<u64>) -> Option<String> {
         match self.slice(&range) {
             Some(bytes) => serde_json::from_slice(bytes).ok(),
@@ -369,11 +369,11 @@ pub(crate) struct Frame {
     pub(crate) params: Option<Range<u64>>,
     pub(crate) result: Option<Range<u64>>,
     pub(crate) error: Option<Range<u64>>,
-    /// Where the id stands.
+    /// The range of the id.
     pub(crate) id_at: Option<Range<u64>>,
 }
 
-/// What a line holds.
+/// A line of a stream.
 pub(crate) enum Parsed {
     One(Frame),
     /// A batch, message by message.
@@ -453,7 +453,7 @@ pub(crate) struct Lines<R> {
     spool: Spool,
     /// What was read and not yet given.
     ready: BytesMut,
-    /// How much of `ready` has no newline.
+    /// Bytes of `ready` known to have no newline.
     searched: usize,
 }
 

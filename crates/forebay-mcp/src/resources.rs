@@ -4,13 +4,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use forebay::{Handle, Outputs, query};
 use serde_json::{Value, json};
 
-/// What the addresses begin with.
+/// Prefix of the addresses.
 pub(crate) const SCHEME: &str = "forebay://";
 
-/// No read gives more bytes: what is larger is read range by range.
+/// Maximum bytes of one read; a larger output is read range by range.
 const LARGEST: u64 = 1024 * 1024;
 
-/// A list names so many outputs, the newest first.
+/// Maximum outputs in a list, the newest first.
 const LISTED: usize = 100;
 
 /// The error of a resource that is not there, as the protocol has it.

@@ -72,7 +72,7 @@ pub(crate) struct Link {
     pub(crate) gone: tokio::task::JoinHandle<()>,
 }
 
-/// What arrives from a server.
+/// An event of a connection to a server.
 pub(crate) enum Incoming {
     Message(Message),
     /// The connection is closed, for this reason.
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// What a connection needs of the conversation that it belongs to.
+/// The parts of a conversation that a connection needs.
 pub(crate) struct Connecting<'a> {
     pub(crate) spool: &'a Spool,
     /// Receives what a program writes to standard error.

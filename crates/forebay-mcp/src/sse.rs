@@ -1,10 +1,10 @@
-//! Server-sent events, as they come and as they go.
+//! Server-sent events: parsing and writing.
 
 use crate::message::{Growing, Message, Spool};
 use std::io;
 use std::time::Duration;
 
-/// Nobody has us wait longer before we come back.
+/// Longest pause before reconnecting that a server may set.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// One event: what it is called, and its data.
@@ -29,10 +29,10 @@ pub(crate) struct Events {
     retry: Option<Duration>,
 }
 
-/// No line that is not data is longer; what is beyond is not kept.
+/// Maximum bytes kept of a line that is not data.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// So much of a line is looked at before it is known what it is.
+/// Bytes of a line that decide whether it is data.
 const LOOKED_AT: usize = 6;
 
 impl Events {
@@ -55,7 +55,7 @@ impl Events {
         self.last_id.as_deref()
     }
 
-    /// How long to wait before coming back, if the stream says so.
+    /// Pause before reconnecting, if the stream sets one.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }

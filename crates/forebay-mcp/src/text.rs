@@ -1,4 +1,4 @@
-//! The bytes behind a JSON string, as they come: escapes undone, and base64 undone where it is.
+//! Streaming decoding of a JSON string: escapes, and base64 if it is used.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use std::io::{self, BufRead, Read};
@@ -126,7 +126,7 @@ impl<R: BufRead> Read for Unescaped<R> {
     }
 }
 
-/// What an escape of one character stands for.
+/// The character of a one-letter escape.
 fn short(escaped: u8) -> Option<u8> {
     Some(match escaped {
         b'n' => b'\n',
@@ -154,7 +154,7 @@ pub(crate) struct Decoded<R> {
     ended: bool,
 }
 
-/// How much base64 is decoded at a time; a multiple of four.
+/// Characters of base64 decoded at a time; a multiple of four.
 const AT_ONCE: usize = 64 * 1024;
 
 impl<R: Read> Decoded<R> {

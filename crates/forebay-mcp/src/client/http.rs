@@ -1,8 +1,8 @@
-//! Clients that come by streamable HTTP.
+//! Clients over streamable HTTP.
 //!
 //! A client of a revision with sessions begins with `initialize`, has a conversation and servers of its own, and gets an id
-//! of its session; whoever has not the id cannot reach the session (`streams`). Since 2026-07-28 there are no
-//! sessions, and every request stands for itself (`stateless`). Who may come at all is told by the `auth`.
+//! of its session; only a client with the id can reach the session (`streams`). Since 2026-07-28 there are no
+//! sessions, and every request stands for itself (`stateless`). `auth` decides which clients are accepted.
 
 mod auth;
 mod stateless;
@@ -31,20 +31,20 @@ use streams::{Event, Streams};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Where the endpoint is.
+/// Path of the endpoint.
 pub(crate) const PATH: &str = "/mcp";
 
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 
-/// The first revision whose clients take an event without data, which tells them where to come back to.
+/// The first revision whose clients accept an event without data, which gives them an id to resume from.
 const PRIMED_SINCE: &str = "2025-11-25";
 
-/// A stream that says nothing is kept open by a sign of life.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// Longest silence on a stream: after it, a comment keeps the connection open.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A client that is silent for so long is gone: its servers are let go.
+/// Time of silence after which a client counts as disconnected and its servers are stopped.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// No more clients are served at once: each has servers of its own. One more takes the place of the one that was silent
@@ -52,7 +52,7 @@ const SILENCE: Duration = Duration::from_secs(30 * 60);
 const MOST: usize = 128;
 
 const FULL: Refusal =
-    Refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many clients at once; come again in a moment");
+    Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected; try again in a moment");
 
 /// Why a request is not answered.
 struct Refusal(StatusCode, &'static str);
@@ -61,13 +61,13 @@ struct Refusal(StatusCode, &'static str);
 struct Clients {
     gateway: Arc<Gateway>,
     auth: Auth,
-    /// Those with sessions, by the ids of these.
+    /// Clients with sessions, by the session's id.
     all: Mutex<HashMap<String, Arc<Client>>>,
-    /// Those without, by what they are known by.
+    /// Clients without sessions, by the value that identifies them.
     common: Mutex<HashMap<Option<String>, Arc<Common>>>,
-    /// The sessions of those who are known by something.
+    /// The sessions of clients that a value identifies.
     known: Mutex<HashMap<String, Session>>,
-    /// The ends of those that have gone: a server may take its time, and its client need not wait for it.
+    /// Conversations that are ending: a server may take long, and the client need not wait for it.
     ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -82,7 +82,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves clients until `stopped`. `listening` is told the address.
+/// Serves clients until `stopped` ends. Calls `listening` with the address.
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
     auth: Auth,
@@ -100,7 +100,7 @@ pub(crate) async fn serve(
         known: Mutex::default(),
         ending: Mutex::default(),
     });
-    tokio::spawn(clients.clone().let_the_silent_go());
+    tokio::spawn(clients.clone().end_silent_clients());
     let router = Router::new().fallback(answer).with_state(clients.clone());
     tokio::select! {
         served = async { axum::serve(listener, router).await } => served?,
@@ -143,7 +143,7 @@ fn is_stateless(headers: &HeaderMap) -> bool {
 }
 
 impl Clients {
-    /// Ends the conversation of a client that has gone.
+    /// Ends the conversation of a client that has disconnected.
     fn end(&self, conversation: Arc<Conversation>) {
         let mut ending = lock(&self.ending);
         ending.retain(|end| !end.is_finished());
@@ -153,19 +153,18 @@ impl Clients {
     /// The client of a request.
     fn client(&self, headers: &HeaderMap) -> std::result::Result<Arc<Client>, Refusal> {
         let Some(id) = header(headers, SESSION) else {
-            let why = "a session begins with initialize, and its id is needed from then on";
+            let why = "the session id is missing: begin a session with initialize";
             return Err(Refusal(StatusCode::BAD_REQUEST, why));
         };
         match lock(&self.all).get(id) {
             Some(client) => Ok(client.clone()),
-            None => Err(Refusal(
-                StatusCode::NOT_FOUND,
-                "there is no such session (any more): begin with initialize",
-            )),
+            None => {
+                Err(Refusal(StatusCode::NOT_FOUND, "there is no such session: begin one with initialize"))
+            }
         }
     }
 
-    /// The session of whoever is known by `key`.
+    /// The session of the clients that `key` identifies.
     fn session(&self, key: &str) -> Result<Session> {
         let mut known = lock(&self.known);
         if let Some(session) = known.get(key) {
@@ -176,7 +175,7 @@ impl Clients {
         Ok(session)
     }
 
-    /// What a client sends as `Authorization`, if it is to be passed on.
+    /// A client's `Authorization`, if it is passed on.
     fn authorization(&self, headers: &HeaderMap) -> Option<String> {
         let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         value.filter(|_| self.auth.pass_authorization).map(str::to_owned)
@@ -222,8 +221,8 @@ impl Clients {
         tokio::spawn(conversation.from_client(message));
         let mut first = None;
         if self.auth.pass_authorization {
-            // Before anything is said with 200, the server may want to know who asks.
-            first = tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await.ok().flatten();
+            // The server may ask for authorization, so the status is decided by its first answer.
+            first = tokio::time::timeout(KEEP_ALIVE, hears.recv()).await.ok().flatten();
             if let Some(refused) = first.as_ref().and_then(|event| event.message.as_ref()).and_then(refused) {
                 return refused;
             }
@@ -238,7 +237,7 @@ impl Clients {
         response
     }
 
-    /// Lets the client go that was silent the longest, if there is no room for another.
+    /// Ends the client that was silent the longest, if there is no room for another.
     fn make_room(&self) -> std::result::Result<(), Refusal> {
         let mut all = lock(&self.all);
         if all.len() >= MOST {
@@ -284,8 +283,8 @@ impl Clients {
         status(StatusCode::NO_CONTENT)
     }
 
-    /// Ends the conversations of clients that have gone without a word.
-    async fn let_the_silent_go(self: Arc<Self>) {
+    /// Ends the conversations of clients that have been silent for too long.
+    async fn end_silent_clients(self: Arc<Self>) {
         loop {
             tokio::time::sleep(SILENCE / 10).await;
             let mut silent = Vec::new();
@@ -313,7 +312,7 @@ impl Client {
     }
 }
 
-/// Who of some was silent the longest; those who are not silent are not looked at.
+/// The client that was silent the longest; active ones are skipped.
 fn quietest<'a, T: Clone + 'a>(all: impl Iterator<Item = (&'a T, Option<Duration>)>) -> Option<T> {
     let silent = all.filter_map(|(who, silence)| Some((who, silence?)));
     silent.max_by_key(|(_, silence)| *silence).map(|(who, _)| who.clone())
@@ -363,7 +362,7 @@ async fn read(body: Body, gateway: &Gateway) -> std::io::Result<Message> {
 /// A stream of messages as events.
 fn events(first: Option<Event>, messages: mpsc::Receiver<Event>) -> Response {
     let rest = stream::unfold(messages, |mut messages| async move {
-        match tokio::time::timeout(SIGN_OF_LIFE, messages.recv()).await {
+        match tokio::time::timeout(KEEP_ALIVE, messages.recv()).await {
             Ok(Some(event)) => Some((written(event).left_stream(), messages)),
             Ok(None) => None,
             Err(_) => Some((one(SIGN).right_stream(), messages)),
@@ -464,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quietest_makes_room_and_nobody_who_is_served() {
+    fn the_client_that_was_silent_the_longest_makes_room_and_no_active_one() {
         let second = Duration::from_secs(1);
         let table: [(&str, Option<Duration>); 3] =
             [("a", Some(second)), ("b", None), ("c", Some(second * 2))];

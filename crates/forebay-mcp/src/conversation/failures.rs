@@ -1,5 +1,5 @@
-//! What goes wrong with servers: whoever waits for one that is gone, silent or garbled is told, and one that is back hears
-//! again what the client said.
+//! Failures of servers: requests to a server that is down, silent or garbled get an error, and a restarted server gets the
+//! client's first messages again.
 
 use super::{Conversation, Heard, Kind, Pending, TOOLS_CHANGED};
 use crate::message::{Frame, Message, Parsed};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
-/// What is said again to a server that was started anew.
+/// Messages to repeat to a restarted server.
 pub(crate) struct Greeting {
     pub(crate) hello: Message,
     pub(crate) id: String,
@@ -25,11 +25,11 @@ impl Conversation {
         }
     }
 
-    /// What the client said to begin with, for a server that is started anew.
+    /// The client's first messages, for a restarted server.
     pub(crate) fn greeting(&self, server: usize) -> Option<Greeting> {
         let mut state = self.state();
         let (hello, _) = state.hello.clone()?;
-        // A client whose first request was never answered asks again by itself; of one of many it does not know.
+        // A client whose first request was never answered repeats it itself; it does not know about one of several servers.
         if state.servers[server].capabilities.is_none() && self.has_one_server() {
             return None;
         }
@@ -43,7 +43,7 @@ impl Conversation {
             let Ok(Parsed::One(frame)) = message.parse() else { continue };
             let Some(at) = frame.id_at else { continue };
             let id = state.own_id();
-            // Nobody waits for the answer, and it is dropped when it comes.
+            // The answer is dropped when it arrives.
             let (asked, _) = oneshot::channel();
             state.pending.insert(id.clone(), Pending::ours(server, asked));
             then.extend(message.with(at, &id, &self.spool));
@@ -51,7 +51,7 @@ impl Conversation {
         Some(Greeting { hello, id, then })
     }
 
-    /// A server that was gone is back, and this is how it answered.
+    /// Notes that a server has restarted, and its answer to `initialize`.
     pub(crate) async fn is_back(&self, server: usize, answer: &Message) {
         self.diagnostics().line(&format!("{} is back", self.server(server).name));
         let late = self.state().servers[server].capabilities.is_none();
@@ -59,12 +59,12 @@ impl Conversation {
             let revision = self.state().revision.clone();
             self.note_server(server, answer, result);
             self.state().revision = revision;
-            // Its tools were in no list so far.
+            // No list had its tools so far.
             self.tell_client(TOOLS_CHANGED.to_owned().into()).await;
         }
     }
 
-    /// A server is gone: whoever waits for it is told.
+    /// Answers the pending requests of a failed server with errors.
     pub(crate) async fn lost(&self, server: usize, why: &str, wait: Duration) {
         let name = &self.server(server).name;
         self.diagnostics().line(&format!("{name}: {why}; it is started again in {} ms", wait.as_millis()));
@@ -75,7 +75,7 @@ impl Conversation {
         }
     }
 
-    /// A request came for a server that cannot be reached at present.
+    /// Refuses a request to a server that is down.
     pub(crate) async fn refuse(&self, server: usize, message: &Message, wait: Duration) {
         let Ok(Parsed::One(Frame { id: Some(id), .. })) = message.parse() else { return };
         if self.state().pending.get(&id).is_none_or(|pending| pending.server != server) {
@@ -130,7 +130,7 @@ impl Conversation {
         }
     }
 
-    /// Takes requests off the list of those that wait; returns the ids of those that are the client's.
+    /// Removes pending requests, and returns the ids of those that are the client's.
     fn forget(&self, which: impl Fn(&Pending) -> bool) -> Vec<String> {
         let ids = self.state().pending.ids(which);
         ids.iter().flat_map(|id| self.forget_one(id)).collect()
@@ -150,7 +150,7 @@ impl Conversation {
         }
     }
 
-    /// Progress of a request is a sign of life.
+    /// Restarts the timeout of a request that reports progress.
     pub(super) fn note_progress(&self, message: &Message, frame: &Frame) {
         let token = frame.params.clone().and_then(|params| message.find(params, &["progressToken"]));
         let token = token.and_then(|range| message.text(range).ok());
@@ -160,7 +160,7 @@ impl Conversation {
         }
     }
 
-    /// Answers requests that no server answers, and tells the server to stop.
+    /// Answers requests with an error after the timeout, and cancels them at the server.
     pub(super) async fn watch_the_clock(
         self: Arc<Self>,
         timeout: Duration,
@@ -192,7 +192,7 @@ impl Conversation {
                 let cancelled = cancelled.replacen('{', &format!("{{\"requestId\":{id},"), 1);
                 let cancelled =
                     format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{cancelled}}}"#);
-                // A server that does not even read is not waited for.
+                // A server that does not read must not block this.
                 let _ = self.queues[server].try_send(cancelled.into());
             }
         }

@@ -18,17 +18,17 @@ use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
-/// Between the name of a server and that of a tool.
+/// Separates the name of a server from that of a tool.
 const BETWEEN: &str = "__";
 
-/// What the ids and tokens begin with that we give to what servers ask.
+/// Prefix of the ids and tokens that servers' requests get.
 const MARK: &str = "forebay:";
 
-/// Servers have so long for what all of them are asked; who is later is left out.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of requests to all servers; later answers are ignored.
+const ASK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// No list has more pages.
-const PAGES: usize = 1_000;
+/// Maximum pages of a list.
+const MAX_PAGES: usize = 1_000;
 
 impl Conversation {
     /// Answers a request of the client, or takes it to the server that can.
@@ -75,7 +75,7 @@ impl Conversation {
             let known = &state.servers[*server].capabilities;
             match known {
                 Some(known) => capability.iter().all(|name| known.get(name).is_some()),
-                // Who did not answer the greeting is not waited for again; without a greeting nothing is known.
+                // A server that did not answer `initialize` is not asked again; before `initialize` nothing is known.
                 None => state.hello.is_none(),
             }
         };
@@ -92,7 +92,7 @@ impl Conversation {
             id
         };
         let asking = message.with(frame.id_at.clone()?, &id, &self.spool).ok()?;
-        let answered = tokio::time::timeout(PATIENCE, async {
+        let answered = tokio::time::timeout(ASK_TIMEOUT, async {
             self.queues[server].send(asking).await.ok()?;
             answer.await.ok().flatten()
         });
@@ -105,7 +105,7 @@ impl Conversation {
     async fn hello_to_all(&self, message: &Message, frame: &Frame, id: &str, method: &str) {
         let answers = join_all((0..self.queues.len()).map(|server| self.ask(server, message, frame))).await;
         if method != "initialize" && answers.iter().flatten().any(|(_, frame)| frame.error.is_some()) {
-            // One of them has sessions and must be greeted. The client does that when it is told this.
+            // One of them has sessions and needs `initialize`. The client sends that after this error.
             return self
                 .error(id, METHOD_NOT_FOUND, "not all servers here can be asked without initialize")
                 .await;
@@ -138,7 +138,7 @@ impl Conversation {
         }
         let (_, told) = self.who_asks(message, frame);
         let asked = Self::param(message, frame, &["protocolVersion"]).unwrap_or(told);
-        // All must understand what is spoken, so it is the oldest.
+        // All servers must understand the revision, so it is the oldest.
         let revision = revisions.into_iter().min().unwrap_or(asked);
         self.state().revision = revision.clone();
         let supported = supported.unwrap_or_else(|| vec![revision.clone()]);
@@ -167,7 +167,7 @@ impl Conversation {
     ) -> Vec<(Message, Listing)> {
         let mut pages = Vec::new();
         let mut cursor: Option<String> = None;
-        while pages.len() < PAGES {
+        while pages.len() < MAX_PAGES {
             let params = cursor.as_ref().map(|cursor| self.with_cursor(message, frame, cursor));
             let (message, frame) = match &params {
                 None => (message, frame),
@@ -268,7 +268,7 @@ impl Conversation {
         listed(key, &entries)
     }
 
-    /// Where a request names the tool or prompt that it is about, if it does.
+    /// The path of the parameter that names a tool or prompt, if the request has one.
     pub(super) fn named_in(
         message: &Message,
         frame: &Frame,
@@ -303,7 +303,7 @@ impl Conversation {
     ) {
         let at = frame.params.clone().and_then(|params| message.find(params, path));
         let name = at.clone().and_then(|at| message.string(at)).unwrap_or_default();
-        // Of servers whose names begin alike, the longest that fits is meant.
+        // If the name of one server is a prefix of another's, the longest match counts.
         let found = (0..self.queues.len())
             .filter_map(|server| {
                 let rest = name.strip_prefix(&self.server(server).name)?.strip_prefix(BETWEEN)?;

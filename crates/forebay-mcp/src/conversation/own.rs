@@ -1,4 +1,4 @@
-//! What the gateway answers itself: calls of our own tools, and reads of kept outputs.
+//! Requests that the gateway answers itself: calls of our own tools, and reads of stored outputs.
 
 use super::Conversation;
 use crate::message::{Frame, Message, Parsed};
@@ -27,7 +27,7 @@ impl Conversation {
             }
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => about_output(&["uri"]),
             "completion/complete" => about_output(&["ref", "uri"]),
-            // With no server behind us, or with many, there is nobody else to answer.
+            // Without a server, or with several, no one server could answer.
             "ping" => !self.has_one_server(),
             _ => self.queues.is_empty(),
         }
@@ -155,7 +155,7 @@ pub(super) fn named() -> Value {
     json!({ "io.modelcontextprotocol/serverInfo": us() })
 }
 
-/// What we can do: tools, whose list changes or not, and resources.
+/// Our capabilities: tools, whose list may change, and resources.
 pub(super) fn capabilities(changes: bool) -> Value {
     match changes {
         true => json!({ "tools": { "listChanged": true }, "resources": {} }),
@@ -163,7 +163,7 @@ pub(super) fn capabilities(changes: bool) -> Value {
     }
 }
 
-/// What we call ourselves where no server has a name.
+/// Our name, if no server has one.
 pub(super) fn us() -> Value {
     json!({ "name": "forebay", "version": env!("CARGO_PKG_VERSION") })
 }

@@ -1,4 +1,4 @@
-//! What becomes of a server's answers: results are folded where they do not fit, and lists get what we add.
+//! Answers of servers: a result that does not fit is replaced by a view, and lists get our own entries.
 
 use super::{Conversation, Kind, TOOLS_CHANGED, own};
 use crate::error::Result;
@@ -48,7 +48,7 @@ impl Conversation {
         });
     }
 
-    /// What folding the result of a call needs to know.
+    /// The context for folding the result of a call.
     fn fold(&self, called: &Called) -> Result<Fold<'_>> {
         Ok(Fold {
             store: &*self.gateway.store,
@@ -85,7 +85,7 @@ impl Conversation {
             state.held = self.gateway.store.hold_open(&session).ok();
         }
         let first = state.kept.is_empty();
-        // What is to be removed at the end must be known then.
+        // The sessions to remove at the end must be known.
         if first || self.gateway.settings.retention.mode == forebay::settings::Keep::Session {
             state.kept.push(session);
         }

@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 
 const AGREED: &str = "notifications/subscriptions/acknowledged";
 
-/// Servers have so long to agree before the client is told; who is later joins then.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest wait for servers to agree before the client gets its answer; a later server joins then.
+const AGREE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A server that was lost is listened to again after this time.
+/// Pause before a subscription to a lost server is renewed.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// So much of what is said before the client was told that it listens is held back; what is more is left out.
-const HELD: usize = 256;
+/// Maximum notifications held back until the client has its answer; further ones are dropped.
+const MAX_HELD: usize = 256;
 
 /// A subscription of the client.
 pub(super) struct Subscription {
@@ -31,12 +31,12 @@ pub(super) struct Subscription {
     id: String,
     /// The server behind each of our own requests, by the one spelling of its id.
     parts: HashMap<String, usize>,
-    /// What is held back until the client is told that it listens; `None` since then.
+    /// Notifications held back until the client has its answer; `None` after that.
     held: Option<Vec<Message>>,
     tells: mpsc::UnboundedSender<Heard>,
 }
 
-/// What becomes of a subscription.
+/// An event of a subscription.
 pub(super) enum Heard {
     /// A server has agreed to tell these.
     Agreed(usize, Value),
@@ -77,7 +77,7 @@ impl Conversation {
         for &server in &serving {
             self.ask_to_listen(server, message, frame, id, &tells).await;
         }
-        let patience = tokio::time::sleep(PATIENCE);
+        let patience = tokio::time::sleep(AGREE_TIMEOUT);
         tokio::pin!(patience);
         let mut begun = false;
         loop {
@@ -221,7 +221,7 @@ impl Conversation {
                 return true;
             };
             match &mut subscription.held {
-                Some(held) if held.len() < HELD => held.push(said.clone()),
+                Some(held) if held.len() < MAX_HELD => held.push(said.clone()),
                 _ => {}
             }
             (said, subscription.held.is_some())

@@ -1,7 +1,7 @@
 //! Requests that wait for a server's answer, by their ids.
 //!
 //! A server may write an id otherwise than the client did (`1500.0` for `1.5e3`), and it is the same id all the same.
-//! What is said to the client has the id as the client wrote it.
+//! Messages to the client have the id as the client wrote it.
 
 use super::Pending;
 use crate::rpc::key;

@@ -14,10 +14,10 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
-/// A program whose input has ended has so long to end by itself, and so long again after it was asked to.
+/// Time for a program to end by itself after its input is closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What ended a program is waited for so long after its output ended.
+/// Longest wait for the exit status after the output has ended.
 const STATUS: Duration = Duration::from_millis(500);
 
 /// Starts a program.
@@ -71,7 +71,7 @@ async fn pass_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
     }
 }
 
-/// Writes messages to it until there are no more or it takes none. Its input ends then.
+/// Writes messages to it until there are no more or it reads none, then closes its input.
 async fn send(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Message>, ended: oneshot::Sender<()>) {
     while let Some(message) = messages.recv().await {
         if write_all_ready(message, &mut messages, &mut stdin).await.is_err() {
@@ -121,7 +121,7 @@ async fn receive(
     let _ = comes.send(Incoming::Closed(why)).await;
 }
 
-/// Waits for its end, and sees to it when it must end. Nothing that it started is left behind.
+/// Waits for its end, and ends it when its streams are closed. Kills every process it has started.
 async fn watch(
     mut child: Child,
     input_ended: oneshot::Receiver<()>,
@@ -130,7 +130,7 @@ async fn watch(
 ) {
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let kill = |signal| {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = group.map(|group| kill_process_group(group, signal));
     };
     let ended = tokio::select! {

@@ -23,25 +23,25 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
-/// A server is reached in this time or not at all.
+/// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// A stream that ended is opened again after this time.
+/// Pause before a stream that ended is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A stream that breaks off is gone on with so many times without anything new.
+/// Maximum attempts to resume a stream without a new event.
 const TRIES: u32 = 5;
 
-/// The end of a session is told in this time or not at all.
+/// Timeout for closing the session at the server.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// What is said of an answer that was refused.
+/// Maximum characters that are reported of a refusal.
 const REFUSAL: usize = 300;
 
-/// No list of tools has more pages.
+/// Maximum pages of a list of tools.
 const PAGES: usize = 1_000;
 
 /// One connection.
@@ -51,37 +51,37 @@ struct Http {
     client: Client,
     headers: HeaderMap,
     authorization: Authorization,
-    /// What clients have sent as `Mcp-Param-…`.
+    /// Values that clients have sent as `Mcp-Param-…`.
     sent: Sent,
-    /// The arguments of the server's tools that stand in headers too, as far as they are known.
+    /// The tool arguments that are also sent as headers, as far as they are known.
     params: Mutex<HashMap<String, Vec<Param>>>,
     /// Requests of revision 2026-07-28 that are being answered: to call one off is to hang up.
     posts: Mutex<HashMap<String, AbortHandle>>,
     spool: Spool,
     comes: mpsc::Sender<Incoming>,
-    /// What the server gave us for the session: headers of every further request.
+    /// Headers of the session that the server has set for further requests.
     session: Mutex<HeaderMap>,
 }
 
-/// What every request to a server carries.
+/// Headers of every request to a server.
 pub(super) struct Carried {
     pub(super) headers: BTreeMap<String, String>,
     /// In place of the header of that name, if there is one.
     pub(super) authorization: Authorization,
-    /// What clients have sent as `Mcp-Param-…`.
+    /// Values that clients have sent as `Mcp-Param-…`.
     pub(super) sent: Sent,
 }
 
-/// Where a stream of events has come to.
+/// The position in a stream of events.
 #[derive(Default)]
 struct Place {
     /// The id of the last event, if they have any.
     id: Option<String>,
-    /// How long to wait before coming back, if the server says so.
+    /// Pause before reconnecting, if the server sets one.
     retry: Option<Duration>,
 }
 
-/// Connects to an address. The first message tells whether it is there.
+/// Connects to an address. Only the first message shows whether a server is there.
 pub(super) async fn connect(
     name: &str,
     address: &str,
@@ -90,11 +90,11 @@ pub(super) async fn connect(
     spool: &Spool,
 ) -> Result<Link> {
     let wrong = |what: String| Error::Config(format!("the server {name}: {what}"));
-    let url = Url::parse(address).map_err(|error| wrong(format!("{address:?} is no address: {error}")))?;
+    let url = Url::parse(address).map_err(|error| wrong(format!("{address:?} is not a URL: {error}")))?;
     let mut all = HeaderMap::new();
     for (header, value) in &carried.headers {
         let header: HeaderName =
-            header.parse().map_err(|_| wrong(format!("{header:?} is no name of a header")))?;
+            header.parse().map_err(|_| wrong(format!("{header:?} is not the name of a header")))?;
         let value: HeaderValue =
             value.parse().map_err(|_| wrong(format!("the value of the header {header} cannot be sent")))?;
         all.insert(header, value);
@@ -171,7 +171,7 @@ impl Http {
             let method = frame.method.clone().unwrap_or_default();
             let is_request = frame.id.is_some() && frame.method.is_some();
             if is_request && method != "initialize" {
-                // Whoever is slow to answer must not hold the next message up.
+                // A slow response must not delay the next message.
                 let (http, is_modern) = (self.clone(), !modern(&message).is_empty());
                 let id = frame.id.unwrap_or_default();
                 let (own, begin) = (id.clone(), Arc::new(Notify::new()));
@@ -252,7 +252,7 @@ impl Http {
         self.params.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arguments of a call that stand in headers too: as the client has sent them, and otherwise as they must be sent.
+    /// The arguments of a call as headers: those that the client has sent, otherwise those that are required.
     fn mirrored(&self, message: &Message) -> params::Headers {
         let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
         let id = frame.id.as_deref().map(rpc::key).unwrap_or_default();
@@ -269,7 +269,7 @@ impl Http {
         params::headers(&params, &arguments)
     }
 
-    /// Learns which arguments of the tools in a list stand in headers too.
+    /// Notes which arguments of the tools in a list are also sent as headers.
     fn learn(&self, message: &Message, result: Range<u64>) -> Option<String> {
         let listing = Listing::of(message, result, "tools").ok()?;
         for entry in listing.entries {
@@ -287,8 +287,8 @@ impl Http {
         listing.next
     }
 
-    /// Asks for the tools anew on behalf of a call that was refused for its headers; says whether they are known now.
-    async fn learn_anew(&self, call: &Message) -> bool {
+    /// Fetches the tools again after a call was refused for its headers; returns whether they are known now.
+    async fn fetch_tools_again(&self, call: &Message) -> bool {
         let before = self.mirrored(call);
         let meta = call.find(call.all(), &["params", "_meta"]).and_then(|range| call.value(range).ok());
         let mut meta = meta.unwrap_or_default();
@@ -309,9 +309,9 @@ impl Http {
     /// Whether a call that was refused can be sent again with other headers.
     async fn can_mend(&self, call: &Message, frame: &Frame, refusal: &Message) -> bool {
         let code = refusal.find(refusal.all(), &["error", "code"]).and_then(|at| refusal.text(at).ok());
-        // What a client has sent itself is its own to mend.
+        // Headers that the client has sent itself are not corrected.
         let is_its_own = frame.id.as_deref().is_some_and(|id| self.sent.get(&rpc::key(id)).is_some());
-        code == Some(HEADERS_DIFFER.to_string()) && !is_its_own && self.learn_anew(call).await
+        code == Some(HEADERS_DIFFER.to_string()) && !is_its_own && self.fetch_tools_again(call).await
     }
 
     /// The only answer in a response, and its result.
@@ -578,7 +578,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What comes by itself.
+    /// Messages that the server sends without a request.
     const NOTHING: Asked<'static> = Asked { id: None, method: "" };
 }
 
@@ -594,7 +594,7 @@ impl From<String> for Failure {
     }
 }
 
-/// What came of the first message.
+/// The result of the first message.
 enum Posted {
     Taken,
     /// The server does not know this transport.
@@ -655,7 +655,7 @@ enum Broken {
     Place(String),
 }
 
-/// What is behind an error: the outermost says only that a request failed.
+/// The cause of an error: the outermost error says only that a request failed.
 fn innermost(error: &reqwest::Error) -> &dyn std::error::Error {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -4,7 +4,7 @@
 //! but for the session: each of their results has one of its own, and its name is in the handle and nowhere else.
 //! Different clients count from the same number, so a request has an id and a token of ours on its way, and its own back.
 
-use super::{Clients, FULL, MOST, REVISION, Refusal, SIGN, SIGN_OF_LIFE, quietest, refused, status};
+use super::{Clients, FULL, KEEP_ALIVE, MOST, REVISION, Refusal, SIGN, quietest, refused, status};
 use super::{event_stream, failed, header, json_body, lock, one, takes_events, written_message};
 use crate::conversation::Conversation;
 use crate::gateway::Scope;
@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 const LACKS_CAPABILITY: i64 = -32_021;
 const UNKNOWN_REVISION: i64 = -32_022;
 
-/// Where a request says below `_meta` that it wants to be told what the server logs of it.
+/// The field below `_meta` by which a request asks for the server's log messages.
 const LOGS: &str = "io.modelcontextprotocol/logLevel";
 
 /// A conversation of clients without sessions.
@@ -35,11 +35,11 @@ pub(super) struct Common {
     asked: Mutex<Asked>,
 }
 
-/// What is being answered.
+/// Pending requests.
 struct Asked {
-    /// How many requests there were.
+    /// Number of requests so far.
     count: u64,
-    /// By the number that stands for their id and token.
+    /// By the number that replaces their id and token.
     open: HashMap<String, Open>,
     heard: Instant,
 }
@@ -49,7 +49,7 @@ struct Open {
     id: String,
     token: Option<String>,
     to: mpsc::Sender<Message>,
-    /// Whether it wants to be told what the server logs of it; `None` if it is a subscription, of which nothing is logged.
+    /// Whether it asks for the server's log messages; `None` for a subscription, which has none.
     logs: Option<bool>,
 }
 
@@ -87,7 +87,7 @@ impl Clients {
         }
     }
 
-    /// The conversation of whoever sends these headers.
+    /// The conversation of the client with these headers.
     fn common(&self, headers: &HeaderMap) -> Result<Arc<Common>, Refusal> {
         let key = self.auth.key(headers);
         let no_name = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR, "there are no random numbers");
@@ -113,7 +113,7 @@ impl Clients {
     }
 }
 
-/// How the headers of a request do not say what it says.
+/// A contradiction between the headers of a request and its message.
 #[derive(Debug, thiserror::Error)]
 enum Differs {
     #[error("the header {0} comes more than once")]
@@ -164,7 +164,7 @@ fn status_of(message: &Message, frame: &Frame) -> StatusCode {
 }
 
 impl Common {
-    /// How long nobody has come; `None` if something is being answered.
+    /// Time since the last request; `None` while one is pending.
     pub(super) fn silence(&self) -> Option<Duration> {
         let asked = lock(&self.asked);
         asked.open.is_empty().then(|| asked.heard.elapsed())
@@ -199,7 +199,7 @@ impl Common {
         self.conversation.sent().put(&request.number, mirrored.collect());
         tokio::spawn(self.conversation.clone().from_client(asking));
         let first = loop {
-            match tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await {
+            match tokio::time::timeout(KEEP_ALIVE, hears.recv()).await {
                 Ok(None) => return failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no answer"),
                 Ok(Some(message)) => match message.parse() {
                     Ok(Parsed::One(frame)) if frame.method.is_none() => {
@@ -214,7 +214,7 @@ impl Common {
             }
         };
         let rest = stream::unfold((hears, request), |(mut hears, request)| async move {
-            let next = match tokio::time::timeout(SIGN_OF_LIFE, hears.recv()).await {
+            let next = match tokio::time::timeout(KEEP_ALIVE, hears.recv()).await {
                 Ok(Some(message)) => written_message(None, message).left_stream(),
                 Ok(None) => return None,
                 Err(_) => one(SIGN).right_stream(),

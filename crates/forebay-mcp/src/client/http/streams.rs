@@ -11,11 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// So many messages are kept for a client that comes back, and of so many bytes together.
+/// Maximum messages, and their total bytes, kept for a client that reconnects.
 const KEPT: usize = 256;
 const KEPT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What goes over a stream: a message, or at its beginning only a place to come back to.
+/// An event of a stream: a message, or at its start only an id to resume from.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) id: String,
@@ -32,9 +32,9 @@ struct State {
     open: HashMap<u64, mpsc::Sender<Event>>,
     /// The stream that the client listens on, whether it is connected at present or not.
     listening: Option<u64>,
-    /// How many streams there were.
+    /// Number of streams so far.
     streams: u64,
-    /// How many messages there were.
+    /// Number of messages so far.
     messages: u64,
     /// The last of them, in their order.
     kept: VecDeque<Kept>,
@@ -78,7 +78,7 @@ impl Streams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long nobody has come; `None` if somebody listens or something is being answered.
+    /// Time since the last request; `None` while the client listens or a request is pending.
     pub(super) fn silence(&self) -> Option<Duration> {
         let state = self.state();
         let busy = state.connected(state.listening).is_some() || !state.answering.is_empty();
@@ -173,7 +173,7 @@ impl State {
 
     /// A connection for a stream. Whoever read it before reads no more.
     fn connect(&mut self, stream: u64) -> mpsc::Receiver<Event> {
-        // What was missed has room besides what comes.
+        // The channel has room for the missed messages and for new ones.
         let (says, hears) = mpsc::channel(QUEUE + self.kept.len() + 1);
         self.open.insert(stream, says);
         hears
@@ -189,7 +189,7 @@ impl State {
         }
     }
 
-    /// Gives what came after a message on a stream, or everything that was given to nobody.
+    /// Sends the messages after one on a stream, or all undelivered ones.
     fn give_again(&mut self, stream: u64, after: Option<u64>) {
         let Some(to) = self.open.get(&stream).cloned() else { return };
         for kept in &mut self.kept {
