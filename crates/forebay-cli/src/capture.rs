@@ -303,9 +303,10 @@ impl Running {
 /// Whom signals are passed on to when the command is in our own process group. It stays in that group: a caller that
 /// ends the group means the command, and at a terminal a question asked from another group would stop it.
 fn reach() -> StopScope {
-    match io::stdin().is_terminal() || File::open("/dev/tty").is_ok() {
-        true => StopScope::Command,
-        false => StopScope::Family,
+    if io::stdin().is_terminal() || File::open("/dev/tty").is_ok() {
+        StopScope::Command
+    } else {
+        StopScope::Family
     }
 }
 

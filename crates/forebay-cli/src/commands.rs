@@ -174,9 +174,10 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Mcp(args) => args.keeps(),
         _ => false,
     };
-    match keeps {
-        true => context.keep_where_it_can(),
-        false => context.look_into_fallback(),
+    if keeps {
+        context.keep_where_it_can()
+    } else {
+        context.look_into_fallback()
     }
     let outcome = match cli.command {
         Command::Run(args) => run::run(args, &context),

@@ -167,10 +167,8 @@ impl Context {
 
     /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
     pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
-        let handle: Handle = match handle.contains('/') {
-            true => handle.parse()?,
-            false => Handle::new(self.session.clone(), handle)?,
-        };
+        let handle: Handle =
+            if handle.contains('/') { handle.parse()? } else { Handle::new(self.session.clone(), handle)? };
         Ok(self.outputs_of(handle.session().clone()))
     }
 
@@ -250,10 +248,7 @@ impl Context {
 
     /// Prints the view, or the output by the streams it came by.
     fn print(&self, store: &dyn Store, output: &Output, reply: &Reply, forget: bool) -> Result<(), CliError> {
-        let record = match self.as_record {
-            true => Some(forms::function_call(output, reply)?),
-            false => None,
-        };
+        let record = if self.as_record { Some(forms::function_call(output, reply)?) } else { None };
         if self.json {
             let mut value = forms::reply(output, reply)?;
             if let Some(record) = record {
@@ -286,9 +281,10 @@ impl Context {
         let outputs = self.outputs(handle)?;
         let budget = self.settings.excerpt_budget();
         let excerpt = outputs.answer(handle, query, budget, &self.surface)?;
-        match self.json {
-            true => print::json(&forms::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?,
-            false => print::out(&excerpt.text)?,
+        if self.json {
+            print::json(&forms::excerpt(&outputs.open(handle)?, &excerpt, &self.surface)?)?
+        } else {
+            print::out(&excerpt.text)?
         }
         // What a filter gave before it failed is told, and so is that it failed.
         let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
@@ -302,8 +298,9 @@ fn why_not_in(root: &Path, session: &Session) -> Option<String> {
     let is_shared = Some(root) == crate::settings::root_without_home().as_deref()
         && root.symlink_metadata().is_ok()
         && !fallback::is_ours(root);
-    match is_shared {
-        true => Some(format!("{} is not a folder that only you can use", root.display())),
-        false => fallback::why_not_in(root, session),
+    if is_shared {
+        Some(format!("{} is not a folder that only you can use", root.display()))
+    } else {
+        fallback::why_not_in(root, session)
     }
 }

@@ -76,9 +76,10 @@ impl From<forebay::Error> for CliError {
             }
             Error::NotHere { there, .. } => (
                 NOT_THERE,
-                Some(match there.is_empty() {
-                    true => "`forebay ls --all` lists the outputs of all sessions".to_owned(),
-                    false => "`forebay ls` lists what there is".to_owned(),
+                Some(if there.is_empty() {
+                    "`forebay ls --all` lists the outputs of all sessions".to_owned()
+                } else {
+                    "`forebay ls` lists what there is".to_owned()
                 }),
             ),
             Error::NotFound { .. } => (NOT_THERE, Some("`forebay ls` lists what there is".to_owned())),

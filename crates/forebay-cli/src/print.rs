@@ -78,9 +78,10 @@ pub(crate) fn table(head: &[&str], right: &[bool], rows: &[Vec<String>]) -> Stri
         for (column, cell) in cells.into_iter().enumerate() {
             let padding = " ".repeat(widths[column] - width(cell));
             let gap = if column == 0 { "" } else { "  " };
-            match right[column] {
-                true => text.push_str(&format!("{gap}{padding}{cell}")),
-                false => text.push_str(&format!("{gap}{cell}{padding}")),
+            if right[column] {
+                text.push_str(&format!("{gap}{padding}{cell}"))
+            } else {
+                text.push_str(&format!("{gap}{cell}{padding}"))
             }
         }
         text.trim_end().to_owned() + "\n"

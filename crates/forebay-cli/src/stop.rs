@@ -31,10 +31,11 @@ impl<T> Stop<T> {
     }
 
     fn check(&self) -> io::Result<()> {
-        match self.signalled.load(Ordering::Relaxed) {
+        if self.signalled.load(Ordering::Relaxed) {
             // The error of the system: it is not the archive that is wrong.
-            true => Err(rustix::io::Errno::CANCELED.into()),
-            false => Ok(()),
+            Err(rustix::io::Errno::CANCELED.into())
+        } else {
+            Ok(())
         }
     }
 }

@@ -407,10 +407,7 @@ impl Conversation {
         let args = frame.params.clone().and_then(|params| message.find(params, &["arguments"]));
         // Arguments are stored beside the output and must not be larger than most outputs.
         let args = args.filter(|range| range.end - range.start <= 64 * 1024);
-        let name = match self.has_one_server() {
-            true => self.state().servers[server].name.clone(),
-            false => None,
-        };
+        let name = if self.has_one_server() { self.state().servers[server].name.clone() } else { None };
         let (client, revision) = self.who_asks(message, frame);
         Called {
             tool: Self::param(message, frame, &["name"]).unwrap_or_else(|| "task".to_owned()),
@@ -443,17 +440,19 @@ impl Conversation {
             "notifications/cancelled" => self.note_called_off(&message, frame),
             _ => {}
         }
-        match self.has_one_server() {
-            true => drop(self.queues[0].send(message).await),
-            false => self.notification_to_many(message, frame, method).await,
+        if self.has_one_server() {
+            drop(self.queues[0].send(message).await)
+        } else {
+            self.notification_to_many(message, frame, method).await
         }
     }
 
     /// The client's answer to a request of a server.
     async fn answer_to_server(&self, message: Message, frame: &Frame) {
-        match self.has_one_server() {
-            true => drop(self.queues[0].send(message).await),
-            false => self.answer_to_one_of_many(message, frame).await,
+        if self.has_one_server() {
+            drop(self.queues[0].send(message).await)
+        } else {
+            self.answer_to_one_of_many(message, frame).await
         }
     }
 
@@ -479,18 +478,18 @@ impl Conversation {
             if method == "notifications/progress" {
                 self.note_progress(&message, &frame);
             }
-            return match self.has_one_server() {
-                true => self.tell_client(message).await,
-                false => self.one_of_many_says(server, message, &frame).await,
+            return if self.has_one_server() {
+                self.tell_client(message).await
+            } else {
+                self.one_of_many_says(server, message, &frame).await
             };
         }
         let Some(id) = frame.id.clone() else {
             // An answer without an id is about something that the server could not read.
-            return match self.has_one_server() {
-                true => self.tell_client(message).await,
-                false => {
-                    self.diagnostics().line(&format!("{} answered to nothing", self.server(server).name))
-                }
+            return if self.has_one_server() {
+                self.tell_client(message).await
+            } else {
+                self.diagnostics().line(&format!("{} answered to nothing", self.server(server).name))
             };
         };
         let pending = {

@@ -69,9 +69,10 @@ impl Scope {
                 let named = handle.and_then(|handle| handle.split('/').next()).unwrap_or_default();
                 let secret =
                     |id: &str| id.len() >= SECRET && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-                match named.strip_prefix(SESSION).is_some_and(secret) {
-                    true => Session::safe(named),
-                    false => Session::safe(NOBODY),
+                if named.strip_prefix(SESSION).is_some_and(secret) {
+                    Session::safe(named)
+                } else {
+                    Session::safe(NOBODY)
                 }
             }
         }

@@ -21,12 +21,13 @@ impl Listing {
         let mut listing = Listing::default();
         Scanner::new(message.reader(range.clone()), range.start).fields(|scanner, name| {
             let start = scanner.named_at();
-            let value = match name == key {
-                true => scanner.items(|scanner| {
+            let value = if name == key {
+                scanner.items(|scanner| {
                     listing.entries.push(scanner.value()?);
                     Ok(())
-                })?,
-                false => scanner.value()?,
+                })?
+            } else {
+                scanner.value()?
             };
             if name == "nextCursor" {
                 listing.next = message.string(value.clone());
@@ -44,9 +45,10 @@ impl Listing {
         for (number, field) in self.fields.iter().enumerate() {
             let comma = if number > 0 { "," } else { "" };
             parts.extend([Part::text(comma), Part::Old(field.label())]);
-            parts.push(match field.name == key {
-                true => Part::text(list.as_str()),
-                false => Part::Old(field.value.clone()),
+            parts.push(if field.name == key {
+                Part::text(list.as_str())
+            } else {
+                Part::Old(field.value.clone())
             });
         }
         if !self.fields.iter().any(|field| field.name == key) {

@@ -41,12 +41,13 @@ impl Spool {
 
     /// Whether a message may have come to so many bytes: one that never ends would fill the disk.
     fn check(&self, length: u64) -> io::Result<()> {
-        match length > self.most {
-            false => Ok(()),
-            true => Err(io::Error::new(
+        if length > self.most {
+            Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
                 format!("a message has more than {} bytes, which is the most (--max-message)", self.most),
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -151,10 +151,7 @@ pub(crate) fn encoded(text: &str) -> String {
     let plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         && text.trim() == text
         && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    match plain {
-        true => text.to_owned(),
-        false => format!("=?base64?{}?=", STANDARD.encode(text)),
-    }
+    if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
 /// What a header says: as it is, or in base64 if it could not be sent as it is.

@@ -47,10 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         let hint = "`forebay ls --all` lists the outputs of all sessions";
         return Err(CliError::not_there(format!("nothing is kept in session {session}")).hint(hint));
     }
-    match args.out.as_os_str() == "-" {
-        true => to_stdout(&session, context),
-        false => to_file(&session, args, context),
-    }
+    if args.out.as_os_str() == "-" { to_stdout(&session, context) } else { to_file(&session, args, context) }
 }
 
 fn to_stdout(session: &Session, context: &Context) -> Outcome {
@@ -88,13 +85,12 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
         Err(error) if !args.force && error.kind() == io::ErrorKind::AlreadyExists => return Err(there()),
         placed => placed.map_err(cannot)?,
     }
-    match context.json {
-        true => {
-            let mut value = json!(exported);
-            value["path"] = json!(out);
-            print::json(&value)?;
-        }
-        false => print::out(format!("{}: {}\n", out.display(), told(&exported)).as_bytes())?,
+    if context.json {
+        let mut value = json!(exported);
+        value["path"] = json!(out);
+        print::json(&value)?;
+    } else {
+        print::out(format!("{}: {}\n", out.display(), told(&exported)).as_bytes())?
     }
     Ok(ExitCode::from(DONE))
 }
@@ -139,15 +135,16 @@ impl New {
             }
             self.is_named = true;
         }
-        match force {
-            true => fs::rename(&self.temporary, out),
+        if force {
+            fs::rename(&self.temporary, out)
+        } else {
             // A link is made only where there is nothing; not every disk has links.
-            false => match fs::hard_link(&self.temporary, out) {
+            match fs::hard_link(&self.temporary, out) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
                 Err(_) if fs::symlink_metadata(out).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
                 Err(_) => fs::rename(&self.temporary, out),
                 Ok(()) => Ok(()),
-            },
+            }
         }
     }
 }

@@ -94,9 +94,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     };
     if args.dry_run {
         let plan = extractor.plan(&args.handle, &wanted)?;
-        match context.json {
-            true => print::json(&serde_json::json!(plan))?,
-            false => print::out(printed(&plan).as_bytes())?,
+        if context.json {
+            print::json(&serde_json::json!(plan))?
+        } else {
+            print::out(printed(&plan).as_bytes())?
         }
         return Ok(ExitCode::from(DONE));
     }
@@ -119,9 +120,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     });
     progress.lock().unwrap_or_else(PoisonError::into_inner).0.clear();
     let answer = answer?;
-    match context.json {
-        true => print::json(&forms::extract(&handle, &answer))?,
-        false => print::out(answer.text.as_bytes())?,
+    if context.json {
+        print::json(&forms::extract(&handle, &answer))?
+    } else {
+        print::out(answer.text.as_bytes())?
     }
     let code = match (&answer.stopped, &answer.fell_back) {
         (Some(_), _) => INTERRUPTED,

@@ -54,13 +54,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         import(context.store(), &mut Stop::on_signals(source)?, &options, &mut |done| progress.done(done));
     progress.clear();
     let imported = imported?;
-    match context.json {
-        true => {
-            let mut value = json!(imported);
-            value["dry_run"] = json!(args.dry_run);
-            print::json(&value)?;
-        }
-        false => print::out(told(&imported, args.dry_run).as_bytes())?,
+    if context.json {
+        let mut value = json!(imported);
+        value["dry_run"] = json!(args.dry_run);
+        print::json(&value)?;
+    } else {
+        print::out(told(&imported, args.dry_run).as_bytes())?
     }
     Ok(ExitCode::from(DONE))
 }

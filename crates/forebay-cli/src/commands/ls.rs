@@ -20,10 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let sessions: Vec<Session> = match args.all {
-        true => context.store().sessions()?,
-        false => vec![context.session.clone()],
-    };
+    let sessions: Vec<Session> =
+        if args.all { context.store().sessions()? } else { vec![context.session.clone()] };
     let mut records = Vec::new();
     for session in &sessions {
         records.extend(context.store().list(session)?);

@@ -235,9 +235,10 @@ fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
 
 /// Whether there is a program of this name.
 fn is_there(program: &OsStr) -> bool {
-    match program.as_encoded_bytes().contains(&b'/') {
-        true => Path::new(program).is_file(),
-        false => std::env::var_os("PATH")
-            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file())),
+    if program.as_encoded_bytes().contains(&b'/') {
+        Path::new(program).is_file()
+    } else {
+        std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
     }
 }

@@ -79,9 +79,10 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
         outputs.push(kept.on(&context.surface));
     }
     let all: Vec<&Output> = outputs.iter().collect();
-    let replies = match args.dry_run {
-        true => forebay::replies(&all, &context.settings, context.session_outputs().room()?)?,
-        false => context.session_outputs().reply_to_all(&all, &context.settings)?,
+    let replies = if args.dry_run {
+        forebay::replies(&all, &context.settings, context.session_outputs().room()?)?
+    } else {
+        context.session_outputs().reply_to_all(&all, &context.settings)?
     };
     let mut code = DONE;
     for ((output, reply), file) in outputs.iter().zip(&replies).zip(&args.files) {
@@ -113,8 +114,9 @@ fn source(path: &Path) -> Result<Box<dyn Read>, CliError> {
     }
     let cannot = |error: io::Error| CliError::not_there(format!("cannot read {}: {error}", path.display()));
     let file = File::open(path).map_err(cannot)?;
-    match file.metadata().map_err(cannot)?.is_dir() {
-        true => Err(CliError::usage(format!("{} is a folder, not an output", path.display()))),
-        false => Ok(Box::new(file)),
+    if file.metadata().map_err(cannot)?.is_dir() {
+        Err(CliError::usage(format!("{} is a folder, not an output", path.display())))
+    } else {
+        Ok(Box::new(file))
     }
 }

@@ -95,9 +95,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     if let Err(error) = answer(writer, held, end, is_seen, context) {
         print::error(&error);
     }
-    Ok(match ended.timed_out {
-        true => ExitCode::from(TIMED_OUT),
-        false => ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1)),
+    Ok(if ended.timed_out {
+        ExitCode::from(TIMED_OUT)
+    } else {
+        ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1))
     })
 }
 

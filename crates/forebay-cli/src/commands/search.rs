@@ -32,9 +32,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         context.settings.excerpt_budget(),
         &context.surface,
     )?;
-    match context.json {
-        true => print::json(&forms::searched(&found))?,
-        false => print::out(found.text.as_bytes())?,
+    if context.json {
+        print::json(&forms::searched(&found))?
+    } else {
+        print::out(found.text.as_bytes())?
     }
     Ok(ExitCode::from(DONE))
 }

@@ -184,15 +184,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     };
     forebay_server::serve(config, forebay_mcp::signalled(), |place| {
         let url = token.map(|token| format!("{place}/?token={token}"));
-        let _ = match json {
-            true => print::json(&match &url {
+        let _ = if json {
+            print::json(&match &url {
                 Some(url) => json!({ "listening": place.to_string(), "url": url }),
                 None => json!({ "listening": place.to_string() }),
-            }),
-            false => {
-                print::err(&format!("forebay: serving at {}\n", url.unwrap_or_else(|| place.to_string())));
-                Ok(())
-            }
+            })
+        } else {
+            print::err(&format!("forebay: serving at {}\n", url.unwrap_or_else(|| place.to_string())));
+            Ok(())
         };
     })
     .map_err(cannot)?;
@@ -205,9 +204,10 @@ fn token(args: &TokenArgs, context: &Context) -> Outcome {
         None => {
             let local = LocalToken::of(context.store.root());
             let token = if args.rotate { local.rotate()? } else { local.get()? };
-            match context.json {
-                true => print::json(&json!({ "token": token, "file": local.file() }))?,
-                false => print::out(format!("{token}\n").as_bytes())?,
+            if context.json {
+                print::json(&json!({ "token": token, "file": local.file() }))?
+            } else {
+                print::out(format!("{token}\n").as_bytes())?
             }
             Ok(ExitCode::from(DONE))
         }
@@ -228,15 +228,14 @@ fn token_of_file(file: &Path, args: &TokenArgs, context: &Context) -> Outcome {
         all: vec![Token { hash: hash(&token), tenant, may: args.may.iter().map(|right| right.0).collect() }],
     };
     add(file, &added)?;
-    match context.json {
-        true => print::json(&json!({ "token": token, "tokens": file }))?,
-        false => {
-            print::err(&format!(
-                "forebay: its hash is in {}; this is the only time that you see it:\n",
-                file.display()
-            ));
-            print::out(format!("{token}\n").as_bytes())?;
-        }
+    if context.json {
+        print::json(&json!({ "token": token, "tokens": file }))?
+    } else {
+        print::err(&format!(
+            "forebay: its hash is in {}; this is the only time that you see it:\n",
+            file.display()
+        ));
+        print::out(format!("{token}\n").as_bytes())?;
     }
     Ok(ExitCode::from(DONE))
 }

@@ -67,9 +67,10 @@ fn reference() -> String {
          | setting | environment | project | what it is |\n|---|---|---|---|\n",
     );
     for key in keys() {
-        let environment = match key.path.contains(&"*".to_owned()) {
-            true => "–".to_owned(),
-            false => format!("`{}`", key.environment()),
+        let environment = if key.path.contains(&"*".to_owned()) {
+            "–".to_owned()
+        } else {
+            format!("`{}`", key.environment())
         };
         let doc = key.doc.replace('\n', " ").replace('|', "\\|");
         let project = if settings::is_for_projects(key) { "✓" } else { "" };

@@ -52,10 +52,8 @@ const LONGEST_NAME: usize = 30;
 const WIDTH: usize = 80;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let sessions: Vec<Session> = match args.all {
-        true => context.store().sessions()?,
-        false => vec![context.session.clone()],
-    };
+    let sessions: Vec<Session> =
+        if args.all { context.store().sessions()? } else { vec![context.session.clone()] };
     let by = if args.by == Sorted::Day { By::Day } else { By::Tool };
     let mut stats = Stats::default();
     for session in &sessions {
@@ -191,16 +189,18 @@ fn bar(value: i64, most: u64, room: usize) -> String {
     let eighths = u128::from(value.unsigned_abs()) * room as u128 * 8 / u128::from(most);
     // What is there is seen.
     let eighths = usize::try_from(eighths).unwrap_or(usize::MAX).max(1);
-    match value < 0 {
-        true => "▒".repeat(eighths.div_ceil(8)),
-        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
+    if value < 0 {
+        "▒".repeat(eighths.div_ceil(8))
+    } else {
+        "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
     }
 }
 
 fn shortened(name: &str, width: usize) -> String {
-    match name.chars().count() > width {
-        true => name.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > width {
+        name.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 

@@ -61,13 +61,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let handle = output.record().handle.clone();
     let spent =
         Budget { tokens: tokens::count_bytes(&excerpt.text), bytes: excerpt.text.len() as u64, lines: None };
-    let before = match io::stdout().is_terminal() {
-        true => Budget { tokens: u64::MAX, bytes: u64::MAX, lines: None },
-        false => Budget {
+    let before = if io::stdout().is_terminal() {
+        Budget { tokens: u64::MAX, bytes: u64::MAX, lines: None }
+    } else {
+        Budget {
             tokens: budget.tokens.saturating_sub(spent.tokens),
             bytes: budget.bytes.saturating_sub(spent.bytes),
             lines: None,
-        },
+        }
     };
     let until = args.wait.and_then(|wait| Instant::now().checked_add(wait));
     let mut left = before;

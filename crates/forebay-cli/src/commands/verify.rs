@@ -29,10 +29,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let handles: Vec<Handle> = match &args.handle {
         Some(handle) => vec![context.find(handle)?],
         None => {
-            let sessions: Vec<Session> = match args.all {
-                true => context.store().sessions()?,
-                false => vec![context.session.clone()],
-            };
+            let sessions: Vec<Session> =
+                if args.all { context.store().sessions()? } else { vec![context.session.clone()] };
             let mut handles = Vec::new();
             for session in &sessions {
                 for id in context.store().ids(session, "")? {

@@ -63,10 +63,7 @@ pub(super) fn tool_calls(
         let line = line.trim_matches(|c: char| c.is_whitespace() || c == '`');
         line.strip_prefix(LINE).is_some_and(|pattern| pattern.contains("timeout"))
     };
-    match said.ok()?.text.lines().any(is_call) {
-        true => Some(ToolCalls::Text),
-        false => Some(ToolCalls::None),
-    }
+    if said.ok()?.text.lines().any(is_call) { Some(ToolCalls::Text) } else { Some(ToolCalls::None) }
 }
 
 #[cfg(test)]

@@ -70,18 +70,16 @@ impl Provider {
             Some(&self.base_url_env).filter(|name| !name.is_empty()).and_then(|name| env::var(name).ok());
         let url = set.filter(|url| !url.trim().is_empty()).unwrap_or_else(|| self.base_url.clone());
         let url = url.trim().trim_end_matches('/');
-        let url = match url.contains("://") {
-            true => url.to_owned(),
+        let url = if url.contains("://") {
+            url.to_owned()
+        } else {
             // A host alone has the port that its server usually has, and every address is also our own.
-            false => {
-                let usual = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
-                let port =
-                    usual.split('/').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
-                let port = port
-                    .filter(|_| !url.contains([':', '/']))
-                    .map_or(String::new(), |port| format!(":{port}"));
-                format!("http://{}{port}", url.replace("0.0.0.0", "127.0.0.1"))
-            }
+
+            let usual = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+            let port = usual.split('/').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
+            let port =
+                port.filter(|_| !url.contains([':', '/'])).map_or(String::new(), |port| format!(":{port}"));
+            format!("http://{}{port}", url.replace("0.0.0.0", "127.0.0.1"))
         };
         // Servers that imitate OpenAI have it below /v1, and their own tools are told only the host.
         let only_host = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
@@ -134,10 +132,11 @@ impl Key {
                 // Password stores keep notes behind the password.
                 let text = String::from_utf8_lossy(&ran.stdout);
                 let key = text.lines().next().unwrap_or_default().trim().to_owned();
-                match ran.status.success() && !key.is_empty() {
-                    true => Ok(Some(key)),
+                if ran.status.success() && !key.is_empty() {
+                    Ok(Some(key))
+                } else {
                     // What the command says may be the key or near it.
-                    false => none(format!("its key command gave no key ({})", ran.status)),
+                    none(format!("its key command gave no key ({})", ran.status))
                 }
             }
         }

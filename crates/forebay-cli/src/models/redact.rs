@@ -43,16 +43,18 @@ impl<'a> Secret<'a> {
     pub(super) fn out_of_answer<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let is_distinct =
             self.letters.len() >= DISTINCT && self.letters.iter().any(|letter| letter.is_ascii_digit());
-        match is_distinct {
-            true => self.out_of(text, self.letters.len().div_ceil(2).max(SHORTEST_KEY)),
-            false => self.as_written(text),
+        if is_distinct {
+            self.out_of(text, self.letters.len().div_ceil(2).max(SHORTEST_KEY))
+        } else {
+            self.as_written(text)
         }
     }
 
     fn as_written<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match !self.key.is_empty() && text.contains(self.key) {
-            true => text.replace(self.key, GONE).into(),
-            false => text.into(),
+        if !self.key.is_empty() && text.contains(self.key) {
+            text.replace(self.key, GONE).into()
+        } else {
+            text.into()
         }
     }
 

@@ -105,38 +105,34 @@ impl Request<'_> {
         let mut next = self.part(&mut response, self.response_timeout).await?;
         let first = Instant::now();
         let mut repeats = false;
-        let answer = match streamed {
-            true => {
-                let mut stream = self.stream();
-                while let Some(part) = next {
-                    match stream.take(self, &part, is_copied)? {
-                        Taken::More => {}
-                        Taken::All => break,
-                        Taken::Repeats => {
-                            repeats = true;
-                            break;
-                        }
+        let answer = if streamed {
+            let mut stream = self.stream();
+            while let Some(part) = next {
+                match stream.take(self, &part, is_copied)? {
+                    Taken::More => {}
+                    Taken::All => break,
+                    Taken::Repeats => {
+                        repeats = true;
+                        break;
                     }
-                    next = self.part(&mut response, Some(self.idle_timeout)).await?;
                 }
-                // The server works on until nobody listens.
-                drop(response);
-                stream.whole(self)?
+                next = self.part(&mut response, Some(self.idle_timeout)).await?;
             }
-            false => {
-                let body = self.body(&mut response, next).await?;
-                // Some servers stream and do not say so.
-                match body.starts_with(b"data:") || body.starts_with(b"event:") || body.starts_with(b":") {
-                    true => {
-                        let mut stream = self.stream();
-                        repeats = stream.take(self, &body, is_copied)? == Taken::Repeats;
-                        stream.whole(self)?
-                    }
-                    false => serde_json::from_slice(&body).map_err(|error| Problem::Passing {
-                        why: format!("its answer is not JSON ({error}): {}", self.beginning(&body)),
-                        after: None,
-                    })?,
-                }
+            // The server works on until nobody listens.
+            drop(response);
+            stream.whole(self)?
+        } else {
+            let body = self.body(&mut response, next).await?;
+            // Some servers stream and do not say so.
+            if body.starts_with(b"data:") || body.starts_with(b"event:") || body.starts_with(b":") {
+                let mut stream = self.stream();
+                repeats = stream.take(self, &body, is_copied)? == Taken::Repeats;
+                stream.whole(self)?
+            } else {
+                serde_json::from_slice(&body).map_err(|error| Problem::Passing {
+                    why: format!("its answer is not JSON ({error}): {}", self.beginning(&body)),
+                    after: None,
+                })?
             }
         };
         if let Some(problem) = self.error_in(&answer) {
@@ -290,10 +286,7 @@ impl Request<'_> {
             false => "the connection broke",
         };
         let why = format!("{what}: {}", self.beginning(innermost(&error.without_url()).as_bytes()));
-        match is_address {
-            true => Problem::Lasting(why),
-            false => Problem::Passing { why, after: None },
-        }
+        if is_address { Problem::Lasting(why) } else { Problem::Passing { why, after: None } }
     }
 }
 

@@ -197,16 +197,17 @@ impl Clients {
         if stateless && !hello {
             return self.stateless(&parts.headers, message).await;
         }
-        let (client, id) = match hello && !parts.headers.contains_key(SESSION) {
-            true => match self.make_room().map(|()| self.begin(&parts.headers)) {
+        let (client, id) = if hello && !parts.headers.contains_key(SESSION) {
+            match self.make_room().map(|()| self.begin(&parts.headers)) {
                 Ok(Ok((client, id))) => (client, Some(id)),
                 Ok(Err(error)) => return failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
                 Err(Refusal(status, why)) => return failed(status, why),
-            },
-            false => match self.client(&parts.headers) {
+            }
+        } else {
+            match self.client(&parts.headers) {
                 Ok(client) => (client, None),
                 Err(Refusal(status, why)) => return failed(status, why),
-            },
+            }
         };
         let conversation = client.conversation.clone();
         conversation.authorization().set(self.authorization(&parts.headers));
@@ -227,10 +228,8 @@ impl Clients {
                 return refused;
             }
         }
-        let mut response = match takes_events(&parts.headers) {
-            true => events(first, hears),
-            false => json(hears).await,
-        };
+        let mut response =
+            if takes_events(&parts.headers) { events(first, hears) } else { json(hears).await };
         if let Some(id) = id.and_then(|id| id.parse().ok()) {
             response.headers_mut().insert(SESSION, id);
         }

@@ -157,9 +157,10 @@ pub(super) fn named() -> Value {
 
 /// Our capabilities: tools, whose list may change, and resources.
 pub(super) fn capabilities(changes: bool) -> Value {
-    match changes {
-        true => json!({ "tools": { "listChanged": true }, "resources": {} }),
-        false => json!({ "tools": {}, "resources": {} }),
+    if changes {
+        json!({ "tools": { "listChanged": true }, "resources": {} })
+    } else {
+        json!({ "tools": {}, "resources": {} })
     }
 }
 

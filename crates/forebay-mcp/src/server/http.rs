@@ -116,10 +116,7 @@ pub(super) async fn connect(
         session: Mutex::default(),
     });
     let gone = tokio::spawn(async move {
-        match legacy {
-            true => http.legacy(messages, None).await,
-            false => http.streamable(messages).await,
-        }
+        if legacy { http.legacy(messages, None).await } else { http.streamable(messages).await }
     });
     Ok(Link { to, from, gone })
 }
@@ -382,9 +379,10 @@ impl Http {
             let body = forebay::shortened(body.trim(), REFUSAL);
             return Some(format!("the server {} answered HTTP {status}: {body}", self.name).into());
         }
-        let answered = match is_events(&response) {
-            true => self.events(response, asked).await,
-            false => self.json(response, asked).await,
+        let answered = if is_events(&response) {
+            self.events(response, asked).await
+        } else {
+            self.json(response, asked).await
         };
         match answered {
             Ok(true) => None,

@@ -193,10 +193,11 @@ fn is_us(program: &str) -> bool {
         own.is_ok_and(|own| fs::canonicalize(found).is_ok_and(|found| found == own))
     };
     name.starts_with("forebay")
-        || match name == program {
-            false => same(Path::new(program)),
-            true => env::var_os("PATH")
-                .is_some_and(|path| env::split_paths(&path).any(|folder| same(&folder.join(program)))),
+        || if name == program {
+            env::var_os("PATH")
+                .is_some_and(|path| env::split_paths(&path).any(|folder| same(&folder.join(program))))
+        } else {
+            same(Path::new(program))
         }
 }
 

@@ -119,9 +119,10 @@ pub(super) fn wrapped(
 pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
     edited(text, form, |text, entry| {
         let Some(count) = entry.words_of_gateway(is_us) else {
-            return Err(match entry.is_gateway(is_us) {
-                true => "no command of a server's own stands in it",
-                false => "it does not go through the gateway",
+            return Err(if entry.is_gateway(is_us) {
+                "no command of a server's own stands in it"
+            } else {
+                "it does not go through the gateway"
             });
         };
         // From the first of our words to the first word of the server's own.
@@ -257,9 +258,10 @@ fn in_json(text: &str, key: &str) -> Result<Vec<Entry>, Unfit> {
         .flat_map(|servers| &servers.properties)
         .map(|server| Entry { name: server.name.as_str().to_owned(), command: json_command(&server.value) })
         .collect();
-    match entries.is_empty() {
-        true => Err(Unfit::NoServers(format!("\"{key}\" is missing or empty"))),
-        false => Ok(entries),
+    if entries.is_empty() {
+        Err(Unfit::NoServers(format!("\"{key}\" is missing or empty")))
+    } else {
+        Ok(entries)
     }
 }
 
@@ -301,10 +303,7 @@ fn in_toml(text: &str, key: &str) -> Result<Vec<Entry>, Unfit> {
         .flat_map(TableLike::iter)
         .map(|(name, server)| Entry { name: name.to_owned(), command: toml_command(server) })
         .collect();
-    match entries.is_empty() {
-        true => Err(Unfit::NoServers(format!("[{key}.NAME] is missing"))),
-        false => Ok(entries),
-    }
+    if entries.is_empty() { Err(Unfit::NoServers(format!("[{key}.NAME] is missing"))) } else { Ok(entries) }
 }
 
 fn toml_command(server: &Item) -> Command {
