@@ -3,13 +3,16 @@
 //! Both go through an output of any size in blocks, so that memory is bounded by the answer and by single values, not
 //! by the output.
 
+pub(crate) mod batch;
 pub(crate) mod fuel;
 pub(crate) mod keys;
 pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod program;
 pub(crate) mod regexes;
+pub(crate) mod results;
 pub(crate) mod run;
+pub(crate) mod stream;
 pub(crate) mod together;
 pub(crate) mod tree;
 pub(crate) mod write;

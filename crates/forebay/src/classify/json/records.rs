@@ -6,7 +6,7 @@
 
 use crate::classify::json::locate::found;
 use crate::classify::json::member;
-use crate::classify::json::scan::{Broken, Documents, Member, Members};
+use crate::classify::json::scan::{Broken, Documents, Member, Members, Next};
 use crate::{Output, Result, tokens};
 use std::ops::Range;
 
@@ -166,13 +166,13 @@ impl Walk<'_> {
         let mut end = all.start;
         loop {
             match documents.next()? {
-                Ok(Some(value)) => {
+                Next::Value(value) => {
                     end = value.end;
                     let number = self.counted(list);
                     self.value(Value { list, number, with_key: value.clone(), value }, ".".to_owned(), 0)?;
                 }
-                Ok(None) => return Ok(()),
-                Err(broken) => {
+                Next::End => return Ok(()),
+                Next::Broken(broken) => {
                     let from = match broken {
                         Broken::Ended { began } => began,
                         Broken::Wrong { at, .. } => at,
@@ -213,7 +213,7 @@ impl Walk<'_> {
         let mut end = value.value.start + 1;
         loop {
             match members.next()? {
-                Ok(Some(Member { start, key, value: inner })) => {
+                Next::Value(Member { start, key, value: inner }) => {
                     let number = self.counted(list);
                     end = inner.end;
                     let inside = Value { list, number, with_key: start..inner.end, value: inner };
@@ -224,8 +224,8 @@ impl Walk<'_> {
                     };
                     self.value(inside, path, depth + 1)?;
                 }
-                Ok(None) => return Ok(()),
-                Err(_) => {
+                Next::End => return Ok(()),
+                Next::Broken(_) => {
                     let number = self.counted(list);
                     return self.parts(list, number, end..value.value.end);
                 }
@@ -270,7 +270,7 @@ impl Walk<'_> {
         }
         // An item whose bulk is a list of its own is a page of records and none itself; so is a list of lists.
         let (mut bulk, mut largest) = (None, 0);
-        while let Ok(Some(Member { value, .. })) = members.next()? {
+        while let Next::Value(Member { value, .. }) = members.next()? {
             if !members.is_object() {
                 return Ok(!self.opens(value.start, b"[{")?);
             }
@@ -347,7 +347,7 @@ impl Walk<'_> {
         let Some(mut rows) = Members::of(self.output, value.value.clone())? else { return Ok(None) };
         let mut first = Vec::new();
         while first.len() < 2
-            && let Ok(Some(row)) = rows.next()?
+            && let Next::Value(row) = rows.next()?
         {
             first.push(row.value);
         }
@@ -363,7 +363,7 @@ impl Walk<'_> {
             return Ok(None);
         }
         for _ in 0..COLUMNS {
-            let Ok(Some(Member { value: sibling, .. })) = beside.next()? else { break };
+            let Next::Value(Member { value: sibling, .. }) = beside.next()? else { break };
             if sibling.start != value.value.start
                 && sibling.end - sibling.start <= self.level.worth.max(4_096)
                 && self.row(&sibling)?.is_some_and(|names| names.len() == one_row.len() && all_names(&names))

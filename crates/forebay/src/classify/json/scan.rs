@@ -32,7 +32,28 @@ pub(crate) struct Scanner<'a> {
     end: u64,
 }
 
-/// What may come next in an array or object.
+/// What a walk finds next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next<T> {
+    /// One more.
+    Value(T),
+    /// The last one was before.
+    End,
+    /// The bytes are not JSON here, so that the walk cannot go on.
+    Broken(Broken),
+}
+
+impl<T> Next<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Next<U> {
+        match self {
+            Next::Value(value) => Next::Value(change(value)),
+            Next::End => Next::End,
+            Next::Broken(broken) => Next::Broken(broken),
+        }
+    }
+}
+
+/// A member of an array or object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// Where it begins: with its key, or in an array with its value.
@@ -266,33 +287,33 @@ impl<'a> Members<'a> {
         self.unfinished.take()
     }
 
-    /// The next member; `None` after the last.
-    pub(crate) fn next(&mut self) -> Result<std::result::Result<Option<Member>, Broken>> {
+    /// The next member.
+    pub(crate) fn next(&mut self) -> Result<Next<Member>> {
         if self.ended {
-            return Ok(Ok(None));
+            return Ok(Next::End);
         }
         let member = self.step()?;
-        self.ended = !matches!(member, Ok(Some(_)));
+        self.ended = !matches!(member, Next::Value(_));
         Ok(member)
     }
 
-    fn step(&mut self) -> Result<std::result::Result<Option<Member>, Broken>> {
+    fn step(&mut self) -> Result<Next<Member>> {
         let ended = Broken::Ended { began: self.began };
-        let Some(mut next) = self.scanner.next_visible()? else { return Ok(Err(ended)) };
+        let Some(mut next) = self.scanner.next_visible()? else { return Ok(Next::Broken(ended)) };
         let close = if self.object { b'}' } else { b']' };
         if next == close {
             self.scanner.pass();
-            return Ok(Ok(None));
+            return Ok(Next::End);
         }
         if !self.first {
             if next != b',' {
                 let expected = if self.object { "',' or '}'" } else { "',' or ']'" };
-                return Ok(Err(Broken::Wrong { at: self.scanner.offset(), expected }));
+                return Ok(Next::Broken(Broken::Wrong { at: self.scanner.offset(), expected }));
             }
             self.scanner.pass();
             match self.scanner.next_visible()? {
                 Some(byte) => next = byte,
-                None => return Ok(Err(ended)),
+                None => return Ok(Next::Broken(ended)),
             }
         }
         self.first = false;
@@ -301,18 +322,21 @@ impl<'a> Members<'a> {
             false => None,
             true => {
                 if next != b'"' {
-                    return Ok(Err(Broken::Wrong { at: self.scanner.offset(), expected: "a key" }));
+                    return Ok(Next::Broken(Broken::Wrong { at: self.scanner.offset(), expected: "a key" }));
                 }
-                let Some(key) = self.scanner.key()? else { return Ok(Err(ended)) };
+                let Some(key) = self.scanner.key()? else { return Ok(Next::Broken(ended)) };
                 match self.scanner.next_visible()? {
                     Some(b':') => self.scanner.pass(),
                     Some(_) => {
-                        return Ok(Err(Broken::Wrong { at: self.scanner.offset(), expected: "':'" }));
+                        return Ok(Next::Broken(Broken::Wrong {
+                            at: self.scanner.offset(),
+                            expected: "':'",
+                        }));
                     }
-                    None => return Ok(Err(ended)),
+                    None => return Ok(Next::Broken(ended)),
                 }
                 if self.scanner.next_visible()?.is_none() {
-                    return Ok(Err(ended));
+                    return Ok(Next::Broken(ended));
                 }
                 Some(key)
             }
@@ -320,20 +344,20 @@ impl<'a> Members<'a> {
         let start = self.scanner.offset();
         if !self.scanner.pass_value()? {
             self.unfinished = Some(Member { start: begin, key, value: start..self.scanner.offset() });
-            return Ok(Err(ended));
+            return Ok(Next::Broken(ended));
         }
         let value = start..self.scanner.offset();
         // A number at the very end of the bytes may have more digits to come.
         if self.scanner.peek()?.is_none() {
             let last = self.scanner.output.read(value.end.saturating_sub(1)..value.end)?;
             if !matches!(last.first(), Some(b'"' | b']' | b'}')) {
-                return Ok(Err(ended));
+                return Ok(Next::Broken(ended));
             }
         }
         if value.is_empty() {
-            return Ok(Err(Broken::Wrong { at: start, expected: "a value" }));
+            return Ok(Next::Broken(Broken::Wrong { at: start, expected: "a value" }));
         }
-        Ok(Ok(Some(Member { start: begin, key, value })))
+        Ok(Next::Value(Member { start: begin, key, value }))
     }
 }
 
@@ -357,18 +381,18 @@ impl<'a> Documents<'a> {
         Ok(self.scanner.offset())
     }
 
-    /// The bytes of the next document; `None` after the last.
-    pub(crate) fn next(&mut self) -> Result<std::result::Result<Option<Range<u64>>, Broken>> {
+    /// The bytes of the next document.
+    pub(crate) fn next(&mut self) -> Result<Next<Range<u64>>> {
         if self.scanner.next_visible()?.is_none() {
-            return Ok(Ok(None));
+            return Ok(Next::End);
         }
         let began = self.scanner.offset();
         if !self.scanner.pass_value()? {
-            return Ok(Err(Broken::Ended { began }));
+            return Ok(Next::Broken(Broken::Ended { began }));
         }
         if self.scanner.offset() == began {
-            return Ok(Err(Broken::Wrong { at: began, expected: "a value" }));
+            return Ok(Next::Broken(Broken::Wrong { at: began, expected: "a value" }));
         }
-        Ok(Ok(Some(began..self.scanner.offset())))
+        Ok(Next::Value(began..self.scanner.offset()))
     }
 }
