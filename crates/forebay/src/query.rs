@@ -103,10 +103,7 @@ pub(crate) fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = (low + high).div_ceil(2);
-        match budget.holds(&print(middle)) {
-            true => low = middle,
-            false => high = middle - 1,
-        }
+        if budget.holds(&print(middle)) { low = middle } else { high = middle - 1 }
     }
     low
 }

@@ -112,12 +112,11 @@ fn choose(
     {
         return Ok(excerpt);
     }
-    match budget.holds(&excerpt.text) {
-        true => Ok(excerpt),
-        false => {
-            let too_small = format!("a budget of {} tokens has no room for a passage", budget.tokens);
-            Err(Error::BadQuery(too_small + ": ask with a larger one"))
-        }
+    if budget.holds(&excerpt.text) {
+        Ok(excerpt)
+    } else {
+        let too_small = format!("a budget of {} tokens has no room for a passage", budget.tokens);
+        Err(Error::BadQuery(too_small + ": ask with a larger one"))
     }
 }
 

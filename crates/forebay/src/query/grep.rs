@@ -187,9 +187,10 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
 
 /// A line as text; of a long one the beginning.
 fn plain(line: &[u8]) -> String {
-    match line.len() > LONG {
-        true => String::from_utf8_lossy(&line[..LONG]).into_owned() + "…",
-        false => String::from_utf8_lossy(line).into_owned(),
+    if line.len() > LONG {
+        String::from_utf8_lossy(&line[..LONG]).into_owned() + "…"
+    } else {
+        String::from_utf8_lossy(line).into_owned()
     }
 }
 
@@ -238,18 +239,12 @@ fn print(
         for (line, before) in (from..).zip(&found.before).filter(|(line, _)| *line > printed) {
             text.push_str(&format!("{line}-{before}\n"));
         }
-        match found.partial {
-            true => {
-                let [before, after] = [found.more.0, found.more.1].map(|more| if more { "…" } else { "" });
-                text.push_str(&format!(
-                    "{} (byte {}):{before}{}{after}\n",
-                    found.line, found.byte, found.text
-                ));
-            }
-            false => {
-                for (line, part) in (found.line..).zip(found.text.split('\n')) {
-                    text.push_str(&format!("{line}:{part}\n"));
-                }
+        if found.partial {
+            let [before, after] = [found.more.0, found.more.1].map(|more| if more { "…" } else { "" });
+            text.push_str(&format!("{} (byte {}):{before}{}{after}\n", found.line, found.byte, found.text));
+        } else {
+            for (line, part) in (found.line..).zip(found.text.split('\n')) {
+                text.push_str(&format!("{line}:{part}\n"));
             }
         }
         printed = found.last_line();

@@ -76,14 +76,16 @@ impl Page<'_> {
         let name = outline.form.name();
         let mut text = format!("[{name}, {lines}: {things}{grows} · {handle}]\n");
         for item in &items[..count] {
-            let lines = match item.line == item.last_line {
-                true => item.line.to_string(),
-                false => format!("{}–{}", item.line, item.last_line),
+            let lines = if item.line == item.last_line {
+                item.line.to_string()
+            } else {
+                format!("{}–{}", item.line, item.last_line)
             };
             // A name that begins with what it is need not say it twice.
-            let kind = match item.name.split_whitespace().any(|word| word == item.kind) {
-                true => String::new(),
-                false => format!("{} ", item.kind),
+            let kind = if item.name.split_whitespace().any(|word| word == item.kind) {
+                String::new()
+            } else {
+                format!("{} ", item.kind)
             };
             let indent = "  ".repeat(item.depth as usize);
             text.push_str(&format!("{indent}{lines} {kind}{}\n", item.name));

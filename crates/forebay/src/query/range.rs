@@ -113,12 +113,13 @@ pub(crate) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
 /// The excerpt, if it holds its budget and has something in it: one that had nothing would lead nowhere.
 fn holding(excerpt: Excerpt, budget: Budget) -> Result<Excerpt> {
     let empty = excerpt.shown.is_empty() && excerpt.next.is_some();
-    match empty || !budget.holds(&excerpt.text) {
-        true => Err(Error::BadQuery(format!(
+    if empty || !budget.holds(&excerpt.text) {
+        Err(Error::BadQuery(format!(
             "a budget of {} tokens and {} bytes has no room for this handle and something to read: ask with a larger one",
             budget.tokens, budget.bytes
-        ))),
-        false => Ok(excerpt),
+        )))
+    } else {
+        Ok(excerpt)
     }
 }
 
@@ -222,10 +223,7 @@ fn least(mut low: usize, mut high: usize, holds: impl Fn(usize) -> Result<bool>)
     }
     while low < high {
         let middle = (low + high) / 2;
-        match holds(middle)? {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+        if holds(middle)? { high = middle } else { low = middle + 1 }
     }
     Ok(low)
 }
@@ -263,19 +261,21 @@ fn print(
     let ends_line = shown.end == output.len() || output.read(shown.end.max(1) - 1..shown.end)? == b"\n";
     excerpt.lines = Some((first, last));
     let whole = starts_line && ends_line && !shown.is_empty();
-    let lines = match first == last {
-        true => format!("line {}", grouped(first)),
-        false => format!("lines {}–{}", grouped(first), grouped(last)),
+    let lines = if first == last {
+        format!("line {}", grouped(first))
+    } else {
+        format!("lines {}–{}", grouped(first), grouped(last))
     };
-    let place = match whole {
-        true => format!("{lines} of {}", grouped(total)),
-        false => format!(
+    let place = if whole {
+        format!("{lines} of {}", grouped(total))
+    } else {
+        format!(
             "bytes {}–{} of {}, in {lines} of {}",
             grouped(shown.start),
             grouped(shown.end),
             grouped(output.len()),
             grouped(total)
-        ),
+        )
     };
     excerpt.next = next(asked, then, &shown, (first, last), (starts_line, ends_line), output);
     let start = (shown.start - base) as usize;

@@ -51,9 +51,10 @@ pub(crate) fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
             None => number(part).map(|one| (one, one)),
         })
         .collect::<Result<_>>()?;
-    match ranges.is_empty() {
-        true => Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned())),
-        false => Ok(ranges),
+    if ranges.is_empty() {
+        Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned()))
+    } else {
+        Ok(ranges)
     }
 }
 

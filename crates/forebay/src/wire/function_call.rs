@@ -217,9 +217,12 @@ fn from_value(value: Value) -> Read {
         name,
         arguments: arguments(fields.get("arguments")),
     };
-    let result = present("response").map(|response| match fields["is_error"] == true {
-        true => call.failed(as_text(response)),
-        false => call.answered(as_text(response)),
+    let result = present("response").map(|response| {
+        if fields["is_error"] == true {
+            call.failed(as_text(response))
+        } else {
+            call.answered(as_text(response))
+        }
     });
     Ok((call, result))
 }

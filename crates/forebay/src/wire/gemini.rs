@@ -13,10 +13,7 @@ pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
 
 /// All functions are one tool here, and a tool without functions is refused.
 pub(crate) fn tools(functions: Vec<Value>) -> Value {
-    match functions.is_empty() {
-        true => json!([]),
-        false => json!([{ "functionDeclarations": functions }]),
-    }
+    if functions.is_empty() { json!([]) } else { json!([{ "functionDeclarations": functions }]) }
 }
 
 pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
@@ -50,9 +47,10 @@ fn whole_arguments(call: &Value) -> std::result::Result<Map<String, Value>, BadA
     let either = |one, other| call.get(one).or(call.get(other)).filter(|value| !value.is_null());
     let fragment = either("partialArgs", "partial_args");
     let goes_on = either("willContinue", "will_continue").is_some_and(|goes_on| *goes_on == true);
-    match fragment.is_some() || goes_on {
-        true => Err(BadArguments { text: call.to_string(), why: "it is a fragment of a stream".to_owned() }),
-        false => arguments(call.get("args")),
+    if fragment.is_some() || goes_on {
+        Err(BadArguments { text: call.to_string(), why: "it is a fragment of a stream".to_owned() })
+    } else {
+        arguments(call.get("args"))
     }
 }
 

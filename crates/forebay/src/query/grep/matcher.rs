@@ -109,9 +109,10 @@ fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
         .line_terminator(if query.multiline { None } else { Some(b'\n') })
         .build(&query.pattern)
         .map_err(|error| {
-            let hint = match query.pattern.contains("\\n") && !query.multiline {
-                true => "\na pattern that goes over lines must be asked for as one that does",
-                false => "",
+            let hint = if query.pattern.contains("\\n") && !query.multiline {
+                "\na pattern that goes over lines must be asked for as one that does"
+            } else {
+                ""
             };
             Error::BadQuery(format!("the pattern cannot be used: {error}{hint}"))
         })
@@ -139,13 +140,12 @@ impl Search {
         if self.multiline {
             return self.across_lines(output, from..output.len());
         }
-        let threads = match length <= SMALL
-            || output.is_growing()
-            || output.record().size.longest_line as usize > BLOCK
-        {
-            true => 1,
-            false => thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        };
+        let threads =
+            if length <= SMALL || output.is_growing() || output.record().size.longest_line as usize > BLOCK {
+                1
+            } else {
+                thread::available_parallelism().map_or(1, |n| n.get() as u64)
+            };
         if threads == 1 {
             let mut found = self.by_lines(output, from..output.len())?;
             found.places.truncate(self.max);
@@ -185,9 +185,10 @@ impl Search {
                 break;
             }
             let is_last = base + read as u64 >= range.end;
-            let newline = match inside {
-                true => memchr::memchr(b'\n', &block[from..]).map(|newline| from + newline + 1),
-                false => memchr::memrchr(b'\n', block).map(|newline| newline + 1),
+            let newline = if inside {
+                memchr::memchr(b'\n', &block[from..]).map(|newline| from + newline + 1)
+            } else {
+                memchr::memrchr(b'\n', block).map(|newline| newline + 1)
             };
             let end = newline.or(is_last.then_some(read));
             if !inside {
@@ -368,11 +369,10 @@ impl Search {
                             // In a long line every place counts.
                             from = place.end().max(place.start() + 1);
                         }
-                        match fits {
-                            true => {
-                                found.push(self.max, || Place { lines: start..end, hit, end, partial: false })
-                            }
-                            false => found.inside(self.max, hit),
+                        if fits {
+                            found.push(self.max, || Place { lines: start..end, hit, end, partial: false })
+                        } else {
+                            found.inside(self.max, hit)
                         }
                     }
                 }

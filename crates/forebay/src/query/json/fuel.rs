@@ -256,9 +256,10 @@ impl Fuel {
     pub(crate) fn quotient(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(text), Val::TStr(by)) | (Val::BStr(text), Val::BStr(by)) => {
-                let parts = match by.is_empty() {
-                    true => text.len(),
-                    false => memchr::memmem::find_iter(text, &by[..]).count() + 1,
+                let parts = if by.is_empty() {
+                    text.len()
+                } else {
+                    memchr::memmem::find_iter(text, &by[..]).count() + 1
                 };
                 self.spend(text.len() as u64 / 16 + parts as u64 * 4)
             }

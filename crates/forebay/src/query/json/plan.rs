@@ -102,10 +102,7 @@ impl<'s> Plan<'s> {
 
     /// A tree of the plan, with the definitions that it needs.
     pub(crate) fn with_definitions(&self, tree: Tree<'s>) -> Tree<'s> {
-        match self.wrap.is_empty() {
-            true => tree,
-            false => Term::Def(self.wrap.clone(), Box::new(tree)),
-        }
+        if self.wrap.is_empty() { tree } else { Term::Def(self.wrap.clone(), Box::new(tree)) }
     }
 
     /// Whether it needs the whole document.
@@ -238,15 +235,14 @@ fn plan_of(atoms: Vec<Tree<'_>>) -> Plan<'_> {
                             ..
                         },
                     ) => {
-                        let after = match rest.is_empty() {
-                            true => After::Nothing,
-                            false => {
-                                let each = Term::Path(
-                                    Box::new(Term::Id),
-                                    Path(vec![(Part::Range(None, None), jaq_core::path::Opt::Essential)]),
-                                );
-                                After::Filter(pipe(each, join(rest)))
-                            }
+                        let after = if rest.is_empty() {
+                            After::Nothing
+                        } else {
+                            let each = Term::Path(
+                                Box::new(Term::Id),
+                                Path(vec![(Part::Range(None, None), jaq_core::path::Opt::Essential)]),
+                            );
+                            After::Filter(pipe(each, join(rest)))
                         };
                         steps.extend(more);
                         Then::Each { filter, limit: Some(limit), after }

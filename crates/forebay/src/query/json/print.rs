@@ -145,9 +145,12 @@ fn path_line(path: &JsonPath) -> String {
     if path.count > 1 {
         line.push_str(&format!(" ×{}", grouped(path.count)));
     }
-    let between = |what: &str, least: u64, most: u64| match least == most {
-        true => format!(", {} {what}", grouped(most)),
-        false => format!(", {}–{} {what}", grouped(least), grouped(most)),
+    let between = |what: &str, least: u64, most: u64| {
+        if least == most {
+            format!(", {} {what}", grouped(most))
+        } else {
+            format!(", {}–{} {what}", grouped(least), grouped(most))
+        }
     };
     if let Some((least, most)) = path.items {
         line.push_str(&between("items", least, most));

@@ -347,9 +347,10 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
                 // The input is often what is added to: only where nobody else holds it, it grows in place.
                 drop(input);
                 let (right, left) = (ctx.pop_var(), ctx.pop_var());
-                box_once(match ctx.data().fuel.sum(&left, &right) {
-                    true => (left + right).map_err(Exn::from),
-                    false => Err(used_up()),
+                box_once(if ctx.data().fuel.sum(&left, &right) {
+                    (left + right).map_err(Exn::from)
+                } else {
+                    Err(used_up())
                 })
             }),
         ),
@@ -387,13 +388,16 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
             Native::new(|cv| {
                 let (ctx, input) = cv;
                 box_once(match &input {
-                    Val::TStr(text) => match ctx.data().fuel.spend(text.len() as u64 / 4) {
-                        true => parse::parse(text, 0..text.len()).map_err(|wrong| {
-                            let why = format!("not JSON at byte {}: {}", wrong.at, wrong.why);
-                            Exn::from(jaq_core::Error::str(why))
-                        }),
-                        false => Err(used_up()),
-                    },
+                    Val::TStr(text) => {
+                        if ctx.data().fuel.spend(text.len() as u64 / 4) {
+                            parse::parse(text, 0..text.len()).map_err(|wrong| {
+                                let why = format!("not JSON at byte {}: {}", wrong.at, wrong.why);
+                                Exn::from(jaq_core::Error::str(why))
+                            })
+                        } else {
+                            Err(used_up())
+                        }
+                    }
                     _ => Err(Exn::from(jaq_core::Error::typ(input, "string"))),
                 })
             }),
@@ -405,9 +409,10 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
                 let (ctx, input) = cv;
                 let fuel = ctx.data().fuel;
                 let written = write::write(&input, Fuel::LONGEST as u64 + 1, fuel);
-                box_once(match fuel.goes_on() && fuel.text(written.text.len()) {
-                    true => Ok(Val::utf8_str(written.text)),
-                    false => Err(used_up()),
+                box_once(if fuel.goes_on() && fuel.text(written.text.len()) {
+                    Ok(Val::utf8_str(written.text))
+                } else {
+                    Err(used_up())
                 })
             }),
         ),
@@ -652,10 +657,8 @@ fn indexed<'s>(mut of: Box<Tree<'s>>, parts: Vec<(Part<Tree<'s>>, Opt)>) -> Tree
     let mut after = Vec::new();
     for (part, optional) in parts {
         if is_number(&part) {
-            let before = match after.is_empty() {
-                true => *of,
-                false => Term::Path(of, Path(std::mem::take(&mut after))),
-            };
+            let before =
+                if after.is_empty() { *of } else { Term::Path(of, Path(std::mem::take(&mut after))) };
             let listed = match optional {
                 Opt::Optional => Term::TryCatch(Box::new(call("!listed")), None),
                 Opt::Essential => call("!listed"),

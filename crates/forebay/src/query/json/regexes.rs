@@ -94,9 +94,10 @@ impl Pattern {
         let groups = captures.iter().zip(self.regex.capture_names());
         let object = |(group, name): (Option<Match>, Option<&str>)| {
             let group = group?;
-            let offset = match group.start() >= whole.start() {
-                true => before + count(&text[whole.start()..group.start()]),
-                false => count(&text[..group.start()]),
+            let offset = if group.start() >= whole.start() {
+                before + count(&text[whole.start()..group.start()])
+            } else {
+                count(&text[..group.start()])
             };
             let key = |name: &'static str| Val::utf8_str(Bytes::from_static(name.as_bytes()));
             let mut object = Map::default();
