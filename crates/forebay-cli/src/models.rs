@@ -22,7 +22,7 @@ pub(crate) use learnt::Facts;
 pub(crate) use provider::Provider;
 
 use crate::error::CliError;
-use forebay::model::{Message, Model, ModelError, Profile, Prompt, Said, Stop, ToolCalls, Usage};
+use forebay::model::{Answer, Message, Model, ModelError, Profile, Prompt, Stop, ToolCalls, Usage};
 use forebay::tokens;
 use learnt::{Learnt, Report};
 use overflow::Overflow;
@@ -218,7 +218,7 @@ impl Model for Client {
         &self.name
     }
 
-    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
+    fn answer(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
         self.answered(prompt, self.waiting.retries).map(|answered| answered.said)
     }
 
@@ -252,7 +252,7 @@ impl Client {
     }
 
     /// An answer, and whether it came in parts.
-    pub(crate) fn streamed_answer(&self, prompt: &Prompt) -> Result<(Said, bool), ModelError> {
+    pub(crate) fn streamed_answer(&self, prompt: &Prompt) -> Result<(Answer, bool), ModelError> {
         self.answered(prompt, self.waiting.retries).map(|answered| (answered.said, answered.streamed))
     }
 

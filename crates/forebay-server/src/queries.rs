@@ -76,7 +76,7 @@ pub(crate) fn extract(server: &Server, request: &Request, body: Instructions) ->
     let extraction = Extraction {
         instructions: &body.instructions,
         mode: body.mode.parse()?,
-        anew: body.anew,
+        rerun: body.anew,
         settings: &settings.extract,
     };
     let answer = extractor.extract(

@@ -3,7 +3,7 @@
 use std::io;
 
 /// The result of whatever may fail in this library.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of this library.
 #[derive(Debug, thiserror::Error)]

@@ -152,11 +152,10 @@ pub fn room(outputs: &Outputs, window: Window) -> Result<Value> {
 /// The form of an extraction.
 pub fn extract(handle: &Handle, answer: &Extract) -> Value {
     let reading = answer.reading.as_ref();
-    let fell_back = answer.fell_back.as_ref();
     json!({
         "handle": handle.to_string(),
         "strategy": answer.strategy,
-        "fell_back": fell_back.map(|(from, why)| json!({"from": from.to_string(), "why": why})),
+        "fell_back": answer.fell_back,
         "repeated": answer.repeated,
         "stopped": answer.stopped,
         "leniencies": reading.map(|reading| &reading.leniencies),

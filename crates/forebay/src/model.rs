@@ -1,7 +1,7 @@
-//! A model that reads for another: what it is asked, what it says, what it cost.
+//! A model that reads for another: the request, the response and its cost.
 //!
-//! The library knows no network. Whoever has a client implements [`Model`]; messages, tools and limits go in, text or
-//! tool calls come out.
+//! The library knows no network. A caller that has a client implements [`Model`]: messages, tools and limits go in,
+//! text or tool calls come out.
 
 pub use crate::event::Usage;
 use crate::wire::{Tool, ToolCall, ToolResult};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::atomic::AtomicBool;
 
-/// A model that can be asked.
+/// A model that can answer requests.
 pub trait Model: Sync {
     /// Name as `provider/model`.
     fn name(&self) -> &str;
 
-    /// Asks it. Waiting, trying again and giving up in time are the implementor's: an error is the end of that.
-    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError>;
+    /// Sends a request and waits for the response. Retries and timeouts are up to the implementor: an error is final.
+    fn answer(&self, prompt: &Prompt) -> Result<Answer, ModelError>;
 
     /// Known facts about the model and its server. A reading asks for it before it plans its chunks, and again after an
     /// overflow, so a client may ask its server once and must remember what errors and usage have taught it.
@@ -23,7 +23,7 @@ pub trait Model: Sync {
         Profile::default()
     }
 
-    /// How it calls tools. Only who wants to give it tools asks: a client may have to probe its server for it.
+    /// How it calls tools. The library asks only before it sends tools: a client may have to probe its server.
     fn tool_calls(&self) -> ToolCalls {
         ToolCalls::Native
     }
@@ -32,11 +32,11 @@ pub trait Model: Sync {
 /// Known facts about a model and its server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// Tokens that the model reads and writes at once, in its own tokens, if that is known.
+    /// Tokens of the prompt and the response together, by the model's own count; `None` if unknown.
     pub window: Option<u64>,
-    /// Its tokens for each token that Forebay counts.
+    /// Number of its tokens for each token that Forebay counts.
     pub token_ratio: f64,
-    /// Requests that its server works on at the same time, if that is known.
+    /// Requests that its server works on at the same time; `None` if unknown.
     pub slots: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Default for Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolCalls {
-    /// By the calls of its wire.
+    /// In the form that its API has for calls.
     Native,
     /// As lines of text: its server's template ignores tools.
     Text,
@@ -65,13 +65,13 @@ pub struct Prompt<'a> {
     pub system: &'a str,
     /// The conversation so far, beginning with a user's message.
     pub messages: &'a [Message],
-    /// The tools that it has.
+    /// The tools that it may call.
     pub tools: &'a [Tool],
-    /// Whether it may call them now; in the last turn it must answer.
+    /// Whether it may call them in this turn; in the last turn it must answer.
     pub may_call: bool,
-    /// So many tokens may it write.
+    /// Maximum tokens of the response.
     pub max_output: u64,
-    /// Becomes true when nobody waits for the answer any more: a client that waits should look at it.
+    /// Becomes true when the response is not needed any more. A client that waits should check it.
     pub abandoned: &'a AtomicBool,
 }
 
@@ -81,63 +81,63 @@ pub enum Message {
     /// Text for the model to read.
     User(String),
     /// Answer of the model.
-    Model(Said),
+    Model(Answer),
     /// Results of its calls, in their order.
     Results(Vec<ToolResult>),
 }
 
 /// Answer of a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    /// The text of it, without what it thought where the wire tells the two apart.
+pub struct Answer {
+    /// Its text, without the model's thoughts where the API marks them.
     pub text: String,
-    /// The tools that it calls.
+    /// The tool calls in it.
     pub calls: Vec<ToolCall>,
     /// Why it stopped.
     pub stop: Stop,
-    /// Tokens of the request and the answer.
+    /// Tokens of the request and the response.
     pub usage: Usage,
-    /// The message in its vendor's own form. It is given back as it came: vendors sign parts of it.
+    /// The message in its vendor's own form. The next request contains it unchanged: vendors sign parts of it.
     pub raw: Value,
 }
 
 /// Why a model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It had said all.
+    /// The response is complete.
     Ended,
-    /// It waits for what its calls give.
+    /// It waits for the results of its calls.
     Calls,
-    /// It may not write more: what it said is not whole.
+    /// It reached its length limit: the response is not complete.
     Length,
-    /// It, or its vendor, will not answer; with the reason as it was given.
+    /// The model or its vendor refuses to answer; with the reason as it was given.
     Refused(String),
-    /// It began to repeat itself, and its client ended it; the text ends before the repetition.
+    /// It began to repeat itself, and the client ended it; the text ends before the repetition.
     Repeated,
-    /// Something else, in the vendor's word.
+    /// Another reason, in the vendor's word.
     Other(String),
 }
 
-/// Why a model gave no answer, sorted by what can be done.
+/// Why a model gave no response, sorted by what the caller can do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Asking once more may help.
+    /// A retry may succeed.
     #[error("{0}")]
     Passing(String),
-    /// Asking this model once more will not help; another may.
+    /// A retry with this model will not succeed; another model may answer.
     #[error("{0}")]
     Lasting(String),
-    /// The prompt is longer than the model's window: a shorter one may be answered.
+    /// The prompt is longer than the model's window; a shorter one may fit.
     #[error("{why}")]
     TooLong {
         /// Error text of the server.
         why: String,
-        /// Tokens of the prompt by the server's count, if it said that.
+        /// Tokens of the prompt by the server's count, if it reports them.
         tokens: Option<u64>,
-        /// The window, if the server said that.
+        /// The window, if the server reports it.
         window: Option<u64>,
     },
-    /// Nobody waits for an answer any more.
+    /// The response is not needed any more.
     #[error("{0}")]
     Stopped(String),
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let wanted = Extraction {
         instructions: &instructions,
         mode: args.mode,
-        anew: args.anew,
+        rerun: args.anew,
         settings: &context.settings.extract,
     };
     if args.dry_run {

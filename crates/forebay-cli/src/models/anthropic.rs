@@ -1,7 +1,7 @@
 //! Anthropic's messages.
 
 use super::stream::{Fold, Request, Unreadable};
-use forebay::model::{Message, Prompt, Said, Stop, Usage};
+use forebay::model::{Answer, Message, Prompt, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     ("/v1/messages".to_owned(), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
+pub(super) fn said(answer: &Value) -> Result<Answer, Unreadable> {
     let content =
         answer.get("content").and_then(Value::as_array).ok_or(Unreadable::Incomplete("it has no content"))?;
     let text: String = content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
@@ -44,7 +44,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
     };
     let number = |name: &str| answer.pointer(&format!("/usage/{name}")).and_then(Value::as_u64).unwrap_or(0);
     let cached = number("cache_creation_input_tokens").saturating_add(number("cache_read_input_tokens"));
-    Ok(Said {
+    Ok(Answer {
         text,
         calls,
         stop,

@@ -1,7 +1,7 @@
 //! Google's Gemini.
 
 use super::stream::{Fold, Request, Unreadable};
-use forebay::model::{Message, Prompt, Said, Stop, Usage};
+use forebay::model::{Answer, Message, Prompt, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     (format!("/v1beta/models/{}:{method}", request.model), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
+pub(super) fn said(answer: &Value) -> Result<Answer, Unreadable> {
     let number =
         |name: &str| answer.pointer(&format!("/usageMetadata/{name}")).and_then(Value::as_u64).unwrap_or(0);
     let usage = Usage {
@@ -39,7 +39,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
     let Some(candidate) = answer.pointer("/candidates/0") else {
         let why = blocked.ok_or(Unreadable::Incomplete("it has no candidates"))?;
         let stop = Stop::Refused(why.to_owned());
-        return Ok(Said { text: String::new(), calls: Vec::new(), stop, usage, raw: Value::Null });
+        return Ok(Answer { text: String::new(), calls: Vec::new(), stop, usage, raw: Value::Null });
     };
     let content = candidate.get("content").cloned().unwrap_or_else(|| json!({"role": "model", "parts": []}));
     let parts = content.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -55,7 +55,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
         }
         Some(other) => Stop::Other(other.to_owned()),
     };
-    Ok(Said { text, calls, stop, usage, raw: content })
+    Ok(Answer { text, calls, stop, usage, raw: content })
 }
 
 /// A stream of answers, each with the parts that are new. Any of them may have the end, the count or the refusal.

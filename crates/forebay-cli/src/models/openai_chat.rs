@@ -1,7 +1,7 @@
 //! OpenAI's chat completions.
 
 use super::stream::{Fold, Request, Unreadable};
-use forebay::model::{Message, Prompt, Said, Stop, Usage};
+use forebay::model::{Answer, Message, Prompt, Stop, Usage};
 use forebay::wire::Wire;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ pub(super) fn request(request: &Request, prompt: &Prompt) -> (String, Value) {
     ("/chat/completions".to_owned(), body)
 }
 
-pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
+pub(super) fn said(answer: &Value) -> Result<Answer, Unreadable> {
     let choice = answer.pointer("/choices/0").ok_or(Unreadable::Incomplete("it has no choices"))?;
     let message = choice.get("message").ok_or(Unreadable::Incomplete("its choice has no message"))?;
     let refusal = message.get("refusal").and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -45,7 +45,7 @@ pub(super) fn said(answer: &Value) -> Result<Said, Unreadable> {
         (Some(other), _) => Stop::Other(other.to_owned()),
     };
     let number = |path: &str| answer.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    Ok(Said {
+    Ok(Answer {
         text: match message.get("content") {
             Some(Value::Array(parts)) => {
                 parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()

@@ -1,6 +1,6 @@
 //! Finding out how a model calls tools, by asking it something that only a tool can tell.
 
-use forebay::model::{Message, ModelError, Prompt, Said, Stop, ToolCalls};
+use forebay::model::{Answer, Message, ModelError, Prompt, Stop, ToolCalls};
 use forebay::wire::Tool;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ const LINE: &str = "GREP ";
 /// How a model calls tools; `None` if it could not be asked. `takes_tools` is what its server says of its template.
 pub(super) fn tool_calls(
     takes_tools: Option<bool>,
-    ask: impl Fn(&Prompt) -> Result<Said, ModelError>,
+    ask: impl Fn(&Prompt) -> Result<Answer, ModelError>,
 ) -> Option<ToolCalls> {
     let nobody = AtomicBool::new(false);
     let tool = Tool {
@@ -74,31 +74,31 @@ mod tests {
     use serde_json::{Map, Value};
     use std::cell::Cell;
 
-    fn said(text: &str) -> Result<Said, ModelError> {
+    fn said(text: &str) -> Result<Answer, ModelError> {
         let (stop, usage) = (Stop::Ended, Usage::default());
-        Ok(Said { text: text.to_owned(), calls: Vec::new(), stop, usage, raw: Value::Null })
+        Ok(Answer { text: text.to_owned(), calls: Vec::new(), stop, usage, raw: Value::Null })
     }
 
-    fn called(name: &str) -> Result<Said, ModelError> {
+    fn called(name: &str) -> Result<Answer, ModelError> {
         let call = ToolCall { id: "1".to_owned(), name: name.to_owned(), arguments: Ok(Map::new()) };
-        said("").map(|said| Said { calls: vec![call], stop: Stop::Calls, ..said })
+        said("").map(|said| Answer { calls: vec![call], stop: Stop::Calls, ..said })
     }
 
-    fn failed() -> Result<Said, ModelError> {
+    fn failed() -> Result<Answer, ModelError> {
         Err(ModelError::Lasting("500: tools param requires --jinja flag".to_owned()))
     }
 
     #[test]
     fn a_model_shows_how_it_calls_tools() {
         use ToolCalls::{Native, None as Nothing, Text};
-        let cut = || said("I think").map(|said| Said { stop: Stop::Length, ..said });
-        type Answer = fn() -> Result<Said, ModelError>;
-        let calls: Answer = || called(TOOL);
-        let other: Answer = || called("else");
-        let line: Answer = || said("Sure:\n`GREP timeout`\n");
-        let talk: Answer = || said("I would use GREP to search.");
-        let example: Answer = || said("GREP warning");
-        type Row = (&'static str, Option<bool>, Answer, Answer, Option<ToolCalls>, u32);
+        let cut = || said("I think").map(|said| Answer { stop: Stop::Length, ..said });
+        type Script = fn() -> Result<Answer, ModelError>;
+        let calls: Script = || called(TOOL);
+        let other: Script = || called("else");
+        let line: Script = || said("Sure:\n`GREP timeout`\n");
+        let talk: Script = || said("I would use GREP to search.");
+        let example: Script = || said("GREP warning");
+        type Row = (&'static str, Option<bool>, Script, Script, Option<ToolCalls>, u32);
         let table: [Row; 9] = [
             ("a call", None, calls, talk, Some(Native), 1),
             ("a call of something else", Some(true), other, line, Some(Text), 2),

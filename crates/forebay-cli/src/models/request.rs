@@ -7,7 +7,7 @@ use super::repetition::{self, Watch};
 use super::sse::Events;
 use super::stream::{Fold, Request};
 use super::{anthropic, gemini, openai_chat};
-use forebay::model::{Message, ModelError, Prompt, Said, Stop};
+use forebay::model::{Answer, Message, ModelError, Prompt, Stop};
 use forebay::wire::ToolCall;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
@@ -49,7 +49,7 @@ pub(super) fn client() -> Result<reqwest::Client, ModelError> {
 
 /// An answer, and how it came.
 pub(super) struct Answered {
-    pub(super) said: Said,
+    pub(super) said: Answer,
     /// Whether it came in parts.
     pub(super) streamed: bool,
     /// Tokens of the prompt read in a second, if the server says so or it can be told.
@@ -167,7 +167,7 @@ impl Request<'_> {
     }
 
     /// An answer without the key in anything that is shown or kept. Its raw form goes back to the same server only.
-    fn without_key(&self, said: Said) -> Said {
+    fn without_key(&self, said: Answer) -> Answer {
         let secret = Secret::new(self.key);
         let without = |text: String| secret.out_of_answer(&text).into_owned();
         let stop = match said.stop {
@@ -183,7 +183,7 @@ impl Request<'_> {
             }),
             ..call
         });
-        Said { text: without(said.text), stop, calls: calls.collect(), ..said }
+        Answer { text: without(said.text), stop, calls: calls.collect(), ..said }
     }
 
     fn stream(&self) -> Streamed {

@@ -1,10 +1,10 @@
-//! Asking models in their order, until one gives a usable report; and what all of that cost.
+//! Asks models in their order until one gives a usable report, and adds up the cost.
 
 use crate::event::Usage;
 use crate::extract::quotes;
 use crate::extract::window::{Overflow, Window};
-use crate::extract::wrapper::{Leniency, Report, Unusable, Wrapper};
-use crate::model::{Message, Model, ModelError, Prompt, Said};
+use crate::extract::wrapper::{Cause, Leniency, Report, Unusable, Wrapper};
+use crate::model::{Answer, Message, Model, ModelError, Prompt};
 use crate::wire::Tool;
 use crate::{Error, tokens};
 use std::collections::BTreeMap;
@@ -13,20 +13,28 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// How often a model is asked the same before the next one is.
+/// Times that a model is asked the same question before the next model is.
 const ATTEMPTS: usize = 2;
 
-/// Why a strategy gave nothing.
+/// Why a strategy has no findings.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It could not be carried out: another strategy may.
+    /// It could not run. Another strategy may.
     Failed(String),
-    /// A request was longer than a model's window: smaller ones may not be.
-    TooLong(Overflow, String),
-    /// Nobody waits any more. The reports that had come until then, with the number of the part each is of.
-    Stopped(String, Vec<(usize, String)>),
-    /// The output could not be read.
+    /// A request was longer than a model's window. A smaller one may fit.
+    TooLong { overflow: Overflow, why: String },
+    /// The caller does not wait any more; with the reports that were finished by then.
+    Stopped { why: String, parts: Vec<PartReport<String>> },
+    /// The output cannot be read.
     Broken(Error),
+}
+
+/// The report on one of several parts.
+#[derive(Debug)]
+pub(crate) struct PartReport<R> {
+    /// Position of the part, counted from 0.
+    pub(crate) index: usize,
+    pub(crate) report: R,
 }
 
 impl From<Error> for Failure {
@@ -39,15 +47,15 @@ impl From<Error> for Failure {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) usage: Usage,
-    /// How often a model was asked, answers that were of no use included.
+    /// Requests to models, those with unusable answers included.
     pub(crate) asked: u64,
-    /// Those whose answers were used.
+    /// Names of the models whose answers were used.
     pub(crate) models: Vec<String>,
-    /// How often a report departed from the requested format, by the word for it.
+    /// Number of departures from the requested format, by the name of the [`Leniency`].
     pub(crate) leniencies: BTreeMap<String, u64>,
 }
 
-/// One message to a model: a text to read, and what is named again behind it.
+/// One message to a model: a text to read, and the request behind it.
 ///
 /// Small models follow what they read last, so the request comes behind the document.
 #[derive(Clone, Copy, Debug)]
@@ -61,57 +69,57 @@ pub(crate) struct Asking<'a> {
     pub(crate) models: &'a [&'a dyn Model],
     pub(crate) wrapper: &'a Wrapper,
     pub(crate) window: Window,
-    /// Guards what is added up by maps that run at once.
+    /// Guards the sums of requests that run at the same time.
     pub(crate) spent: Mutex<Spent>,
-    /// Whether one of several that run at once has failed, so that nobody waits for the others.
+    /// Whether one of several requests has failed, so that the others are not waited for.
     pub(crate) abandoned: AtomicBool,
 }
 
-/// A report may have so many bytes for each token that it may have.
-const TOKEN: usize = 16;
+/// Maximum bytes of a report for each token that it may have.
+const BYTES_PER_TOKEN: usize = 16;
 
 impl Asking<'_> {
     /// The report on a text. A second attempt says what was wrong with the first answer: a model that is asked the very
     /// same gives the very same answer. An answer that stays unusable is kept as far as its lines are in the document.
     pub(crate) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
         let kept: Mutex<Option<(String, Report)>> = Mutex::default();
-        let wrong: Mutex<Option<String>> = Mutex::default();
-        let locked =
-            |lock: &Mutex<Option<String>>| lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let wrong: Mutex<Option<Cause>> = Mutex::default();
+        let taken = |lock: &Mutex<Option<Cause>>| lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         let answer = self.of_each(ATTEMPTS, |model| {
             let Question { document, request } = question;
             let mut text = format!("{document}{request}");
-            if let Some(why) = locked(&wrong) {
-                text.push_str(&self.correction(&why));
+            if let Some(cause) = taken(&wrong) {
+                text.push_str(&self.correction(&cause));
             }
-            let said = self.said(model, system, &[Message::User(text)], &[], false)?;
-            match self.report(&said, &|nonce| document.contains(nonce)) {
-                Ok(report) => Ok(self.read(report)),
-                Err(Unusable { why, rest }) => {
+            let response = self.ask(model, system, &[Message::User(text)], &[], false)?;
+            match self.report(&response, &|nonce| document.contains(nonce)) {
+                Ok(report) => Ok(self.used_report(report)),
+                Err(Unusable { cause, rest }) => {
                     if let Some(copied) = rest.and_then(|rest| quotes::copied(document, rest)) {
                         // A copy proves itself: every line of it is in the document.
                         if copied.is_whole {
-                            return Ok(self.read(copied.report));
+                            return Ok(self.used_report(copied.report));
                         }
                         let copied = (model.name().to_owned(), copied.report);
                         kept.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(copied);
                     }
-                    *wrong.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
-                    Err(Refusal::Useless(model.name().to_owned(), why))
+                    *wrong.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.clone());
+                    Err(Refusal::unusable(model, cause))
                 }
             }
         });
         match (answer, kept.into_inner().unwrap_or_else(PoisonError::into_inner)) {
             (Err(Failure::Failed(_)), Some((model, report))) => {
                 self.used(&model);
-                Ok(self.read(report))
+                Ok(self.used_report(report))
             }
             (answer, _) => answer,
         }
     }
 
-    /// The lines behind a request that was answered in a way that cannot be used.
-    fn correction(&self, why: &str) -> String {
+    /// The lines behind a request whose last answer was unusable.
+    fn correction(&self, cause: &Cause) -> String {
+        let why = cause.to_string();
         let yours = match why.strip_prefix("its ") {
             Some(rest) => format!("your {rest}"),
             None => why.replacen("it ", "you ", 1),
@@ -123,21 +131,23 @@ impl Asking<'_> {
     }
 
     /// The report in a model's answer.
-    pub(crate) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
-        let report = self.wrapper.report(said, has_read)?;
+    pub(crate) fn report(
+        &self,
+        response: &Answer,
+        has_read: &dyn Fn(&str) -> bool,
+    ) -> Result<Report, Unusable> {
+        let report = self.wrapper.report(response, has_read)?;
         let tokens = self.window.answer;
-        let most = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(TOKEN);
-        match report.text.len() > most {
-            true => {
-                let why = format!("its answer is longer than the {tokens} tokens that it may have");
-                Err(Unusable { why, rest: None })
-            }
-            false => Ok(report),
+        let most = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        if report.text.len() > most {
+            Err(Unusable { cause: Cause::TooLong { tokens }, rest: None })
+        } else {
+            Ok(report)
         }
     }
 
     /// The text of a report that is used; the departures from its format are added up.
-    pub(crate) fn read(&self, report: Report) -> String {
+    pub(crate) fn used_report(&self, report: Report) -> String {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = report.text;
         // What was cut off must not pass for whole.
@@ -150,7 +160,7 @@ impl Asking<'_> {
         text
     }
 
-    /// Has models `attempt` something in their order. An attempt is made again where that may help.
+    /// Runs `attempt` with each model in their order until one succeeds. It runs again where that may help.
     pub(crate) fn of_each<T>(
         &self,
         attempts: usize,
@@ -165,10 +175,10 @@ impl Asking<'_> {
                         return Ok(answer);
                     }
                     Err(Refusal::Model(ModelError::Stopped(why))) => {
-                        return Err(Failure::Stopped(why, Vec::new()));
+                        return Err(Failure::Stopped { why, parts: Vec::new() });
                     }
-                    Err(Refusal::TooLong(overflow, why)) => {
-                        return Err(Failure::TooLong(overflow, format!("{}: {why}", model.name())));
+                    Err(Refusal::TooLong { overflow, why }) => {
+                        return Err(Failure::TooLong { overflow, why: format!("{}: {why}", model.name()) });
                     }
                     Err(Refusal::Broken(error)) => return Err(Failure::Broken(error)),
                     Err(Refusal::Model(ModelError::Lasting(why) | ModelError::TooLong { why, .. })) => {
@@ -178,7 +188,7 @@ impl Asking<'_> {
                     Err(Refusal::Model(ModelError::Passing(why))) => {
                         causes.push(format!("{}: {why}", model.name()));
                     }
-                    Err(Refusal::Useless(model, why)) => causes.push(format!("{model}: {why}")),
+                    Err(Refusal::Unusable { model, cause }) => causes.push(format!("{model}: {cause}")),
                 }
             }
         }
@@ -187,14 +197,14 @@ impl Asking<'_> {
     }
 
     /// Asks a model and adds up the cost.
-    pub(crate) fn said(
+    pub(crate) fn ask(
         &self,
         model: &dyn Model,
         system: &str,
         messages: &[Message],
         tools: &[Tool],
         may_call: bool,
-    ) -> Result<Said, Refusal> {
+    ) -> Result<Answer, Refusal> {
         let prompt = Prompt {
             system,
             messages,
@@ -203,12 +213,12 @@ impl Asking<'_> {
             max_output: self.window.answer,
             abandoned: &self.abandoned,
         };
-        let said = model.answer(&prompt);
+        let response = model.answer(&prompt);
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         spent.asked += 1;
-        said.inspect(|said| spent.usage += said.usage).map_err(|error| match error {
+        response.inspect(|response| spent.usage += response.usage).map_err(|error| match error {
             ModelError::TooLong { why, tokens, window } => {
-                Refusal::TooLong(Overflow { sent: sent(&prompt), tokens, window }, why)
+                Refusal::TooLong { overflow: Overflow { sent: sent(&prompt), tokens, window }, why }
             }
             error => Refusal::Model(error),
         })
@@ -230,19 +240,24 @@ impl Asking<'_> {
 fn sent(prompt: &Prompt) -> u64 {
     let messages = prompt.messages.iter().map(|message| match message {
         Message::User(text) => tokens::count(text),
-        Message::Model(said) => tokens::count(&said.raw.to_string()),
+        Message::Model(response) => tokens::count(&response.raw.to_string()),
         Message::Results(results) => results.iter().map(|result| tokens::count(&result.text)).sum(),
     });
     tokens::count(prompt.system) + messages.sum::<u64>()
 }
 
-/// Why one attempt gave nothing.
+/// Why one attempt has no answer.
 pub(crate) enum Refusal {
     Model(ModelError),
-    TooLong(Overflow, String),
-    /// The model's name, and what was wrong with what it said.
-    Useless(String, String),
+    TooLong { overflow: Overflow, why: String },
+    Unusable { model: String, cause: Cause },
     Broken(Error),
+}
+
+impl Refusal {
+    pub(crate) fn unusable(model: &dyn Model, cause: Cause) -> Refusal {
+        Refusal::Unusable { model: model.name().to_owned(), cause }
+    }
 }
 
 impl From<Error> for Refusal {
@@ -251,11 +266,14 @@ impl From<Error> for Refusal {
     }
 }
 
-/// A failure, with the results of the items that were done before it.
-pub(crate) type Interrupted<R> = (Failure, Vec<(usize, R)>);
+/// A failure, with the reports that were finished before it.
+pub(crate) struct Interrupted<R> {
+    pub(crate) failure: Failure,
+    pub(crate) done: Vec<PartReport<R>>,
+}
 
-/// Does `work` for each of `items`, `at_once` at a time, and gives the results in their order. After one fails, no
-/// other is begun, and `abandoned` tells those that run.
+/// Does `work` for each of `items`, `at_once` at a time, and returns the results in their order. After one fails, no
+/// other begins, and `abandoned` is raised for those that run.
 pub(crate) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     at_once: u64,
@@ -263,14 +281,16 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     work: impl Fn(usize, &T) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Interrupted<R>> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, R)>> = Mutex::default();
+    let done: Mutex<Vec<PartReport<R>>> = Mutex::default();
     let failed: Mutex<Vec<(usize, Failure)>> = Mutex::default();
     let worker = || {
         while !abandoned.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { break };
             match work(index, item) {
-                Ok(result) => done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result)),
+                Ok(report) => {
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push(PartReport { index, report });
+                }
                 Err(failure) => {
                     abandoned.store(true, Ordering::Relaxed);
                     failed.lock().unwrap_or_else(PoisonError::into_inner).push((index, failure));
@@ -281,12 +301,12 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     let workers = usize::try_from(at_once).unwrap_or(usize::MAX).clamp(1, items.len().max(1));
     crate::threads::in_up_to(workers, worker);
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
+    done.sort_by_key(|part| part.index);
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // What was abandoned says nothing of why.
-    let stopped = |failure: &Failure| matches!(failure, Failure::Stopped(..));
+    // A request that was abandoned does not know the cause.
+    let stopped = |failure: &Failure| matches!(failure, Failure::Stopped { .. });
     match failed.into_iter().min_by_key(|(index, failure)| (stopped(failure), *index)) {
-        Some((_, failure)) => Err((failure, done)),
-        None => Ok(done.into_iter().map(|(_, result)| result).collect()),
+        Some((_, failure)) => Err(Interrupted { failure, done }),
+        None => Ok(done.into_iter().map(|part| part.report).collect()),
     }
 }

@@ -4,12 +4,15 @@
 //! `extract.max_calls`. Otherwise an output that needs more chunks than `extract.max_chunks` is narrowed first, to the
 //! parts that match the instructions.
 
-use crate::extract::asking::{Asking, Failure, Question, in_parallel};
+use crate::extract::answer::{Findings, How};
+use crate::extract::asking::{Asking, Failure, PartReport, Question, in_parallel};
+use crate::extract::attempt::Done;
 use crate::extract::chunks::{Numbered, Sizes, Source, Whole, chunks};
+use crate::extract::extraction::Progress;
 use crate::extract::narrowed::narrowed;
 use crate::extract::prompts::Prompts;
+use crate::extract::quotes;
 use crate::extract::wrapper::{NOTHING_FOUND, Report};
-use crate::extract::{Progress, Read, quotes};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
 use crate::text::count::grouped;
@@ -54,7 +57,15 @@ pub(crate) struct Chunked<'a> {
     pub(crate) unnumbered: Whole<'a>,
 }
 
-/// How an output would be read.
+/// Cost of a reading, as it is planned.
+pub(crate) struct Cost {
+    /// Chunks that would be read.
+    pub(crate) chunks: u64,
+    /// Tokens that would be sent for them.
+    pub(crate) tokens: u64,
+}
+
+/// The chunks of an output.
 pub(crate) struct Cut {
     pub(crate) chunks: Vec<Range<u64>>,
     overlap: u64,
@@ -63,13 +74,10 @@ pub(crate) struct Cut {
 
 impl Chunked<'_> {
     /// How large the chunks of this extraction may be.
-    pub(crate) fn sizes(&self) -> std::result::Result<Sizes, Failure> {
+    pub(crate) fn sizes(&self) -> Result<Sizes, Failure> {
         // Several chunks need one more call, which makes one answer of theirs.
         let by_calls = self.settings.max_calls.saturating_sub(1).max(1);
-        let chunks = match self.whole {
-            true => by_calls,
-            false => self.settings.max_chunks.clamp(1, by_calls),
-        };
+        let chunks = if self.whole { by_calls } else { self.settings.max_chunks.clamp(1, by_calls) };
         let overlap = self.settings.overlap_percent;
         let prompt = tokens::count(&self.prompts.map(LAST_CHUNK, LAST_CHUNK, overlap))
             .max(tokens::count(&self.prompts.map(1, 1, overlap)))
@@ -77,16 +85,17 @@ impl Chunked<'_> {
         let prompt = prompt + if self.names_likely_lines() { LIKELY } else { 0 };
         let (context, reserve) = (self.asking.window.context, self.asking.window.answer);
         let most = context.saturating_sub(reserve).saturating_sub(prompt + FRAMING);
-        match most < LEAST {
-            true => Err(Failure::Failed(format!(
+        if most < LEAST {
+            Err(Failure::Failed(format!(
                 "a context of {context} tokens less {reserve} for the answer and {prompt} for the instructions leaves nothing for the output (extract.context_tokens)"
-            ))),
-            false => Ok(Sizes { most, overlap, chunks }),
+            )))
+        } else {
+            Ok(Sizes { most, overlap, chunks })
         }
     }
 
     /// The chunks of the whole output, or `None` if those are more than there may be.
-    pub(crate) fn cut(&self) -> std::result::Result<Option<Cut>, Failure> {
+    pub(crate) fn cut(&self) -> Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
         // Numbers are worth little where they alone make it too long, and chunks of JSON are cut between records.
         let is_json = crate::query::is_json(self.output)?;
@@ -147,14 +156,11 @@ impl Chunked<'_> {
 
     /// Does something with the output in the form in which it is read.
     fn whole_output<T>(&self, numbered: bool, work: impl FnOnce(&(dyn Source + Sync)) -> T) -> T {
-        match numbered {
-            true => work(&Numbered(self.output)),
-            false => work(&self.unnumbered),
-        }
+        if numbered { work(&Numbered(self.output)) } else { work(&self.unnumbered) }
     }
 
     /// Reads the output.
-    pub(crate) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read(&self) -> Done {
         match self.cut()? {
             Some(cut) => self.read_whole(&cut),
             None => self.read_parts(),
@@ -162,14 +168,14 @@ impl Chunked<'_> {
     }
 
     /// Reads all chunks of the output.
-    pub(crate) fn read_whole(&self, cut: &Cut) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read_whole(&self, cut: &Cut) -> Done {
         let text = self.whole_output(cut.numbered, |source| self.map_and_reduce(source, cut))?;
-        let how = crate::extract::How::Chunks(cut.chunks.len() as u64);
-        Ok((text, Read { ranges: vec![0..self.output.len()], how }))
+        let how = How::Chunks(cut.chunks.len() as u64);
+        Ok(Findings { text, ranges: vec![0..self.output.len()], how })
     }
 
     /// Reads the parts of an output that needs more chunks than there may be.
-    pub(crate) fn read_parts(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read_parts(&self) -> Done {
         let sizes = self.sizes()?;
         if self.whole {
             return Err(self.too_many_calls(sizes)?);
@@ -182,8 +188,8 @@ impl Chunked<'_> {
             if let Some(chunks) = chunks(&narrowed, sizes)? {
                 let cut = Cut { chunks, overlap: 0, numbered: false };
                 let text = self.map_and_reduce(&narrowed, &cut)?;
-                let how = crate::extract::How::Narrowed { chunks: cut.chunks.len() as u64, by: narrowed.by };
-                return Ok((text, Read { ranges: narrowed.ranges, how }));
+                let how = How::Narrowed { chunks: cut.chunks.len() as u64, by: narrowed.by };
+                return Ok(Findings { text, ranges: narrowed.ranges, how });
             }
             if room < LEAST {
                 return Err(Failure::Failed(format!("{} tokens for a chunk are too few", sizes.most)));
@@ -192,8 +198,8 @@ impl Chunked<'_> {
         }
     }
 
-    /// The chunks that would be read, and the tokens that would be sent for them.
-    pub(crate) fn cost(&self, cut: Option<Cut>) -> std::result::Result<(u64, u64), Failure> {
+    /// The cost of reading these chunks, or the parts of an output that needs too many.
+    pub(crate) fn cost(&self, cut: Option<Cut>) -> Result<Cost, Failure> {
         let sizes = self.sizes()?;
         let prompt = tokens::count(&self.prompts.map(1, 1, sizes.overlap))
             + tokens::count(&self.prompts.behind_chunk(true, ""));
@@ -202,7 +208,8 @@ impl Chunked<'_> {
                 return Err(self.too_many_calls(sizes)?);
             }
             let most = sizes.most.saturating_mul(sizes.chunks);
-            return Ok((sizes.chunks, most + prompt.saturating_mul(sizes.chunks)));
+            let tokens = most + prompt.saturating_mul(sizes.chunks);
+            return Ok(Cost { chunks: sizes.chunks, tokens });
         };
         let count = chunks.len() as u64;
         let mut sent = prompt * count;
@@ -212,7 +219,7 @@ impl Chunked<'_> {
         }
         // The reports go into one more request, each at most as long as an answer may be.
         let reduced = if count > 1 { prompt } else { 0 };
-        Ok((count, sent + reduced))
+        Ok(Cost { chunks: count, tokens: sent + reduced })
     }
 
     /// The failure of a whole reading that needs more calls than are allowed.
@@ -226,7 +233,7 @@ impl Chunked<'_> {
 
     /// Reads the passages that match the instructions, if one line that the model copies from them is really there:
     /// then a small model need not read everything. Instructions that ask for all of something need everything.
-    pub(crate) fn passages_first(&self) -> std::result::Result<Option<(String, Read)>, Failure> {
+    pub(crate) fn passages_first(&self) -> Result<Option<Findings>, Failure> {
         if !self.numbered || wants_everything(self.prompts.instructions) {
             return Ok(None);
         }
@@ -246,7 +253,7 @@ impl Chunked<'_> {
         };
         let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
         let is_answer = !text.starts_with(NOTHING_FOUND) && copied.is_some();
-        Ok(is_answer.then_some((text, Read { ranges: found.shown, how: crate::extract::How::Passages })))
+        Ok(is_answer.then_some(Findings { text, ranges: found.shown, how: How::Passages }))
     }
 
     /// How many calls of a model a whole reading takes: one for each chunk, and one that makes one answer of theirs.
@@ -261,11 +268,7 @@ impl Chunked<'_> {
         Ok(format!("about {}", grouped(sizes.count_for(tokens) + 1)))
     }
 
-    fn map_and_reduce(
-        &self,
-        source: &(dyn Source + Sync),
-        cut: &Cut,
-    ) -> std::result::Result<String, Failure> {
+    fn map_and_reduce(&self, source: &(dyn Source + Sync), cut: &Cut) -> Result<String, Failure> {
         let Cut { chunks: parts, overlap, numbered } = cut;
         let (of, done, tokens) = (parts.len(), AtomicUsize::new(0), AtomicU64::new(0));
         let report = || {
@@ -292,8 +295,8 @@ impl Chunked<'_> {
             report();
             Ok(answer)
         });
-        let texts = texts.map_err(|(failure, done)| match failure {
-            Failure::Stopped(why, _) => Failure::Stopped(why, done),
+        let texts = texts.map_err(|interrupted| match interrupted.failure {
+            Failure::Stopped { why, .. } => Failure::Stopped { why, parts: interrupted.done },
             failure => failure,
         })?;
         match <[String; 1]>::try_from(texts) {
@@ -304,7 +307,7 @@ impl Chunked<'_> {
 
     /// Makes one answer of many, in levels where they do not fit into one context. Parts in which nothing was found are
     /// left out if something was found elsewhere. A synthesis that fails does not lose what was found.
-    fn reduce(&self, texts: Vec<String>) -> std::result::Result<String, Failure> {
+    fn reduce(&self, texts: Vec<String>) -> Result<String, Failure> {
         let found: Vec<String> =
             texts.iter().filter(|text| !text.starts_with(NOTHING_FOUND)).cloned().collect();
         let texts = if found.is_empty() { texts } else { found };
@@ -315,14 +318,16 @@ impl Chunked<'_> {
             Err(Failure::Failed(why)) => {
                 Ok(format!("{}[not made into one answer: {why}]", self.joined(&texts)))
             }
-            Err(Failure::Stopped(why, _)) => {
-                Err(Failure::Stopped(why, texts.into_iter().enumerate().collect()))
+            Err(Failure::Stopped { why, .. }) => {
+                let parts = texts.into_iter().enumerate();
+                let parts = parts.map(|(index, report)| PartReport { index, report }).collect();
+                Err(Failure::Stopped { why, parts })
             }
             done => done,
         }
     }
 
-    fn reduce_in_levels(&self, mut texts: Vec<String>) -> std::result::Result<String, Failure> {
+    fn reduce_in_levels(&self, mut texts: Vec<String>) -> Result<String, Failure> {
         let prompt =
             tokens::count(&self.prompts.reduce("", true)) + tokens::count(&self.prompts.behind_parts());
         let window = self.asking.window;
@@ -345,7 +350,7 @@ impl Chunked<'_> {
                 [alone] => Ok(alone.clone()),
                 group => self.reduced(group, false),
             })
-            .map_err(|(failure, _)| failure)?;
+            .map_err(|interrupted| interrupted.failure)?;
         }
     }
 
@@ -355,7 +360,7 @@ impl Chunked<'_> {
         texts.iter().enumerate().map(|(index, text)| format!("{}\n{text}\n", label(index))).collect()
     }
 
-    fn reduced(&self, texts: &[String], last: bool) -> std::result::Result<String, Failure> {
+    fn reduced(&self, texts: &[String], last: bool) -> Result<String, Failure> {
         let parts = self.joined(texts);
         let system = self.prompts.reduce(&parts, last);
         let request = self.prompts.behind_parts();

@@ -151,9 +151,10 @@ impl Sizes {
     pub(crate) fn count_for(self, tokens: u64) -> u64 {
         // The share of a chunk that is new, in percent, is what each one after the first adds.
         let new = 100 - self.overlap.min(50);
-        match tokens <= self.most {
-            true => 1,
-            false => 1 + (tokens - self.most).saturating_mul(100).div_ceil(self.most.saturating_mul(new)),
+        if tokens <= self.most {
+            1
+        } else {
+            1 + (tokens - self.most).saturating_mul(100).div_ceil(self.most.saturating_mul(new))
         }
     }
 }
@@ -244,10 +245,7 @@ fn balanced(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
     let (mut low, mut high) = (0, capacity);
     while low < high {
         let middle = (low + high) / 2;
-        match filled(steps, middle).len() <= fewest {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+        if filled(steps, middle).len() <= fewest { high = middle } else { low = middle + 1 }
     }
     filled(steps, high)
 }

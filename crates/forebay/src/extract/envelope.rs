@@ -1,32 +1,34 @@
 //! The envelope of an answer: of which output it is, by which strategy, and what is left out for the budget.
 
 use crate::event::Reading;
+use crate::extract::answer::Extract;
+use crate::extract::extraction::Mode;
 use crate::extract::provenance::part_read;
-use crate::extract::{Extract, Mode};
+use crate::extract::strategy::Strategy;
 use crate::query::fitted;
 use crate::text::count::grouped;
 use crate::{Budget, Output, Result, Surface, tokens};
 use std::ops::Range;
 
-/// Answer of models with everything its envelope says.
+/// An answer of models with everything that its envelope says.
 pub(crate) struct Abstract<'a> {
-    pub(crate) strategy: &'static str,
+    pub(crate) strategy: Strategy,
     pub(crate) answer: &'a str,
     /// Where it comes from, longest first.
     pub(crate) notes: &'a [String],
-    /// How much of the output was read, if that is less than its strategy stands for.
+    /// Share of the output that was read, if the strategy stands for all of it and less was read.
     pub(crate) share: Option<String>,
-    /// The characters of the answer that the caller has read already.
+    /// Characters of the answer that the caller has read already.
     pub(crate) from: usize,
 }
 
 /// The mark at the end of instructions that asks for a later part of an abstract, before its number.
 pub(crate) const FROM: &str = "[from character ";
 
-/// Below this many tokens, the line that says what is left out is a short one.
+/// Budget in tokens below which the line on omitted characters is short.
 pub(crate) const NARROW: u64 = 256;
 
-/// Splits instructions into what is wanted and how many characters of the abstract the caller has read already.
+/// Splits instructions into the text and the number of characters of the abstract that the caller has read already.
 pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
     let marked = instructions.trim_end().strip_suffix(']').and_then(|text| text.rsplit_once(FROM));
     let number = |text: &str| text.replace(',', "").parse::<usize>().ok().filter(|&number| number > 0);
@@ -36,14 +38,14 @@ pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
     }
 }
 
-/// The answer of models in its envelope, cut where it does not fit. Of the notes, the first is told that leaves most of
-/// the budget to the answer.
-pub(crate) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract {
+/// The answer of models in its envelope, cut where it does not fit, with the first note that leaves most of the budget
+/// to the answer.
+pub(crate) fn in_envelope(output: &Output, found: &Abstract, budget: Budget) -> Extract {
     let Abstract { strategy, answer, notes, share, from } = found;
     let all = answer.chars().count();
     let from = (*from).min(all);
     let mut head = match share {
-        None => opening(output, strategy),
+        None => opening(output, strategy.as_str()),
         Some(share) => {
             let (percent, _) = share.split_once(" of ").unwrap_or((share, ""));
             let head = opening(output, &format!("{strategy}, {percent} read"));
@@ -62,11 +64,12 @@ pub(crate) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract
             return format!("{head}{part}\n{apart}{note}");
         }
         let (left, all, next) = (grouped(left as u64), grouped(all as u64), from + shown + 1);
-        let left = match budget.tokens < NARROW {
-            true => format!("[… {left} of {all} characters are left out: add {FROM}{next}]]"),
-            false => format!(
+        let left = if budget.tokens < NARROW {
+            format!("[… {left} of {all} characters are left out: add {FROM}{next}]]")
+        } else {
+            format!(
                 "[… {left} of {all} characters of this abstract are left out: the same call with {FROM}{next}] at the end of its instructions gives them]"
-            ),
+            )
         };
         format!("{head}{}\n{left}\n{note}", part.trim_end())
     };
@@ -85,13 +88,13 @@ pub(crate) fn told(output: &Output, found: &Abstract, budget: Budget) -> Extract
     while !budget.holds(text.as_bytes()) {
         text = crate::shortened(&text, text.chars().count() / 2);
     }
-    Extract { text, strategy, fell_back: None, reading: None, repeated: false, stopped: None }
+    Extract::new(*strategy, text)
 }
 
 /// An earlier answer, given again: all of it, or the part that the caller has not read yet.
-pub(crate) fn again(
+pub(crate) fn repeated(
     output: &Output,
-    strategy: &'static str,
+    strategy: Strategy,
     reading: &Reading,
     from: usize,
     budget: Budget,
@@ -100,18 +103,17 @@ pub(crate) fn again(
         Surface::Shell { .. } => "--anew has it read again",
         _ => "other instructions have it read anew",
     };
-    let repeated = format!("[this was asked before, and is the answer that was given then; {how}]\n");
-    // Whoever reads on knows that.
-    let repeated = if from == 0 { repeated } else { String::new() };
-    let notes: Vec<String> = reading.notes.iter().map(|note| format!("{note}{repeated}")).collect();
+    let notice = format!("[this was asked before, and is the answer that was given then; {how}]\n");
+    // A caller that reads on has seen the notice.
+    let notice = if from == 0 { notice } else { String::new() };
+    let notes: Vec<String> = reading.notes.iter().map(|note| format!("{note}{notice}")).collect();
     let ranges: Vec<Range<u64>> = reading.ranges.iter().map(|&(start, end)| start..end).collect();
     let share = part_read(output, strategy, &ranges)?;
-    let told =
-        told(output, &Abstract { strategy, answer: &reading.answer, notes: &notes, share, from }, budget);
-    Ok(Extract { repeated: true, ..told })
+    let found = Abstract { strategy, answer: &reading.answer, notes: &notes, share, from };
+    Ok(Extract { repeated: true, ..in_envelope(output, &found, budget) })
 }
 
-/// A text that keeps to its budget; where it does not, as much of its head as does.
+/// The text if it fits the budget, else as much of its head as fits.
 pub(crate) fn held(text: String, head: &str, budget: Budget) -> String {
     let mut text = if budget.holds(text.as_bytes()) { text } else { head.to_owned() };
     while !budget.holds(text.as_bytes()) {

@@ -1,14 +1,23 @@
-//! Extraction from a session's outputs: answered, recorded, and given again where the same was wanted before.
+//! Extraction from a session's outputs: answers are recorded, and repeated where the same extraction comes again.
 
 use crate::event::{Event, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Reading, What};
-use crate::extract::envelope::{again, failed, part_of};
-use crate::extract::plan::Plan;
-use crate::extract::{Extract, Extraction, Mode, Models, extract, plan};
+use crate::extract::answer::{Extract, Fallback};
+use crate::extract::envelope::{failed, part_of, repeated};
+use crate::extract::extract;
+use crate::extract::extraction::{Extraction, Mode, Models};
+use crate::extract::plan::{Plan, plan};
+use crate::extract::strategy::Strategy;
 use crate::{Budget, Error, Output, Outputs, Result, Surface, tokens};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 
-/// A session's outputs, with the models that read them where instructions in plain words are given.
+/// An earlier answer of models.
+struct Remembered {
+    strategy: Strategy,
+    reading: Reading,
+}
+
+/// A session's outputs, with the models that read them.
 pub struct Extractor<'a> {
     outputs: &'a Outputs<'a>,
     models: Models<'a>,
@@ -25,7 +34,7 @@ impl<'a> Extractor<'a> {
         plan(&self.outputs.open(text)?, wanted, &self.models)
     }
 
-    /// Reads an output as an extraction wants it. What models found before is given again and not read twice.
+    /// Reads an output as an extraction wants it. An earlier answer of models to the same extraction is repeated.
     pub fn extract(
         &self,
         text: &str,
@@ -66,7 +75,7 @@ impl<'a> Extractor<'a> {
         })
     }
 
-    /// Records a call of `tool_output` that could not be answered, and returns what the model is told.
+    /// Records a call of `tool_output` that could not be answered, and returns the text for the model.
     pub(crate) fn extraction_failed(
         &self,
         handle: &str,
@@ -104,28 +113,28 @@ impl<'a> Extractor<'a> {
         let id = output.record().handle.id().to_owned();
         let budget = self.outputs.within_room(budget);
         let (instructions, from) = part_of(wanted.instructions);
-        let before = if wanted.anew { None } else { self.extracted(&output, wanted)? };
-        let answer = match before {
-            Some((strategy, reading)) => again(&output, strategy, &reading, from, budget)?,
+        let known = if wanted.rerun { None } else { self.remembered(&output, wanted)? };
+        let answer = match known {
+            Some(known) => repeated(&output, known.strategy, &known.reading, from, budget)?,
             None => extract(&output, wanted, &self.models, budget)?,
         };
         let tokens = tokens::count(&answer.text);
         self.outputs.count(tokens);
-        if let Some((meant, why)) = &answer.fell_back {
-            let (from, to) = (meant.to_string(), answer.strategy.to_owned());
+        if let Some(Fallback { from, why }) = &answer.fell_back {
+            let (from, to) = (from.to_string(), answer.strategy.to_string());
             self.outputs.fell_back(FellBack { id: id.clone(), from, to, why: why.clone() });
         }
         let reading = answer.reading.clone().unwrap_or_default();
         self.outputs.log(What::ExtractionDone(Extracted {
             id,
-            strategy: answer.strategy.to_owned(),
+            strategy: answer.strategy.to_string(),
             model: (!reading.models.is_empty()).then(|| reading.models.join(", ")),
             tokens_in: reading.usage.tokens_in,
             tokens_out: reading.usage.tokens_out,
             tokens,
             leniencies: reading.leniencies.clone(),
             request: Some(ExtractionCall::new(began, arguments, &answer.text)),
-            // Only an answer of models is worth remembering: what we find ourselves is found again at once.
+            // Only an answer of models is worth remembering: the others are made again at once.
             memory: (!reading.answer.is_empty()).then(|| Memory {
                 instructions: instructions.to_owned(),
                 mode: wanted.mode.to_string(),
@@ -138,7 +147,7 @@ impl<'a> Extractor<'a> {
         Ok(answer)
     }
 
-    /// Whether what was wanted before is wanted now, of the same bytes, and would be read by the same models as far.
+    /// Whether an earlier answer is to the same instructions over the same bytes, and the same models would read as much.
     fn is_the_same(&self, memory: &Memory, output: &Output, wanted: &Extraction) -> bool {
         let read: u64 = memory.reading.ranges.iter().map(|(start, end)| end - start).sum();
         let most = (wanted.settings.max_chunks, wanted.settings.context_tokens);
@@ -150,8 +159,8 @@ impl<'a> Extractor<'a> {
             && (self.models.list.is_empty() || memory.reading.models.iter().all(known))
     }
 
-    /// What models found before, if the same was wanted of the same bytes; the newest answer.
-    fn extracted(&self, output: &Output, wanted: &Extraction) -> Result<Option<(&'static str, Reading)>> {
+    /// The newest answer of models to the same extraction from the same bytes.
+    fn remembered(&self, output: &Output, wanted: &Extraction) -> Result<Option<Remembered>> {
         let id = output.record().handle.id();
         let mut found = None;
         self.outputs.store.for_each_event_line(&self.outputs.session, 0, |line| {
@@ -162,8 +171,8 @@ impl<'a> Extractor<'a> {
                 && let Some(memory) = done.memory.filter(|_| done.id == id)
                 && self.is_the_same(&memory, output, wanted)
             {
-                let strategy = Mode::NAMES.into_iter().find(|name| *name == done.strategy);
-                found = strategy.map(|strategy| (strategy, memory.reading));
+                let strategy = done.strategy.parse().ok();
+                found = strategy.map(|strategy| Remembered { strategy, reading: memory.reading });
             }
             ControlFlow::Continue(())
         })?;

@@ -1,14 +1,14 @@
 //! Counts and lists over JSON: the model writes a jq filter, and the filter goes through all records.
 //!
 //! A model that counts while it reads miscounts, and counts only what it has read. A filter is checked against the shape
-//! of the document before it runs: a key that stands nowhere is told to the model, and so is an error, once. Where no
-//! filter works, the output is read as any other.
+//! of the document before it runs: the model gets one more try after a key that does not exist and after an error.
+//! Where no filter works, the output is read as any other.
 
 use crate::classify::json::records::records;
 use crate::classify::json::records::{Level, Records};
+use crate::extract::answer::{Findings, How};
 use crate::extract::asking::{Asking, Failure, Question};
 use crate::extract::prompts::Prompts;
-use crate::extract::{How, Read};
 use crate::outline::json::{JsonPath, Shape, shape};
 use crate::query::json::keys::looked_for;
 use crate::query::json::{run_filter, together};
@@ -82,7 +82,7 @@ pub(crate) enum Filtered {
     /// The instructions or the output are not of that kind.
     NotAsked,
     /// A filter answered.
-    Answered(String, Read),
+    Answered(Findings),
     /// No filter worked.
     NoFilter {
         /// The last filter, and what was wrong with it.
@@ -91,11 +91,7 @@ pub(crate) enum Filtered {
 }
 
 /// Has a model write a filter for instructions that ask for a count or a list over JSON, and runs it.
-pub(crate) fn filtered(
-    output: &Output,
-    asking: &Asking,
-    prompts: &Prompts,
-) -> std::result::Result<Filtered, Failure> {
+pub(crate) fn filtered(output: &Output, asking: &Asking, prompts: &Prompts) -> Result<Filtered, Failure> {
     let kind = output.record().kind;
     if !matches!(kind, Kind::Json | Kind::JsonLines) || !asks_for_count_or_list(prompts.instructions) {
         return Ok(Filtered::NotAsked);
@@ -112,8 +108,8 @@ pub(crate) fn filtered(
         };
         match document.run(&filter, attempt < TRIES, prompts.room)? {
             Ran::Answer(answer) => {
-                let read = Read { ranges: vec![0..output.len()], how: How::Filtered };
-                return Ok(Filtered::Answered(answer, read));
+                let ranges = vec![0..output.len()];
+                return Ok(Filtered::Answered(Findings { text: answer, ranges, how: How::Filtered }));
             }
             Ran::Wrong(why) => wrong = Some(Wrong { filter, why }),
         }

@@ -1,31 +1,33 @@
-//! The plan of a reading: strategy, chunks, calls and tokens, before a model reads anything.
+//! The plan of a reading: strategy, chunks, calls and tokens, before any model reads.
 
 use crate::extract::asking::{Asking, Failure};
+use crate::extract::attempt::Attempt;
+use crate::extract::chunked::Cost;
+use crate::extract::extraction::{Extraction, Mode, Models};
 use crate::extract::prompts::Prompts;
-use crate::extract::unread::TRUNCATE;
+use crate::extract::strategy::Strategy;
 use crate::extract::window::Window;
 use crate::extract::wrapper::Wrapper;
-use crate::extract::{Attempt, Extraction, Mode, Models};
 use crate::{Error, Output, Result};
 use serde::Serialize;
 use std::sync::{Mutex, atomic::AtomicBool};
 
-/// A reading as it would be done, without asking a model to read.
+/// A reading as it would be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// The strategy.
-    pub strategy: &'static str,
+    pub strategy: Strategy,
     /// The models, in the order in which they are tried.
     pub models: Vec<String>,
     /// Tokens that one request may have, its answer included.
     pub context_tokens: u64,
     /// Requests at the same time.
     pub parallel: u64,
-    /// Chunks of the output; none if an agent reads and searches.
+    /// Chunks of the output; `None` if an agent reads and searches.
     pub chunks: Option<u64>,
-    /// Calls of a model: for chunks as many as are needed, for an agent at most this many.
+    /// Calls of a model: the number for chunks, the maximum for an agent.
     pub calls: u64,
-    /// Tokens of what is sent; none if it depends on what an agent calls.
+    /// Tokens sent to models; `None` if they depend on the calls of an agent.
     pub tokens: Option<u64>,
 }
 
@@ -35,7 +37,7 @@ pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Pla
     let names = models.list.iter().map(|model| model.name().to_owned()).collect();
     let window = Window::of(settings, models.list);
     let mut plan = Plan {
-        strategy: TRUNCATE,
+        strategy: Strategy::Truncate,
         models: names,
         context_tokens: window.context,
         parallel: window.at_once,
@@ -45,7 +47,7 @@ pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Pla
     };
     if models.list.is_empty() || wanted.mode == Mode::Truncate {
         if wanted.mode == Mode::Auto {
-            plan.strategy = "ask";
+            plan.strategy = Strategy::Ask;
         }
         return Ok(plan);
     }
@@ -64,17 +66,19 @@ pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Pla
     let chunked = attempt.chunked(has_long_lines, wanted.mode == Mode::FullChunked);
     let failed = |failure: Failure| match failure {
         Failure::Broken(error) => error,
-        Failure::Failed(why) | Failure::TooLong(_, why) | Failure::Stopped(why, _) => Error::BadQuery(why),
+        Failure::Failed(why) | Failure::TooLong { why, .. } | Failure::Stopped { why, .. } => {
+            Error::BadQuery(why)
+        }
     };
     let cut = chunked.cut().map_err(failed)?;
     let searches =
         wanted.mode == Mode::ReadGrep || (wanted.mode == Mode::Auto && cut.is_none() && !has_long_lines);
     if searches {
-        let strategy = Mode::NAMES[Mode::ReadGrep as usize];
+        let strategy = Strategy::ReadGrep;
         return Ok(Plan { strategy, parallel: 1, calls: settings.max_turns, tokens: None, ..plan });
     }
-    let (chunks, tokens) = chunked.cost(cut).map_err(failed)?;
-    plan.strategy = Mode::NAMES[Mode::FullChunked as usize];
+    let Cost { chunks, tokens } = chunked.cost(cut).map_err(failed)?;
+    plan.strategy = Strategy::FullChunked;
     plan.chunks = Some(chunks);
     plan.calls = chunks + u64::from(chunks > 1);
     plan.tokens = Some(tokens);

@@ -72,9 +72,10 @@ WHAT TO EXTRACT
     /// model follows what it has read last, and copies better than it sums up. `likely` are lines that may matter.
     pub(crate) fn behind_chunk(&self, numbered: bool, likely: &str) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
-        let copy = match numbered {
-            true => "copy the few lines of the document above that answer it, each with its line number",
-            false => "copy the few parts of the document above that answer it, exactly as they stand",
+        let copy = if numbered {
+            "copy the few lines of the document above that answer it, each with its line number"
+        } else {
+            "copy the few parts of the document above that answer it, exactly as they stand"
         };
         let likely = match likely.trim_end() {
             "" => String::new(),
@@ -157,14 +158,15 @@ WHAT TO EXTRACT
         let call = &self.record.call;
         let arguments = call.args.as_deref().unwrap_or("{}");
         let length = arguments.chars().count();
-        let arguments = match length > ARGUMENTS {
-            true => format!(
+        let arguments = if length > ARGUMENTS {
+            format!(
                 "{} (the first {} of {} characters)",
                 arguments.chars().take(ARGUMENTS).collect::<String>(),
                 grouped(ARGUMENTS as u64),
                 grouped(length as u64)
-            ),
-            false => arguments.to_owned(),
+            )
+        } else {
+            arguments.to_owned()
         };
         let name = call.full_name();
         format!("SOURCE TOOL\n- Name: {name}\n- Arguments (verbatim JSON): {arguments}\n{more}")

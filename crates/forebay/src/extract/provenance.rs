@@ -1,21 +1,23 @@
-//! Where an answer comes from: how much of the output was read, by whom and at what cost.
+//! The origin of an answer: the share of the output that was read, the models that read it and the cost.
 
 use crate::event::{Reading, Usage};
-use crate::extract::{How, Mode, Read, narrowed};
+use crate::extract::answer::{Findings, How};
+use crate::extract::narrowed;
+use crate::extract::strategy::Strategy;
 use crate::text::count::{count, grouped};
 use crate::{Output, Result};
 use std::ops::Range;
 
-/// Where an answer comes from: what was read, by whom, and what it cost; then in a few words.
+/// Notes on the origin of an answer: the parts that were read, the models and the cost. The longest comes first.
 pub(crate) fn notes(
     output: &Output,
     reading: &Reading,
-    read: &Read,
+    findings: &Findings,
     ranges: &[Range<u64>],
     missing: u64,
 ) -> Result<Vec<String>> {
     let covered = covered(output, ranges)?;
-    let how = match &read.how {
+    let how = match &findings.how {
         How::Chunks(chunks) => format!("in {}: {covered}", count("chunk", *chunks)),
         How::Narrowed { chunks, by } => {
             let chosen = match by {
@@ -66,17 +68,22 @@ pub(crate) fn notes(
     ])
 }
 
-/// How much of an output was read by a strategy that stands for all of it, if that is less. An agent that searches
+/// The share of an output that was read, if the strategy stands for all of it and less was read. An agent that searches
 /// reads parts by design.
-pub(crate) fn part_read(output: &Output, strategy: &str, ranges: &[Range<u64>]) -> Result<Option<String>> {
+pub(crate) fn part_read(
+    output: &Output,
+    strategy: Strategy,
+    ranges: &[Range<u64>],
+) -> Result<Option<String>> {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    match strategy == Mode::NAMES[Mode::FullChunked as usize] && bytes < output.len() {
-        true => Ok(Some(share(output, ranges)?)),
-        false => Ok(None),
+    if strategy == Strategy::FullChunked && bytes < output.len() {
+        Ok(Some(share(output, ranges)?))
+    } else {
+        Ok(None)
     }
 }
 
-/// How much of an output some ranges are.
+/// The share of an output that some ranges are.
 pub(crate) fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     if bytes >= output.len() {
@@ -93,7 +100,7 @@ pub(crate) fn share(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     Ok(format!("{share} of {}", count("byte", output.len())))
 }
 
-/// How much of an output some ranges are, and which lines.
+/// The share of an output that some ranges are, with their lines.
 pub(crate) fn covered(output: &Output, ranges: &[Range<u64>]) -> Result<String> {
     let (share, lines) = (share(output, ranges)?, output.lines()?);
     if ranges.is_empty() || share.starts_with("all ") {

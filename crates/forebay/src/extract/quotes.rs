@@ -319,9 +319,10 @@ fn quote(text: &str, end: usize, mark: &str) -> Option<Quote> {
 /// A line without the number that a reader puts before it.
 fn unnumbered(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    match rest.len() < line.len() {
-        true => rest.strip_prefix([':', '|', '-']).map_or(line, str::trim_start),
-        false => line,
+    if rest.len() < line.len() {
+        rest.strip_prefix([':', '|', '-']).map_or(line, str::trim_start)
+    } else {
+        line
     }
 }
 

@@ -1,19 +1,22 @@
 //! The strategy `read-grep`: a model reads and searches the output by itself.
 //!
-//! It has two tools, and both can reach this one output and nothing else: they are given no store and no path. A model
+//! It has two tools that can reach this one output and nothing else: they have no store and no path. A model
 //! whose server ignores tools calls them by lines of text (see [`text_calls`](super::text_calls)).
 
-use crate::extract::asking::{Asking, Failure, Refusal};
+use crate::extract::answer::{Findings, How};
+use crate::extract::asking::{Asking, Refusal};
+use crate::extract::attempt::Done;
+use crate::extract::extraction::Progress;
 use crate::extract::prompts::Prompts;
-use crate::extract::wrapper::Unusable;
-use crate::extract::{How, Progress, Read, text_calls};
-use crate::model::{Message, Model, Said, Stop, ToolCalls};
+use crate::extract::text_calls;
+use crate::extract::wrapper::Cause;
+use crate::model::{Answer, Message, Model, Stop, ToolCalls};
 use crate::query::Found;
 use crate::request::tool_call;
 use crate::settings::Extract as Settings;
 use crate::text::count::count;
 use crate::wire::{Tool, ToolCall, ToolResult};
-use crate::{Budget, Output, Query, Result, excerpt, tokens};
+use crate::{Budget, Error, Output, Query, Result, excerpt, tokens};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -27,6 +30,12 @@ pub(crate) const LAST: &str = "[no further calls are possible: give the final re
 const REPEATED: &str =
     "[this call was made before, and its result is above: make another one or give the final report]";
 
+/// Maximum turns in a row in which every call was made before.
+const MOST_CIRCLES: u64 = 2;
+
+/// Tokens of the names and brackets around a tool result, about.
+const RESULT_FRAME: u64 = 16;
+
 /// An agent with its output, its models and its tools.
 pub(crate) struct ReadGrep<'a> {
     /// The output as the tools name it.
@@ -35,8 +44,21 @@ pub(crate) struct ReadGrep<'a> {
     prompts: &'a Prompts<'a>,
     settings: &'a Settings,
     progress: &'a (dyn Fn(Progress) + Sync),
-    /// The two tools as the model is told of them.
+    /// The two tools in the form for models.
     tools: Vec<Tool>,
+}
+
+/// The conversation with one model.
+struct Conversation {
+    system: String,
+    /// The request of the first message, which is named again before the last turn.
+    request: String,
+    messages: Vec<Message>,
+    /// Whether the model calls tools by lines of text.
+    is_in_text: bool,
+    /// Tokens of everything so far.
+    used: u64,
+    seen: Seen,
 }
 
 /// Everything that an agent has read and called so far.
@@ -48,15 +70,12 @@ struct Seen {
     patterns: Vec<String>,
     /// The calls that were made, by name and arguments.
     calls_made: Vec<String>,
-    /// Turns in a row in which every call had been made before.
+    /// Turns in a row in which every call was made before.
     circles: u64,
 }
 
-/// Turns without a new call after which a model must answer.
-const CIRCLES: u64 = 2;
-
 impl<'a> ReadGrep<'a> {
-    /// `output` must speak as [`Surface::Files`](crate::Surface::Files) does, so that what it suggests can be called.
+    /// `output` must be on [`Surface::Files`](crate::Surface::Files), so that the calls in its markers can be made.
     pub(crate) fn new(
         output: &'a Output,
         asking: &'a Asking<'a>,
@@ -68,122 +87,127 @@ impl<'a> ReadGrep<'a> {
     }
 
     /// Has one model after the other read the output, until one gives an answer.
-    pub(crate) fn read(&self) -> std::result::Result<(String, Read), Failure> {
+    pub(crate) fn read(&self) -> Done {
         self.asking.of_each(1, |model| self.read_by(model))
     }
 
-    fn read_by(&self, model: &dyn Model) -> std::result::Result<(String, Read), Refusal> {
-        let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
-        let in_text = match model.tool_calls() {
+    /// One conversation: turn by turn the model calls tools and gets their results, until it gives its report.
+    fn read_by(&self, model: &dyn Model) -> Result<Findings, Refusal> {
+        let unusable = |cause: Cause| Refusal::unusable(model, cause);
+        let mut talk = self.begin(model)?;
+        loop {
+            talk.seen.turns += 1;
+            (self.progress)(Progress::Turn { turn: talk.seen.turns, of: self.settings.max_turns });
+            let is_last = self.is_last(&talk.seen, talk.used);
+            let tools: &[Tool] = if talk.is_in_text { &[] } else { &self.tools };
+            let mut reply = self.asking.ask(model, &talk.system, &talk.messages, tools, !is_last)?;
+            if talk.is_in_text && !is_last {
+                reply.calls = text_calls::calls(&reply.text, &self.output.record().handle.to_string());
+            }
+            if reply.calls.is_empty() || reply.stop == Stop::Length {
+                return self.finished(&reply, talk).map_err(unusable);
+            }
+            if is_last {
+                return Err(unusable(self.no_report(&talk.seen)));
+            }
+            self.answer_calls(reply, &mut talk)?;
+        }
+    }
+
+    /// The first message of a conversation.
+    fn begin(&self, model: &dyn Model) -> Result<Conversation, Refusal> {
+        let is_in_text = match model.tool_calls() {
             ToolCalls::Native => false,
             ToolCalls::Text => true,
-            ToolCalls::None => return Err(useless("it cannot call tools".to_owned())),
+            ToolCalls::None => return Err(Refusal::unusable(model, Cause::NoToolCalls)),
         };
         let system = self.prompts.read_grep();
         let handle = &self.output.record().handle;
         let (lines, bytes) = (count("line", self.output.lines()?), count("byte", self.output.len()));
-        let how = if in_text { text_calls::EXPLAINED } else { "" };
+        let how = if is_in_text { text_calls::EXPLAINED } else { "" };
         let request = self.prompts.behind_file();
         let first = format!("The file {handle} has {lines}, {bytes}. {how}Begin.\n\n{request}");
-        let tools: &[Tool] = if in_text { &[] } else { &self.tools };
+        let tools: &[Tool] = if is_in_text { &[] } else { &self.tools };
         let declared: u64 = tools.iter().map(|tool| tokens::count(&tool.schema.to_string())).sum();
-        let mut used = tokens::count(&system) + tokens::count(&first) + declared;
-        let mut messages = vec![Message::User(first)];
-        let mut seen = Seen::default();
+        let used = tokens::count(&system) + tokens::count(&first) + declared;
         if self.is_full(used) {
             let context = self.asking.window.context;
-            return Err(useless(format!(
-                "a context of {context} tokens has no room to read (extract.context_tokens)"
-            )));
+            return Err(Refusal::unusable(model, Cause::NoRoom { context }));
         }
-        loop {
-            seen.turns += 1;
-            (self.progress)(Progress::Turn { turn: seen.turns, of: self.settings.max_turns });
-            let last = self.is_last(&seen, used);
-            let mut said = self.asking.said(model, &system, &messages, tools, !last)?;
-            if in_text && !last {
-                said.calls = text_calls::calls(&said.text, &handle.to_string());
-            }
-            if said.calls.is_empty() || said.stop == Stop::Length {
-                return self.finished(model, &said, &messages, seen);
-            }
-            if last {
-                let limits = format!(
-                    "extract.max_turns is {}, extract.max_tool_calls {}",
-                    self.settings.max_turns, self.settings.max_tool_calls
-                );
-                let why = match seen.circles >= CIRCLES {
-                    true => "it went in circles: the same calls again and again".to_owned(),
-                    false => format!(
-                        "it went on calling tools after {} and gave no final report ({limits})",
-                        count("turn", seen.turns)
-                    ),
-                };
-                return Err(useless(why));
-            }
-            let said_in_text = || tokens::count(&said.text);
-            used += if in_text { said_in_text() } else { tokens::count(&said.raw.to_string()) };
-            let known = seen.calls_made.len();
-            let mut results: Vec<ToolResult> = Vec::new();
-            for call in &said.calls {
-                let result = match self.is_full(used) {
-                    true => call.failed(LAST),
-                    false => self.answer(call, &mut seen)?,
-                };
-                // The names of a result and its brackets cost something too.
-                used += tokens::count(&result.text) + 16;
-                results.push(result);
-            }
-            seen.circles = if seen.calls_made.len() > known { 0 } else { seen.circles + 1 };
-            // The turn that comes is the last one: it must know.
-            let next =
-                Seen { turns: seen.turns + 1, calls: seen.calls, circles: seen.circles, ..Seen::default() };
-            if self.is_last(&next, used)
-                && let Some(result) = results.last_mut()
-            {
-                result.text = format!("{}\n{LAST}\n{request}", result.text.trim_end());
-            }
-            messages.push(Message::Model(said));
-            messages.push(match in_text {
-                true => Message::User(text_calls::results(&results)),
-                false => Message::Results(results),
-            });
-        }
+        let messages = vec![Message::User(first)];
+        Ok(Conversation { system, request, messages, is_in_text, used, seen: Seen::default() })
     }
 
-    /// The report of an agent that calls nothing any more.
-    fn finished(
-        &self,
-        model: &dyn Model,
-        said: &Said,
-        messages: &[Message],
-        seen: Seen,
-    ) -> std::result::Result<(String, Read), Refusal> {
-        let useless = |why: String| Refusal::Useless(model.name().to_owned(), why);
+    /// Answers all calls of one turn.
+    fn answer_calls(&self, reply: Answer, talk: &mut Conversation) -> Result<()> {
+        talk.used +=
+            if talk.is_in_text { tokens::count(&reply.text) } else { tokens::count(&reply.raw.to_string()) };
+        let known = talk.seen.calls_made.len();
+        let mut results: Vec<ToolResult> = Vec::new();
+        for call in &reply.calls {
+            let result =
+                if self.is_full(talk.used) { call.failed(LAST) } else { self.answer(call, &mut talk.seen)? };
+            talk.used += tokens::count(&result.text) + RESULT_FRAME;
+            results.push(result);
+        }
+        talk.seen.circles = if talk.seen.calls_made.len() > known { 0 } else { talk.seen.circles + 1 };
+        // A model must know that the turn that comes is its last.
+        let next = Seen {
+            turns: talk.seen.turns + 1,
+            calls: talk.seen.calls,
+            circles: talk.seen.circles,
+            ..Seen::default()
+        };
+        if self.is_last(&next, talk.used)
+            && let Some(result) = results.last_mut()
+        {
+            result.text = format!("{}\n{LAST}\n{}", result.text.trim_end(), talk.request);
+        }
+        talk.messages.push(Message::Model(reply));
+        talk.messages.push(if talk.is_in_text {
+            Message::User(text_calls::results(&results))
+        } else {
+            Message::Results(results)
+        });
+        Ok(())
+    }
+
+    /// The findings of an agent that makes no more calls.
+    fn finished(&self, reply: &Answer, talk: Conversation) -> Result<Findings, Cause> {
         let has_read = |nonce: &str| {
-            messages.iter().any(|message| match message {
+            talk.messages.iter().any(|message| match message {
                 Message::User(text) => text.contains(nonce),
                 Message::Model(_) => false,
                 Message::Results(results) => results.iter().any(|result| result.text.contains(nonce)),
             })
         };
-        let report = self.asking.report(said, &has_read).map_err(|Unusable { why, .. }| useless(why))?;
-        if seen.ranges.is_empty() && seen.patterns.is_empty() && !self.output.is_empty() {
-            return Err(useless("it answered without reading or searching anything".to_owned()));
+        let report = self.asking.report(reply, &has_read).map_err(|unusable| unusable.cause)?;
+        let Seen { ranges, turns, calls, patterns, .. } = talk.seen;
+        if ranges.is_empty() && patterns.is_empty() && !self.output.is_empty() {
+            return Err(Cause::NothingRead);
         }
-        let how = How::Turns { turns: seen.turns, calls: seen.calls, patterns: seen.patterns };
-        Ok((self.asking.read(report), Read { ranges: seen.ranges, how }))
+        let how = How::Turns { turns, calls, patterns };
+        Ok(Findings { text: self.asking.used_report(report), ranges, how })
+    }
+
+    /// Why an agent has no findings that makes calls in its last turn.
+    fn no_report(&self, seen: &Seen) -> Cause {
+        if seen.circles >= MOST_CIRCLES {
+            return Cause::Circles;
+        }
+        let Settings { max_turns, max_tool_calls, .. } = *self.settings;
+        Cause::NoReport { turns: seen.turns, max_turns, max_tool_calls }
     }
 
     /// Whether the model must answer in this turn: its turns, its calls or its context are used up.
     fn is_last(&self, seen: &Seen, used: u64) -> bool {
         seen.turns >= self.settings.max_turns
             || seen.calls >= self.settings.max_tool_calls
-            || seen.circles >= CIRCLES
+            || seen.circles >= MOST_CIRCLES
             || self.is_full(used)
     }
 
-    /// Whether one more answer of a tool has no room in the context.
+    /// Whether the context has no room for one more tool result.
     fn is_full(&self, used: u64) -> bool {
         used + self.asking.window.answer + self.budget().tokens * 2 > self.asking.window.context
     }
@@ -194,20 +218,20 @@ impl<'a> ReadGrep<'a> {
         Budget { tokens, bytes: tokens * 8, lines: None }
     }
 
-    /// Answers a call. What cannot be done is said to the model, which may mend it.
+    /// Answers a call. The model gets an error as a result, and may call again.
     fn answer(&self, call: &ToolCall, seen: &mut Seen) -> Result<ToolResult> {
         if seen.calls >= self.settings.max_tool_calls {
             return Ok(call.failed(LAST));
         }
         seen.calls += 1;
         let made = format!("{} {:?}", call.name, call.arguments.as_ref().ok());
-        match seen.calls_made.contains(&made) {
-            true => return Ok(call.failed(REPEATED)),
-            false => seen.calls_made.push(made),
+        if seen.calls_made.contains(&made) {
+            return Ok(call.failed(REPEATED));
         }
+        seen.calls_made.push(made);
         let query = match self.query(call) {
             Ok(query) => query,
-            Err(why) => return Ok(call.failed(why)),
+            Err(error) => return Ok(call.failed(error.to_string())),
         };
         match excerpt(self.output, &query, self.budget()) {
             Ok(answer) => {
@@ -223,18 +247,19 @@ impl<'a> ReadGrep<'a> {
                 }
                 Ok(call.answered(String::from_utf8_lossy(&answer.text)))
             }
-            // The store is broken, and no other question will mend it.
-            Err(error @ crate::Error::Store { .. }) => Err(error),
+            // The store is broken, and no other call will succeed.
+            Err(error @ Error::Store { .. }) => Err(error),
             Err(error) => Ok(call.failed(crate::shortened(&error.to_string(), 1_000))),
         }
     }
 
-    fn query(&self, call: &ToolCall) -> std::result::Result<Query, String> {
+    fn query(&self, call: &ToolCall) -> Result<Query> {
         if !self.tools.iter().any(|tool| tool.name == call.name) {
             let name: String = call.name.chars().take(60).collect();
-            return Err(format!("there is no tool {name:?}; there are Read and Grep"));
+            return Err(Error::BadQuery(format!("there is no tool {name:?}; there are Read and Grep")));
         }
-        let mut given: Map<String, Value> = call.arguments.clone().map_err(|bad| bad.to_string())?;
+        let mut given: Map<String, Value> =
+            call.arguments.clone().map_err(|bad| Error::BadQuery(bad.to_string()))?;
         // Models call it by other names that they know from elsewhere.
         let names = [FILENAME, "handle", "path", "file_path"];
         let filename = names.iter().find_map(|name| given.remove(*name));
@@ -242,17 +267,17 @@ impl<'a> ReadGrep<'a> {
         let named = filename.as_ref().and_then(Value::as_str).unwrap_or_default();
         if named != handle.to_string() && named != handle.short() && named != handle.id() {
             let named: String = named.chars().take(60).collect();
-            return Err(format!(
+            return Err(Error::BadQuery(format!(
                 "there is no file {named:?}; the only file is {handle:?}",
                 handle = handle.to_string()
-            ));
+            )));
         }
         given.insert("handle".to_owned(), handle.to_string().into());
-        tool_call::query_of(&call.name.to_lowercase(), &given).map_err(|error| error.to_string())
+        tool_call::query_of(&call.name.to_lowercase(), &given)
     }
 }
 
-/// The two tools: those that agents have, with the file's name in place of a handle.
+/// The two tools: `read` and `grep` of the session's tools, with the name of the file in place of a handle.
 fn declared() -> Vec<Tool> {
     let named = [("read", "Read"), ("grep", "Grep")];
     let mut tools = Vec::new();

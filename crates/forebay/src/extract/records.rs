@@ -170,9 +170,10 @@ impl Taking<'_> {
     fn follow(&self, at: usize) -> bool {
         let [one, next] = &self.found.records[at..=at + 1] else { return false };
         one.list == next.list
-            && match one.part || next.part {
-                true => one.part && next.part && one.first == next.first,
-                false => one.first + one.count == next.first,
+            && if one.part || next.part {
+                one.part && next.part && one.first == next.first
+            } else {
+                one.first + one.count == next.first
             }
     }
 
@@ -277,9 +278,10 @@ pub(crate) fn chunk_label(output: &Output, found: &Records, chunk: &Range<u64>) 
         .unwrap_or(record);
     let list = &found.lists[record.list];
     let (from, to) = (record.first + 1, last.first + last.count);
-    let which = match from == to {
-        true => format!("record {}", grouped(from)),
-        false => format!("records {}–{}", grouped(from), grouped(to)),
+    let which = if from == to {
+        format!("record {}", grouped(from))
+    } else {
+        format!("records {}–{}", grouped(from), grouped(to))
     };
     let place = match list.kind {
         ListKind::Documents => String::new(),

@@ -1,12 +1,13 @@
 use super::envelope::FROM;
 use super::*;
 use crate::event::Usage;
-use crate::model::{Message, ModelError, Profile, Prompt, Said, Stop, ToolCalls};
+use crate::model::{Answer, Message, Model, ModelError, Profile, Prompt, Stop, ToolCalls};
+use crate::settings::Extract as Settings;
 use crate::store::keep::keep;
 use crate::store::memory::output_of;
 use crate::text::count::grouped;
 use crate::wire::ToolCall;
-use crate::{Call, MemoryStore, Outputs, Session, Store, Timestamp, tokens};
+use crate::{Call, MemoryStore, Outputs, Session, Store, Surface, Timestamp, tokens};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use std::result::Result;
@@ -19,39 +20,39 @@ struct Scripted<F> {
     says: F,
 }
 
-fn scripted<F: Fn(&Prompt, usize) -> Result<Said, ModelError> + Sync>(
+fn scripted<F: Fn(&Prompt, usize) -> Result<Answer, ModelError> + Sync>(
     name: &'static str,
     says: F,
 ) -> Scripted<F> {
     Scripted { name, asked: AtomicUsize::new(0), says }
 }
 
-impl<F: Fn(&Prompt, usize) -> Result<Said, ModelError> + Sync> Model for Scripted<F> {
+impl<F: Fn(&Prompt, usize) -> Result<Answer, ModelError> + Sync> Model for Scripted<F> {
     fn name(&self) -> &str {
         self.name
     }
 
-    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
+    fn answer(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
         (self.says)(prompt, self.asked.fetch_add(1, Ordering::SeqCst))
     }
 }
 
-fn said(text: impl Into<String>) -> Said {
+fn said(text: impl Into<String>) -> Answer {
     let usage = Usage { tokens_in: 100, tokens_out: 10 };
-    Said { text: text.into(), calls: Vec::new(), stop: Stop::Ended, usage, raw: Value::Null }
+    Answer { text: text.into(), calls: Vec::new(), stop: Stop::Ended, usage, raw: Value::Null }
 }
 
-fn report(text: &str) -> Said {
+fn report(text: &str) -> Answer {
     said(format!("<ai-agent-nonce-FINAL format=\"text\">{text}</ai-agent-nonce-FINAL>"))
 }
 
-fn calling(calls: &[(&str, Value)]) -> Said {
+fn calling(calls: &[(&str, Value)]) -> Answer {
     let call = |(index, (name, arguments)): (usize, &(&str, Value))| ToolCall {
         id: format!("c{index}"),
         name: (*name).to_owned(),
         arguments: Ok(arguments.as_object().cloned().unwrap_or_default()),
     };
-    Said { calls: calls.iter().enumerate().map(call).collect(), stop: Stop::Calls, ..said("") }
+    Answer { calls: calls.iter().enumerate().map(call).collect(), stop: Stop::Calls, ..said("") }
 }
 
 const BUDGET: Budget = Budget { tokens: 400, bytes: 12_000, lines: None };
@@ -62,7 +63,7 @@ fn settings() -> Settings {
 
 fn run(output: &Output, mode: Mode, settings: &Settings, list: &[&dyn Model]) -> crate::Result<Extract> {
     let models = Models { list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let wanted = Extraction { instructions: "which error is there?", mode, anew: false, settings };
+    let wanted = Extraction { instructions: "which error is there?", mode, rerun: false, settings };
     let answer = extract(output, &wanted, &models, BUDGET)?;
     assert!(BUDGET.holds(answer.text.as_bytes()), "{}", answer.text);
     Ok(answer)
@@ -131,7 +132,7 @@ fn without_a_model_the_passages_answer_and_other_strategies_say_why_they_cannot(
 fn without_a_model_what_is_not_found_is_said_with_what_is_there() {
     let text = "# Fruit\napples\n# Roots\nbeet\n".repeat(300);
     let output = output_of(text.as_bytes());
-    let wanted = Extraction { instructions: "zyxw", mode: Mode::Auto, anew: false, settings: &settings() };
+    let wanted = Extraction { instructions: "zyxw", mode: Mode::Auto, rerun: false, settings: &settings() };
     let answer = extract(&output, &wanted, &Models::NONE, BUDGET).unwrap();
     assert!(BUDGET.holds(answer.text.as_bytes()));
     expect![[r#"
@@ -253,22 +254,23 @@ fn the_strategy_follows_from_lines_and_tokens() {
     };
     let table = [
         // Small enough for one chunk; too large; too large with long lines; too large, but more chunks are allowed.
-        (log(100), 1, "full-chunked"),
-        (log(2_000), 1, "read-grep"),
-        (line(1_201).repeat(20), 1, "full-chunked"),
+        (log(100), 1, Strategy::FullChunked),
+        (log(2_000), 1, Strategy::ReadGrep),
+        (line(1_201).repeat(20), 1, Strategy::FullChunked),
         // Lines of 1,001, 1,000 and 999 bytes with their newline: only more than 1,000 are long.
-        (line(1_001).repeat(12), 1, "full-chunked"),
-        (line(1_000).repeat(12), 1, "read-grep"),
-        (line(999).repeat(12), 1, "read-grep"),
+        (line(1_001).repeat(12), 1, Strategy::FullChunked),
+        (line(1_000).repeat(12), 1, Strategy::ReadGrep),
+        (line(999).repeat(12), 1, Strategy::ReadGrep),
         // On average, which need not be a whole number.
-        (line(1_000).repeat(12) + &line(1_001), 1, "full-chunked"),
-        (log(2_000), 50, "full-chunked"),
+        (line(1_000).repeat(12) + &line(1_001), 1, Strategy::FullChunked),
+        (log(2_000), 50, Strategy::FullChunked),
     ];
     for (text, max_chunks, expected) in table {
         let model = scripted("test/one", |prompt, turn| {
-            Ok(match prompt.tools.is_empty() || turn > 0 {
-                true => report("found"),
-                false => calling(&[("Read", json!({"filename": "s/id1234"}))]),
+            Ok(if prompt.tools.is_empty() || turn > 0 {
+                report("found")
+            } else {
+                calling(&[("Read", json!({"filename": "s/id1234"}))])
             })
         });
         let settings = Settings { max_chunks, context_tokens: 3_000, output_tokens: 500, ..settings() };
@@ -352,7 +354,7 @@ fn what_chunks_gave_is_reduced_in_levels_where_it_is_too_much_at_once() {
 
     let endless = scripted("test/one", |_, _| Ok(report(&"word ".repeat(1_500))));
     let answer = run(&output, Mode::FullChunked, &settings, &[&endless]).unwrap();
-    assert_eq!(answer.strategy, "full-chunked", "what was found is not lost");
+    assert_eq!(answer.strategy, Strategy::FullChunked, "what was found is not lost");
     let found = answer.reading.unwrap().answer;
     assert!(found.starts_with("[nonce part 1 of 9]\nword word"), "{found}");
     assert!(found.contains(
@@ -363,31 +365,35 @@ fn what_chunks_gave_is_reduced_in_levels_where_it_is_too_much_at_once() {
 #[test]
 fn an_answer_that_is_of_no_use_is_asked_for_again_then_of_the_next_model() {
     let cut = |_: &Prompt, _| {
-        Ok(Said { stop: Stop::Length, ..said("<ai-agent-nonce-FINAL format=\"text\">half of") })
+        Ok(Answer { stop: Stop::Length, ..said("<ai-agent-nonce-FINAL format=\"text\">half of") })
     };
     let output = output_of(b"one\ntwo\n");
     let fallback = |list: &[&dyn Model]| {
         let answer = run(&output, Mode::Auto, &settings(), list).unwrap();
-        (answer.strategy, answer.fell_back.map(|(mode, why)| format!("{mode}: {why}")), answer.reading)
+        (
+            answer.strategy,
+            answer.fell_back.map(|Fallback { from, why }| format!("{from}: {why}")),
+            answer.reading,
+        )
     };
 
     // Once more, then it is well.
     let model = scripted("test/one", |_, time| if time == 0 { Ok(said("no tag")) } else { Ok(report("ok")) });
     let (strategy, fell_back, reading) = fallback(&[&model]);
-    assert_eq!((strategy, fell_back), ("full-chunked", None));
+    assert_eq!((strategy, fell_back), (Strategy::FullChunked, None));
     assert_eq!(reading.unwrap().usage.tokens_in, 200, "what was of no use has its cost too");
 
     // The next model.
     let (first, second) = (scripted("test/one", cut), scripted("test/two", |_, _| Ok(report("ok"))));
     let (strategy, fell_back, reading) = fallback(&[&first, &second]);
-    assert_eq!((strategy, fell_back), ("full-chunked", None));
+    assert_eq!((strategy, fell_back), (Strategy::FullChunked, None));
     assert_eq!(first.asked.load(Ordering::SeqCst), 2);
     assert_eq!(reading.unwrap().models, ["test/two"]);
 
     // None of them: every cause is told.
     let lasting = scripted("test/two", |_, _| Err(ModelError::Lasting("401: no such key".to_owned())));
     let (strategy, fell_back, reading) = fallback(&[&first, &lasting]);
-    assert_eq!(strategy, "truncate");
+    assert_eq!(strategy, Strategy::Truncate);
     assert_eq!(
         fell_back.unwrap(),
         "full-chunked: test/one: its answer was cut off at the length limit; test/two: 401: no such key"
@@ -451,7 +457,7 @@ fn an_agent_reads_and_searches_this_output_and_nothing_else() {
                     .unwrap();
                 let mut calls = crate::wire::Wire::OpenaiChat.calls(&bad).unwrap();
                 calls.extend(calling(&[("Read", json!({"filename": "s/id1234", "lines": "399:401"}))]).calls);
-                Said { calls, ..calling(&[]) }
+                Answer { calls, ..calling(&[]) }
             }
             _ => report("Line 400 says `error: disk is full`."),
         })
@@ -563,14 +569,14 @@ fn an_agent_is_told_when_it_must_answer_and_fails_if_it_does_not() {
             Ok(read())
         });
         let answer = run(&output, Mode::ReadGrep, &settings, &[&endless]).unwrap();
-        let (_, why) = answer.fell_back.unwrap();
+        let why = answer.fell_back.unwrap().why;
         assert!(why.starts_with("test/one: it went on calling tools after "), "{why}");
         let (heard_turns, heard_calls, text) = heard.into_inner().unwrap();
         let answer = settings.output_tokens.min(settings.context_tokens / 4);
         assert!(tokens::count(&text) + answer <= settings.context_tokens);
         assert_eq!((heard_turns, heard_calls), (turns, calls), "{why}");
         let obeys = scripted("test/one", |prompt, _| Ok(if prompt.may_call { read() } else { report("ok") }));
-        assert_eq!(run(&output, Mode::ReadGrep, &settings, &[&obeys]).unwrap().strategy, "read-grep");
+        assert_eq!(run(&output, Mode::ReadGrep, &settings, &[&obeys]).unwrap().strategy, Strategy::ReadGrep);
     }
 }
 
@@ -580,7 +586,7 @@ fn an_agent_that_goes_in_circles_must_answer() {
     let same = || calling(&[("Grep", json!({"filename": "s/id1234", "pattern": "error"}))]);
     let endless = scripted("test/one", |_, _| Ok(same()));
     let answer = run(&output, Mode::ReadGrep, &settings(), &[&endless]).unwrap();
-    let (_, why) = answer.fell_back.unwrap();
+    let why = answer.fell_back.unwrap().why;
     assert_eq!(why, "test/one: it went in circles: the same calls again and again");
     assert_eq!(endless.asked.load(Ordering::SeqCst), 4);
     let heard = Mutex::new(String::new());
@@ -588,7 +594,7 @@ fn an_agent_that_goes_in_circles_must_answer() {
         *heard.lock().unwrap() = transcript(prompt);
         Ok(if prompt.may_call { same() } else { report("Line 400 says it.") })
     });
-    assert_eq!(run(&output, Mode::ReadGrep, &settings(), &[&obeys]).unwrap().strategy, "read-grep");
+    assert_eq!(run(&output, Mode::ReadGrep, &settings(), &[&obeys]).unwrap().strategy, Strategy::ReadGrep);
     let heard = heard.lock().unwrap();
     assert!(heard.contains("this call was made before") && heard.contains(read_grep::LAST), "{heard}");
 }
@@ -605,7 +611,7 @@ impl<M: Model> Model for Profiled<M> {
         self.model.name()
     }
 
-    fn answer(&self, prompt: &Prompt) -> Result<Said, ModelError> {
+    fn answer(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
         self.model.answer(prompt)
     }
 
@@ -641,7 +647,7 @@ fn a_model_without_tool_calls_of_its_wire_calls_by_lines_or_reads_chunks() {
     };
     let model = calling_by(scripted("test/one", calls_by_lines), ToolCalls::Text);
     let answer = run(&output, Mode::ReadGrep, &settings, &[&model]).unwrap();
-    assert_eq!(answer.strategy, "read-grep");
+    assert_eq!(answer.strategy, Strategy::ReadGrep);
     assert!(answer.text.contains("400: error: disk is full"), "{}", answer.text);
     let heard = heard.lock().unwrap();
     assert!(
@@ -653,7 +659,7 @@ fn a_model_without_tool_calls_of_its_wire_calls_by_lines_or_reads_chunks() {
         let hasty =
             calling_by(scripted("test/one", |_, _| Ok(report("400: error: disk is full"))), tool_calls);
         let answer = run(&output, Mode::ReadGrep, &settings, &[&hasty]).unwrap();
-        assert_eq!(answer.strategy, "full-chunked", "{tool_calls:?}: {}", answer.text);
+        assert_eq!(answer.strategy, Strategy::FullChunked, "{tool_calls:?}: {}", answer.text);
     }
 }
 
@@ -690,7 +696,7 @@ fn after_an_overflow_the_chunks_are_made_again_and_nothing_is_left_out() {
         Err(ModelError::TooLong { why: "too long".to_owned(), tokens: None, window: None })
     });
     let answer = run(&output_of(text.as_bytes()), Mode::FullChunked, &settings, &[&never]).unwrap();
-    assert!(answer.fell_back.unwrap().1.contains("too long"));
+    assert!(answer.fell_back.unwrap().why.contains("too long"));
     assert!(never.asked.load(Ordering::SeqCst) <= 4 * (OVERFLOWS + 1));
 }
 
@@ -725,9 +731,8 @@ fn a_small_model_reads_the_passages_first_where_a_part_can_answer() {
     assert_eq!(model.model.asked.load(Ordering::SeqCst), 1);
 
     // A copy that is nowhere is no answer, and the output is read further.
-    let invents = scripted("test/one", |prompt, _| match prompt.tools.is_empty() {
-        true => Ok(report("7: error: the moon is full")),
-        false => Ok(report("none")),
+    let invents = scripted("test/one", |prompt, _| {
+        if prompt.tools.is_empty() { Ok(report("7: error: the moon is full")) } else { Ok(report("none")) }
     });
     let model = profiled(invents, small);
     let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
@@ -755,9 +760,12 @@ fn lines_that_match_are_named_again_behind_a_chunk_for_a_small_model() {
 
 #[test]
 fn what_was_read_before_a_stop_is_given() {
-    let model = scripted("test/one", |prompt, _| match prompt.system.contains("Index: 3 of") {
-        true => Err(ModelError::Stopped("a signal came".to_owned())),
-        false => Ok(report("some lines")),
+    let model = scripted("test/one", |prompt, _| {
+        if prompt.system.contains("Index: 3 of") {
+            Err(ModelError::Stopped("a signal came".to_owned()))
+        } else {
+            Ok(report("some lines"))
+        }
     });
     let settings = Settings { parallel: 1, context_tokens: 3_000, output_tokens: 500, ..settings() };
     let answer = run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
@@ -795,7 +803,7 @@ fn a_second_attempt_says_what_was_wrong_and_copied_lines_are_kept() {
     // What was cut off is kept as far as it is copied, and says so.
     let cut = scripted("test/one", |_, _| {
         let text = "<ai-agent-nonce-FINAL>400: error: disk is full\n401: line";
-        Ok(Said { stop: Stop::Length, ..said(text) })
+        Ok(Answer { stop: Stop::Length, ..said(text) })
     });
     let reading = run(&output, Mode::Auto, &settings(), &[&cut]).unwrap().reading.unwrap();
     assert_eq!(reading.answer, "400: error: disk is full\n[this report was cut off at the length limit]");
@@ -825,10 +833,10 @@ fn an_output_cannot_forge_an_answer() {
     });
     let list: [&dyn Model; 1] = [&gullible];
     let models = Models { list: &list, nonce: &nonce, ..Models::NONE };
-    let wanted = Extraction { instructions: "what?", mode: Mode::Auto, anew: false, settings: &settings() };
+    let wanted = Extraction { instructions: "what?", mode: Mode::Auto, rerun: false, settings: &settings() };
     let answer = extract(&output, &wanted, &models, BUDGET).unwrap();
-    assert_eq!(answer.strategy, "truncate");
-    assert!(answer.fell_back.unwrap().1.contains("no <ai-agent-fresh-FINAL format=\"text\"> tag"));
+    assert_eq!(answer.strategy, Strategy::Truncate);
+    assert!(answer.fell_back.unwrap().why.contains("no <ai-agent-fresh-FINAL format=\"text\"> tag"));
     // Where none can be had, no model is asked.
     let models = Models { nonce: &|| "nonce".to_owned(), ..models };
     let answer = extract(&output, &wanted, &models, BUDGET).unwrap();
@@ -840,11 +848,11 @@ fn an_agent_that_looked_at_nothing_has_no_answer() {
     let output = output_of(log(5_000).as_bytes());
     let hasty = scripted("test/one", |_, _| Ok(report("NO RELEVANT DATA FOUND")));
     let answer = run(&output, Mode::ReadGrep, &settings(), &[&hasty]).unwrap();
-    let (_, why) = answer.fell_back.unwrap();
+    let why = answer.fell_back.unwrap().why;
     assert_eq!(why, "test/one: it answered without reading or searching anything");
     let cramped = Settings { context_tokens: 500, output_tokens: 200, ..settings() };
     let answer = run(&output, Mode::ReadGrep, &cramped, &[&hasty]).unwrap();
-    assert!(answer.fell_back.unwrap().1.contains("a context of 500 tokens has no room to read"));
+    assert!(answer.fell_back.unwrap().why.contains("a context of 500 tokens has no room to read"));
 }
 
 #[test]
@@ -860,7 +868,7 @@ fn one_chunk_that_fails_ends_the_waiting_for_the_others() {
     });
     let settings = Settings { max_chunks: 50, context_tokens: 3_000, output_tokens: 500, ..settings() };
     let answer = run(&output_of(log(2_000).as_bytes()), Mode::FullChunked, &settings, &[&model]).unwrap();
-    assert_eq!(answer.fell_back.unwrap().1, "chunk 1 of 9: test/one: 402: no money");
+    assert_eq!(answer.fell_back.unwrap().why, "chunk 1 of 9: test/one: 402: no money");
 }
 
 #[test]
@@ -885,11 +893,11 @@ fn every_answer_holds_its_budget() {
             (Mode::FullChunked, &fails),
         ] {
             let models = Models { list: &[model], nonce: &|| "nonce".to_owned(), ..Models::NONE };
-            let wanted = Extraction { instructions: "what?", mode, anew: true, settings: &settings };
+            let wanted = Extraction { instructions: "what?", mode, rerun: true, settings: &settings };
             let answer = extract(&output, &wanted, &models, budget).unwrap();
             assert!(budget.holds(answer.text.as_bytes()), "{tokens} {mode}: {}", answer.text);
             assert!(
-                answer.strategy == "truncate" || answer.text.contains("found it"),
+                answer.strategy == Strategy::Truncate || answer.text.contains("found it"),
                 "{tokens}: {}",
                 answer.text
             );
@@ -945,7 +953,7 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
             let wanted = Extraction {
                 instructions: &instructions,
                 mode: Mode::Auto,
-                anew: false,
+                rerun: false,
                 settings: &settings,
             };
             let text = extractor.extract("id1234", &wanted, budget, &Surface::default()).unwrap().text;
@@ -1034,8 +1042,8 @@ fn a_reading_that_needs_more_calls_than_there_may_be_fails_before_the_first() {
     let with = |max_calls| Settings { max_calls, context_tokens: 30_000, output_tokens: 1_000, ..settings() };
     let unasked = scripted("test/one", |_, _| panic!("it is asked"));
     let answer = run(&output, Mode::FullChunked, &with(3), &[&unasked]).unwrap();
-    let (from, why) = answer.fell_back.unwrap();
-    assert_eq!((answer.strategy, from), ("truncate", Mode::FullChunked));
+    let Fallback { from, why } = answer.fell_back.unwrap();
+    assert_eq!((answer.strategy, from), (Strategy::Truncate, Mode::FullChunked));
     let needed = why
         .strip_prefix("reading all of it takes ")
         .and_then(|rest| rest.strip_suffix(" calls of a model, and extract.max_calls is 3"))
@@ -1044,9 +1052,12 @@ fn a_reading_that_needs_more_calls_than_there_may_be_fails_before_the_first() {
     assert!(answer.text.contains(&why), "{}", answer.text);
     // That many are enough, one fewer are not.
     let asked = scripted("test/one", |_, _| Ok(report("found")));
-    assert_eq!(run(&output, Mode::FullChunked, &with(needed - 1), &[&unasked]).unwrap().strategy, "truncate");
+    assert_eq!(
+        run(&output, Mode::FullChunked, &with(needed - 1), &[&unasked]).unwrap().strategy,
+        Strategy::Truncate
+    );
     let answer = run(&output, Mode::FullChunked, &with(needed), &[&asked]).unwrap();
-    assert_eq!((answer.strategy, answer.reading.unwrap().asked), ("full-chunked", needed));
+    assert_eq!((answer.strategy, answer.reading.unwrap().asked), (Strategy::FullChunked, needed));
     // The limit holds for auto too, which then reads a part.
     let many = Settings { max_chunks: 1_000, ..with(3) };
     let answer = run(&output, Mode::Auto, &many, &[&asked]).unwrap();
@@ -1067,7 +1078,7 @@ fn the_same_is_not_read_twice_unless_it_is_asked_anew() {
     let extractor = Extractor::new(&outputs, models);
     let settings = settings();
     let ask = |instructions, mode, anew| {
-        let wanted = Extraction { instructions, mode, anew, settings: &settings };
+        let wanted = Extraction { instructions, mode, rerun: anew, settings: &settings };
         let answer = extractor.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap();
         (answer.text.lines().nth(2).unwrap().to_owned(), answer.repeated, answer.text)
     };
@@ -1112,7 +1123,7 @@ fn what_was_found_in_other_bytes_in_less_of_them_or_by_other_models_is_not_given
         let extractor = Extractor::new(&outputs, models);
         let settings = Settings { max_chunks, context_tokens: 10_000, output_tokens: 1_000, ..settings() };
         let wanted =
-            Extraction { instructions: "which error?", mode: Mode::Auto, anew: false, settings: &settings };
+            Extraction { instructions: "which error?", mode: Mode::Auto, rerun: false, settings: &settings };
         extractor.extract("id1234", &wanted, BUDGET, &Surface::default()).unwrap().repeated
     };
     keep_as(&text);
@@ -1142,7 +1153,7 @@ fn asked_of(text: &str, instructions: &str, mode: Mode, answers: &[&str]) -> (Ex
         Ok(report(answers.get(turn).copied().unwrap_or("nothing")))
     });
     let models = Models { list: &[&model], nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let wanted = Extraction { instructions, mode, anew: false, settings: &settings() };
+    let wanted = Extraction { instructions, mode, rerun: false, settings: &settings() };
     let answer = extract(&output_of(text.as_bytes()), &wanted, &models, BUDGET).unwrap();
     (answer, asked.into_inner().unwrap())
 }

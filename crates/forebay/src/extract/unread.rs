@@ -1,15 +1,17 @@
 //! Answers without a model: the passages that match the instructions, and the beginning and the end.
 
+use crate::extract::answer::{Extract, Fallback};
 use crate::extract::envelope::{cost, held, opening};
+use crate::extract::extraction::Extraction;
 use crate::extract::provenance::joined;
-use crate::extract::{Extract, Extraction, Mode};
+use crate::extract::strategy::Strategy;
 use crate::query::Found;
 use crate::request::Outlined;
 use crate::{Budget, Error, Excerpt, Output, Query, Result, digest, excerpt};
 
-/// The passages that have the words of the instructions: what can be done without a model.
+/// The passages that have the words of the instructions.
 pub(crate) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> Result<Extract> {
-    let head = opening(output, "ask");
+    let head = opening(output, Strategy::Ask.as_str());
     let room = budget.less(cost(&head));
     let found = excerpt(output, &Query::Ask(wanted.instructions.to_owned()), room)?;
     let text = match &found.found {
@@ -29,28 +31,26 @@ pub(crate) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> 
         }
         _ => format!("{head}{}", String::from_utf8_lossy(&found.text)),
     };
-    Ok(Extract { text, strategy: "ask", fell_back: None, reading: None, repeated: false, stopped: None })
+    Ok(Extract::new(Strategy::Ask, text))
 }
 
 /// The beginning and the end, as the mode `truncate` gives them.
 pub(crate) fn ends(output: &Output, budget: Budget) -> Result<Extract> {
-    let head = opening(output, TRUNCATE);
+    let head = opening(output, Strategy::Truncate.as_str());
     let body = digest::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
     let text = held(head.clone() + &String::from_utf8_lossy(&body), &head, budget);
-    Ok(Extract { text, strategy: TRUNCATE, fell_back: None, reading: None, repeated: false, stopped: None })
+    Ok(Extract::new(Strategy::Truncate, text))
 }
-
-pub(crate) const TRUNCATE: &str = Mode::NAMES[Mode::Truncate as usize];
 
 /// An output that no model has read, and why: the passages that match the instructions, then the beginning and the end.
 pub(crate) fn fallback(
     output: &Output,
     instructions: &str,
-    mode: Mode,
-    why: String,
+    failed: Fallback,
     budget: Budget,
 ) -> Result<Extract> {
-    let bare = opening(output, TRUNCATE);
+    let Fallback { from: mode, why } = &failed;
+    let bare = opening(output, Strategy::Truncate.as_str());
     // A budget may be too small for a passage.
     let half = Budget { tokens: budget.tokens / 2, bytes: budget.bytes / 2, ..budget };
     let found = match excerpt(output, &Query::Ask(instructions.to_owned()), half) {
@@ -66,10 +66,10 @@ pub(crate) fn fallback(
         None => "These are the beginning and the end instead.",
     };
     let warned = |length: usize| {
-        let why = crate::shortened(&why, length);
+        let why = crate::shortened(why, length);
         format!("{bare}WARNING: {mode} could not run: {why}. No model has read this output. {what}\n")
     };
-    // The cause must be told, and something of the output too.
+    // There must be room for the cause and for some of the output.
     let room = Budget { tokens: budget.tokens * 3 / 4, bytes: budget.bytes * 3 / 4, ..budget };
     let heads = [2_000, 1_000, 500, 250, 100, 40].map(warned);
     let head = heads.iter().find(|head| room.holds(head.as_bytes())).or(heads.last()).unwrap_or(&bare);
@@ -87,6 +87,5 @@ pub(crate) fn fallback(
         text = without_ends;
     }
     let text = held(text, head, budget);
-    let fell_back = Some((mode, why));
-    Ok(Extract { text, strategy: TRUNCATE, fell_back, reading: None, repeated: false, stopped: None })
+    Ok(Extract { fell_back: Some(failed), ..Extract::new(Strategy::Truncate, text) })
 }

@@ -84,7 +84,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ModelError, Profile, Prompt, Said};
+    use crate::model::{Answer, ModelError, Profile, Prompt};
 
     struct Known(Profile);
 
@@ -93,7 +93,7 @@ mod tests {
             "known"
         }
 
-        fn answer(&self, _: &Prompt) -> Result<Said, ModelError> {
+        fn answer(&self, _: &Prompt) -> Result<Answer, ModelError> {
             Err(ModelError::Lasting("it is only known".to_owned()))
         }
 

@@ -3,7 +3,8 @@
 //! Small models rarely keep to a format. A report is read for what it says where that is clear, and every departure from
 //! the format is reported as a [`Leniency`].
 
-use crate::model::{Said, Stop};
+use crate::model::{Answer, Stop};
+use crate::text::count::count;
 
 /// First words of a report that found nothing.
 pub(crate) const NOTHING_FOUND: &str = "NO RELEVANT DATA FOUND";
@@ -28,7 +29,7 @@ pub(crate) enum Leniency {
 }
 
 impl Leniency {
-    /// The word for it in events.
+    /// Its name in events.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Leniency::NotClosed => "not-closed",
@@ -49,19 +50,54 @@ pub(crate) struct Report {
     pub(crate) leniencies: Vec<Leniency>,
 }
 
-/// An answer that is no report.
+/// An answer that has no usable report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
-    /// The reason, with "it" for the model.
-    pub(crate) why: String,
-    /// The text that was there nevertheless. Lines of it may be kept if the document has them.
+    pub(crate) cause: Cause,
+    /// The text of the answer. Lines of it may be kept if the document has them.
     pub(crate) rest: Option<Report>,
 }
 
-impl Unusable {
-    fn new(why: impl Into<String>) -> Unusable {
-        Unusable { why: why.into(), rest: None }
+impl From<Cause> for Unusable {
+    fn from(cause: Cause) -> Unusable {
+        Unusable { cause, rest: None }
     }
+}
+
+/// Why an answer is unusable. "It" is the model: a request for another answer puts "you" in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Cause {
+    #[error("it refused{}", if .0.is_empty() { String::new() } else { format!(": {}", crate::shortened(.0, 300)) })]
+    Refused(String),
+    #[error("it stopped before the end ({0})")]
+    Stopped(String),
+    #[error("its answer was empty")]
+    Empty,
+    #[error("its answer was cut off at the length limit")]
+    CutOff,
+    #[error("its final report was empty")]
+    EmptyReport,
+    #[error("its answer had no {opening} tag and began: {began}")]
+    NoTag { opening: String, began: String },
+    #[error("its answer was cut off at the length limit, and {0}")]
+    CutOffAnd(Box<Cause>),
+    #[error("its answer repeated itself, and {0}")]
+    RepeatedAnd(Box<Cause>),
+    #[error("its answer is longer than the {tokens} tokens that it may have")]
+    TooLong { tokens: u64 },
+    #[error("it cannot call tools")]
+    NoToolCalls,
+    #[error("a context of {context} tokens has no room to read (extract.context_tokens)")]
+    NoRoom { context: u64 },
+    #[error("it went in circles: the same calls again and again")]
+    Circles,
+    #[error(
+        "it went on calling tools after {} and gave no final report (extract.max_turns is {max_turns}, extract.max_tool_calls {max_tool_calls})",
+        count("turn", *.turns)
+    )]
+    NoReport { turns: u64, max_turns: u64, max_tool_calls: u64 },
+    #[error("it answered without reading or searching anything")]
+    NothingRead,
 }
 
 /// The tag of one extraction.
@@ -91,27 +127,26 @@ impl Wrapper {
 
     /// The report in a model's answer. `has_read` says whether a text was in what the model read: a tag with another
     /// nonce is a misspelling of ours only if it was not.
-    pub(crate) fn report(&self, said: &Said, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
-        match &said.stop {
-            Stop::Refused(why) if why.is_empty() => return Err(Unusable::new("it refused")),
-            Stop::Refused(why) => {
-                return Err(Unusable::new(format!("it refused: {}", crate::shortened(why, 300))));
-            }
-            Stop::Other(word) => return Err(Unusable::new(format!("it stopped before the end ({word})"))),
+    pub(crate) fn report(
+        &self,
+        response: &Answer,
+        has_read: &dyn Fn(&str) -> bool,
+    ) -> Result<Report, Unusable> {
+        match &response.stop {
+            Stop::Refused(why) => return Err(Cause::Refused(why.clone()).into()),
+            Stop::Other(word) => return Err(Cause::Stopped(word.clone()).into()),
             Stop::Ended | Stop::Calls | Stop::Length | Stop::Repeated => {}
         }
-        let text = unthought(&said.text);
+        let text = unthought(&response.text);
         if text.trim().is_empty() {
-            return Err(Unusable::new(match said.stop {
-                Stop::Length => "its answer was cut off at the length limit",
-                _ => "its answer was empty",
-            }));
+            let cause = if response.stop == Stop::Length { Cause::CutOff } else { Cause::Empty };
+            return Err(cause.into());
         }
         let mut read = self.tagged(text, has_read);
         let is_whole = |report: &Report| {
-            !report.leniencies.contains(&Leniency::NotClosed) && said.stop != Stop::Repeated
+            !report.leniencies.contains(&Leniency::NotClosed) && response.stop != Stop::Repeated
         };
-        match (&said.stop, &mut read) {
+        match (&response.stop, &mut read) {
             // A report that was closed is whole, whatever came behind it.
             (_, Ok(report)) if is_whole(report) => {}
             (Stop::Repeated, Ok(report)) => report.leniencies.push(Leniency::Repetition),
@@ -119,16 +154,16 @@ impl Wrapper {
                 let mut rest = report.clone();
                 rest.text = rest.text.rsplit_once('\n').map_or("", |(whole, _)| whole).to_owned();
                 rest.leniencies.push(Leniency::CutOff);
-                let why = "its answer was cut off at the length limit".to_owned();
-                return Err(Unusable { why, rest: Some(rest) });
+                return Err(Unusable { cause: Cause::CutOff, rest: Some(rest) });
             }
             (stop @ (Stop::Length | Stop::Repeated), Err(unusable)) => {
-                let repeated = *stop == Stop::Repeated;
-                let (why, leniency) = match repeated {
-                    true => ("its answer repeated itself", Leniency::Repetition),
-                    false => ("its answer was cut off at the length limit", Leniency::CutOff),
+                let cause = Box::new(unusable.cause.clone());
+                let (cause, leniency) = if *stop == Stop::Repeated {
+                    (Cause::RepeatedAnd(cause), Leniency::Repetition)
+                } else {
+                    (Cause::CutOffAnd(cause), Leniency::CutOff)
                 };
-                unusable.why = format!("{why}, and {}", unusable.why);
+                unusable.cause = cause;
                 if let Some(rest) = &mut unusable.rest {
                     rest.leniencies.push(leniency);
                 }
@@ -144,32 +179,32 @@ impl Wrapper {
         let named = |nonce: &str| tags.iter().filter(|tag| tag.nonce == nonce).copied().collect::<Vec<_>>();
         let own = named(&self.nonce);
         let mut leniencies = Vec::new();
-        let used = match own.is_empty() {
-            false => own,
-            true => {
-                let opened = tags.iter().any(|tag| !tag.is_closing);
-                let mut others: Vec<&str> =
-                    tags.iter().filter(|tag| tag.is_closing != opened).map(|tag| tag.nonce).collect();
-                others.sort_unstable();
-                others.dedup();
-                match others.as_slice() {
-                    [other] if !has_read(other) => {
-                        leniencies.push(Leniency::OtherNonce);
-                        named(other)
-                    }
-                    _ => Vec::new(),
+        let used = if own.is_empty() {
+            let opened = tags.iter().any(|tag| !tag.is_closing);
+            let mut others: Vec<&str> =
+                tags.iter().filter(|tag| tag.is_closing != opened).map(|tag| tag.nonce).collect();
+            others.sort_unstable();
+            others.dedup();
+            match others.as_slice() {
+                [other] if !has_read(other) => {
+                    leniencies.push(Leniency::OtherNonce);
+                    named(other)
                 }
+                _ => Vec::new(),
             }
+        } else {
+            own
         };
-        let inside = match used.iter().any(|tag| !tag.is_closing) {
-            true => Some(inside(text, &tags, &used, &mut leniencies)),
-            false => used.first().map(|closing| {
+        let inside = if used.iter().any(|tag| !tag.is_closing) {
+            Some(inside(text, &tags, &used, &mut leniencies))
+        } else {
+            used.first().map(|closing| {
                 leniencies.push(Leniency::NotOpened);
                 &text[..closing.start]
-            }),
+            })
         };
         match inside.map(cleaned) {
-            Some(report) if report.is_empty() => Err(Unusable::new("its final report was empty")),
+            Some(report) if report.is_empty() => Err(Cause::EmptyReport.into()),
             Some(text) => Ok(Report { text, leniencies }),
             None => {
                 let rest = Report { text: cleaned(text), leniencies: vec![Leniency::NoTag] };
@@ -178,9 +213,9 @@ impl Wrapper {
                     return Ok(rest);
                 }
                 let began = crate::shortened(&rest.text, 120).replace('\n', " ");
-                let why = format!("its answer had no {} tag and began: {began}", self.opening());
                 // Tags that the document has are forged, and so may be the rest.
-                Err(Unusable { why, rest: tags.is_empty().then_some(rest) })
+                let rest = tags.is_empty().then_some(rest);
+                Err(Unusable { cause: Cause::NoTag { opening: self.opening(), began }, rest })
             }
         }
     }
@@ -245,14 +280,14 @@ fn inside<'a>(text: &'a str, all: &[Tag], used: &[Tag], leniencies: &mut Vec<Len
     report
 }
 
-/// A report as it is shown. Dots that stand for a report in the prompt are none.
+/// A report as it is shown. The dots that stand for a report in the prompt are not one.
 fn cleaned(report: &str) -> String {
     let report = crate::printable(&report.replace('\t', "    ").replace('\r', "")).trim().to_owned();
     if report == "..." { String::new() } else { report }
 }
 
-/// The text without a leading block of thoughts, as models write it that have no other place for them. Some servers'
-/// templates write the opening tag for the model, so that only the closing one comes.
+/// The text without a leading block of thoughts, which some models write into their answers. Some servers' templates
+/// write the opening tag for the model, so that only the closing one comes.
 fn unthought(text: &str) -> &str {
     let trimmed = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
@@ -272,9 +307,9 @@ mod tests {
     use super::*;
     use crate::event::Usage;
 
-    fn said(text: &str, stop: Stop) -> Said {
+    fn response(text: &str, stop: Stop) -> Answer {
         let usage = Usage::default();
-        Said { text: text.to_owned(), calls: Vec::new(), stop, usage, raw: serde_json::Value::Null }
+        Answer { text: text.to_owned(), calls: Vec::new(), stop, usage, raw: serde_json::Value::Null }
     }
 
     /// The report of an answer to someone who has read the nonce `xx` in the document, with what was lenient about it.
@@ -282,7 +317,7 @@ mod tests {
         let text = text
             .replace("<T>", "<ai-agent-n1-FINAL format=\"text\">")
             .replace("</T>", "</ai-agent-n1-FINAL>");
-        let read = Wrapper::new("n1".to_owned()).report(&said(&text, stop), &|nonce| nonce == "xx");
+        let read = Wrapper::new("n1".to_owned()).report(&response(&text, stop), &|nonce| nonce == "xx");
         let named = |report: &Report| {
             let names: Vec<&str> = report.leniencies.iter().map(|leniency| leniency.name()).collect();
             if names.is_empty() {
@@ -291,11 +326,11 @@ mod tests {
                 format!("{} [{}]", report.text, names.join(", "))
             }
         };
-        read.map(|report| named(&report)).map_err(|unusable| unusable.why)
+        read.map(|report| named(&report)).map_err(|unusable| unusable.cause.to_string())
     }
 
     #[test]
-    fn the_report_is_what_stands_in_the_wrapper() {
+    fn the_report_is_the_text_inside_the_wrapper() {
         let table = [
             ("<T>it is 7</T>", Ok("it is 7")),
             ("so:\n<T>\n it is 7 \n</T>\nbye", Ok("it is 7")),
@@ -326,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_departs_from_the_wrapper_is_read_and_the_departure_told() {
+    fn a_report_that_departs_from_the_wrapper_is_read_with_its_departures() {
         let table = [
             ("<T>not closed", "not closed [not-closed]"),
             (
@@ -356,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_not_finished_is_no_report() {
+    fn an_unfinished_answer_is_unusable() {
         let table = [
             (Stop::Length, "its answer was cut off at the length limit"),
             (Stop::Refused(String::new()), "it refused"),
@@ -366,7 +401,7 @@ mod tests {
         for (stop, why) in table {
             assert_eq!(read("<T>whole line\nhalf a", stop), Err(why.to_owned()));
         }
-        let cut = said("<ai-agent-n1-FINAL>whole line\nhalf a", Stop::Length);
+        let cut = response("<ai-agent-n1-FINAL>whole line\nhalf a", Stop::Length);
         let rest = Wrapper::new("n1".to_owned()).report(&cut, &|_| false).unwrap_err().rest.unwrap();
         assert_eq!(
             (rest.text.as_str(), rest.leniencies),

@@ -40,7 +40,7 @@ pub(crate) fn answer(
     let answered = match Arguments::new(&TOOL, given) {
         Ok(arguments) => {
             let (instructions, extract) = (arguments.text("extract"), &settings.extract);
-            let wanted = Extraction { instructions, mode, anew: false, settings: extract };
+            let wanted = Extraction { instructions, mode, rerun: false, settings: extract };
             extractor.extract_or_explain(
                 arguments.text("handle"),
                 &wanted,
