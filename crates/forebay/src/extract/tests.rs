@@ -697,7 +697,7 @@ fn after_an_overflow_the_chunks_are_made_again_and_nothing_is_left_out() {
     });
     let answer = run(&output_of(text.as_bytes()), Mode::FullChunked, &settings, &[&never]).unwrap();
     assert!(answer.fell_back.unwrap().why.contains("too long"));
-    assert!(never.asked.load(Ordering::SeqCst) <= 4 * (OVERFLOWS + 1));
+    assert!(never.asked.load(Ordering::SeqCst) <= 4 * (MOST_OVERFLOWS + 1));
 }
 
 #[test]
