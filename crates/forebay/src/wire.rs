@@ -1,7 +1,7 @@
-//! What agents' interfaces speak: tools, calls and results, between our types and each vendor's JSON.
+//! Tools, calls and results in the JSON of each vendor's API.
 //!
-//! A host tells its model of some tools, the model calls one, and the host answers. Every vendor spells these three
-//! differently. Here is one file per spelling, and nothing but values in and out: no network, no client.
+//! A host declares tools to its model, the model calls one, and the host answers with its result. Every vendor has its
+//! own JSON for these three. There is one file per vendor, with values in and values out: no network, no client.
 //!
 //! ```
 //! use forebay::wire::{Tool, Wire};
@@ -29,139 +29,24 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod arguments;
+pub(crate) mod call;
+pub(crate) mod fields;
 pub mod function_call;
 pub(crate) mod gemini;
 pub(crate) mod mcp;
 pub(crate) mod name;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
+pub(crate) mod vendor;
 
 pub use arguments::BadArguments;
+pub use call::{Tool, ToolCall, ToolResult};
+pub use vendor::Wire;
 
-use crate::request::declared::{Argument, Declared, Takes};
-use crate::{Error, Result};
-use serde_json::{Map, Value, json};
-
-/// A tool as a model is told of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
-    /// Its name; it may have dots, which a vendor that forbids them gets as `_`.
-    pub name: String,
-    /// What it does and when to call it.
-    pub description: String,
-    /// The JSON schema of its arguments, which are an object.
-    pub schema: Value,
-    /// Whether calling it changes nothing. Only MCP has a place for it.
-    pub read_only: bool,
-}
-
-impl Tool {
-    /// A declared tool as a model is told of it, its name behind `prefix`.
-    pub fn declared(declared: &Declared, prefix: &str) -> Tool {
-        let property = |argument: &Argument| {
-            let mut property = match argument.takes {
-                Takes::Text(most) if argument.required => {
-                    json!({"type": "string", "minLength": 1, "maxLength": most})
-                }
-                Takes::Text(most) => json!({"type": "string", "maxLength": most}),
-                Takes::AnyText => json!({"type": "string", "minLength": 1}),
-                Takes::Choice(texts) => json!({"type": "string", "enum": texts}),
-                Takes::Number { least, most, usual } => {
-                    let mut number = json!({"type": "integer", "minimum": least, "maximum": most});
-                    if let Some(usual) = usual {
-                        number["default"] = usual.into();
-                    }
-                    number
-                }
-                Takes::Switch => json!({"type": "boolean", "default": false}),
-            };
-            property["description"] = argument.description.into();
-            (argument.name.to_owned(), property)
-        };
-        let required: Vec<&str> = declared
-            .arguments
-            .iter()
-            .filter(|argument| argument.required)
-            .map(|argument| argument.name)
-            .collect();
-        Tool {
-            name: format!("{prefix}{}", declared.name),
-            description: declared.description.to_owned(),
-            schema: json!({
-                "type": "object",
-                "properties": declared.arguments.iter().map(property).collect::<Map<String, Value>>(),
-                "required": required,
-                "additionalProperties": false,
-            }),
-            read_only: true,
-        }
-    }
-}
-
-/// A call that a model made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolCall {
-    /// The id that the answer must name; empty where the wire has none.
-    pub id: String,
-    /// The name as it was called: [`Wire::tool`] finds the tool.
-    pub name: String,
-    /// The arguments; what is not a JSON object is kept, with the error that the model should read.
-    pub arguments: std::result::Result<Map<String, Value>, BadArguments>,
-}
-
-impl ToolCall {
-    /// The result that answers this call.
-    pub fn answered(&self, text: impl Into<String>) -> ToolResult {
-        ToolResult { call_id: self.id.clone(), name: self.name.clone(), text: text.into(), is_error: false }
-    }
-
-    /// The result that says why this call failed.
-    pub fn failed(&self, text: impl Into<String>) -> ToolResult {
-        ToolResult { is_error: true, ..self.answered(text) }
-    }
-}
-
-/// The answer to a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolResult {
-    /// The id of the call; empty if it had none.
-    pub call_id: String,
-    /// The name as it was called.
-    pub name: String,
-    /// What the model gets to read: the output, a view of it, an excerpt.
-    pub text: String,
-    /// Whether the call failed. OpenAI has no place for it, so the text must tell by itself.
-    pub is_error: bool,
-}
-
-/// One spelling of tools, calls and results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wire {
-    /// OpenAI's chat completions, and the many servers that imitate them.
-    OpenaiChat,
-    /// OpenAI's responses.
-    OpenaiResponses,
-    /// Anthropic's messages.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
-    /// The Model Context Protocol, where we are the server.
-    Mcp,
-    /// Records inside the assistant's text, for models that have no native calls.
-    FunctionCall,
-}
+use crate::Result;
+use serde_json::Value;
 
 impl Wire {
-    /// All there are.
-    pub const ALL: [Wire; 6] = [
-        Wire::OpenaiChat,
-        Wire::OpenaiResponses,
-        Wire::Anthropic,
-        Wire::Gemini,
-        Wire::Mcp,
-        Wire::FunctionCall,
-    ];
-
     /// The value of the field `tools`: of a request, or for MCP of the result of `tools/list`. Models without native
     /// calls have no such field; their host puts the list into the prompt.
     pub fn tools(self, tools: &[Tool]) -> Value {
@@ -179,9 +64,9 @@ impl Wire {
         }
     }
 
-    /// The calls in what a model said, in their order; none if it only talked.
+    /// The calls in a message of a model, in their order.
     ///
-    /// | wire | what it takes |
+    /// | wire | message |
     /// |---|---|
     /// | `openai-chat` | an assistant message |
     /// | `openai-responses` | a response, its `output`, or one item of that |
@@ -192,7 +77,7 @@ impl Wire {
     ///
     /// A call without a name, or without the id its answer must have, makes the whole message an error: the vendor
     /// takes no next message that leaves a call unanswered. Arguments that cannot be used are an error of their call
-    /// alone. Calls of other kinds, such as those of the vendor's own tools, are left to whoever declared them.
+    /// alone. Calls of other kinds, such as those of the vendor's own tools, are skipped.
     pub fn calls(self, message: &Value) -> Result<Vec<ToolCall>> {
         match self {
             Wire::OpenaiChat => openai_chat::calls(message),
@@ -204,7 +89,7 @@ impl Wire {
         }
     }
 
-    /// The messages that give a model the results of one turn, in the order of their calls.
+    /// The messages with the results of one turn, in the order of their calls.
     ///
     /// Anthropic and Gemini want all results of a turn in one message, the others one each. For MCP each is the
     /// `result` of the response to its request.
@@ -223,86 +108,12 @@ impl Wire {
         }
     }
 
-    /// The same for results with their calls: a record inside of text has the arguments of its call too.
+    /// Like [`results`](Wire::results), with the calls: a record inside a text has the arguments of its call too.
     pub fn answers(self, answered: &[(ToolCall, ToolResult)]) -> Vec<Value> {
         match self {
             Wire::FunctionCall if !answered.is_empty() => vec![function_call::answers(answered)],
             _ => self.results(&answered.iter().map(|(_, result)| result.clone()).collect::<Vec<_>>()),
         }
-    }
-
-    /// What it is called: `openai-chat` and so on.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Wire::OpenaiChat => "openai-chat",
-            Wire::OpenaiResponses => "openai-responses",
-            Wire::Anthropic => "anthropic",
-            Wire::Gemini => "gemini",
-            Wire::Mcp => "mcp",
-            Wire::FunctionCall => "function-call",
-        }
-    }
-}
-
-impl std::fmt::Display for Wire {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for Wire {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Wire> {
-        Wire::ALL.into_iter().find(|wire| wire.as_str() == name).ok_or_else(|| {
-            let all = Wire::ALL.map(Wire::as_str).join(", ");
-            Error::BadSetting(format!("there is no wire '{}': it is one of {all}", crate::printable(name)))
-        })
-    }
-}
-
-/// A schema as all vendors want it: of an object, with its properties even where there are none. A tool without
-/// arguments is often declared with less.
-fn object_schema(schema: &Value) -> Value {
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    schema.entry("type").or_insert_with(|| "object".into());
-    schema.entry("properties").or_insert_with(|| json!({}));
-    Value::Object(schema)
-}
-
-/// The array in a field; an absent one and `null` are empty.
-fn list<'a>(value: &'a Value, field: &str, place: &str) -> Result<&'a [Value]> {
-    match value.get(field) {
-        None | Some(Value::Null) => Ok(&[]),
-        Some(Value::Array(items)) => Ok(items),
-        Some(other) => Err(wrong(place, field, "a list", other)),
-    }
-}
-
-/// The text in a field that must be there and say something.
-fn text(value: &Value, field: &str, place: &str) -> Result<String> {
-    match value.get(field) {
-        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
-        None | Some(Value::Null | Value::String(_)) => {
-            Err(Error::BadQuery(format!("{place} has no {field}, so the call cannot be answered")))
-        }
-        Some(other) => Err(wrong(place, field, "a text", other)),
-    }
-}
-
-fn wrong(place: &str, field: &str, wanted: &str, found: &Value) -> Error {
-    Error::BadQuery(format!("{field} of {place} is {}, not {wanted}", kind(found)))
-}
-
-/// What a value is, for an error.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 
@@ -311,6 +122,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
+    use serde_json::json;
 
     /// The calls in a message or the error, as lines.
     pub(super) fn said(wire: Wire, message: &Value) -> String {
@@ -346,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wire_tells_of_tools_in_its_own_way() {
+    fn every_wire_declares_tools_in_its_own_form() {
         let schema = json!({"type": "object", "properties": {"id": {"type": "string"}}, "additionalProperties": false});
         let tool = |name: &str, schema, read_only| Tool {
             name: name.to_owned(),
@@ -381,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wire_gives_results_in_its_own_way() {
+    fn every_wire_writes_results_in_its_own_form() {
         let call =
             |id: &str, name: &str| ToolCall { id: id.into(), name: name.into(), arguments: Ok(Map::new()) };
         let results =

@@ -1,7 +1,8 @@
 //! Anthropic's messages.
 
 use crate::wire::arguments::arguments;
-use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::{list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_told() {
+    fn a_call_that_cannot_be_answered_is_an_error() {
         let block = |block| json!({"role": "assistant", "content": [block]});
         check(
             Anthropic,

@@ -1,6 +1,6 @@
 //! The arguments of a call, as a model wrote them.
 
-use crate::wire::kind;
+use crate::wire::fields::kind;
 use serde_json::{Map, Value};
 
 /// Arguments that are not a JSON object. Printed, it is the answer that lets the model mend its call.

@@ -5,7 +5,8 @@
 //! model goes on from there.
 
 use crate::wire::arguments::{self, arguments};
-use crate::wire::{Tool, ToolCall, ToolResult, object_schema};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::object_schema;
 use crate::{Call, Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -145,7 +146,7 @@ fn write_record(arguments: Option<Value>, result: &ToolResult) -> String {
     format!("{OPEN}{json}{CLOSE}")
 }
 
-type Read = std::result::Result<(ToolCall, Option<ToolResult>), String>;
+type Read = Result<(ToolCall, Option<ToolResult>), String>;
 
 /// Reads the record that a text begins with, and how long it is; `None` if nobody meant one.
 fn read_record(text: &str) -> Option<(usize, Read)> {
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_message_is_told() {
+    fn another_value_than_a_message_is_an_error() {
         let messages = [
             json!("just talk"),
             json!({"role": "assistant", "content": null}),

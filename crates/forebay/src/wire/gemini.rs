@@ -1,7 +1,9 @@
 //! Google's Gemini.
 
 use crate::wire::arguments::{BadArguments, arguments};
-use crate::wire::{Tool, ToolCall, ToolResult, Wire, list, object_schema, text};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::{list, object_schema, text};
+use crate::wire::vendor::Wire;
 use crate::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -43,7 +45,7 @@ pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
 }
 
 /// Arguments can be streamed. A fragment looks like a call without arguments, which it must not become.
-fn whole_arguments(call: &Value) -> std::result::Result<Map<String, Value>, BadArguments> {
+fn whole_arguments(call: &Value) -> Result<Map<String, Value>, BadArguments> {
     let either = |one, other| call.get(one).or(call.get(other)).filter(|value| !value.is_null());
     let fragment = either("partialArgs", "partial_args");
     let goes_on = either("willContinue", "will_continue").is_some_and(|goes_on| *goes_on == true);
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_told() {
+    fn a_call_that_cannot_be_answered_is_an_error() {
         let part = |call| json!({"role": "model", "parts": [{"functionCall": call}]});
         check(
             Gemini,

@@ -1,7 +1,8 @@
 //! The Model Context Protocol, seen from the server.
 
 use crate::wire::arguments::arguments;
-use crate::wire::{Tool, ToolCall, ToolResult, object_schema, text, wrong};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::{object_schema, text, wrong};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_told() {
+    fn a_call_that_cannot_be_answered_is_an_error() {
         check(
             Mcp,
             &[

@@ -1,6 +1,7 @@
 //! Names of tools: ours, and what becomes of them where a vendor takes fewer characters.
 
-use crate::wire::{Tool, Wire};
+use crate::wire::call::Tool;
+use crate::wire::vendor::Wire;
 use std::collections::HashSet;
 
 impl Wire {

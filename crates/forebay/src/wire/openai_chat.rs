@@ -1,7 +1,8 @@
 //! OpenAI's chat completions.
 
 use crate::wire::arguments::arguments;
-use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::{list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_told() {
+    fn a_call_that_cannot_be_answered_is_an_error() {
         let call = |call: Value| json!({"role": "assistant", "tool_calls": [call]});
         check(
             OpenaiChat,

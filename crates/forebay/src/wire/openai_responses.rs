@@ -1,7 +1,8 @@
 //! OpenAI's responses.
 
 use crate::wire::arguments::arguments;
-use crate::wire::{Tool, ToolCall, ToolResult, list, object_schema, text};
+use crate::wire::call::{Tool, ToolCall, ToolResult};
+use crate::wire::fields::{list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_told() {
+    fn a_call_that_cannot_be_answered_is_an_error() {
         check(
             OpenaiResponses,
             &[
