@@ -7,7 +7,7 @@ use crate::text::lookalikes;
 use crate::{Budget, Error, Output, Query, Result};
 use std::ops::{Range, RangeInclusive};
 
-/// Lines, counted from 1. Ranges that meet are one.
+/// Reads lines, counted from 1. Ranges that touch are read as one.
 pub(crate) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Budget) -> Result<Excerpt> {
     let total = output.lines()?;
     let ranges = ranges.iter().map(|range| {
@@ -29,20 +29,20 @@ pub(crate) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Bud
         }
         Ok(first..last.min(total.max(1)).saturating_add(1))
     });
-    // Of nothing there is one part.
-    let parts = if total == 0 { 1 } else { usize::MAX };
-    let asked = merged(ranges.collect::<Result<_>>()?)?
+    // An empty output has one excerpt, whatever ranges are wanted.
+    let most = if total == 0 { 1 } else { usize::MAX };
+    let wanted = merged(ranges.collect::<Result<_>>()?)?
         .into_iter()
-        .take(parts)
+        .take(most)
         .map(|Range { start, end }| {
             let range = output.line_start(start - 1)?..output.line_start(end - 1)?;
-            Ok(Asked { range, lines: Some((start, end - 1)), total })
+            Ok(Wanted { range, lines: Some(start..=end - 1), total })
         })
         .collect::<Result<Vec<_>>>()?;
-    forward(output, &asked, budget)
+    from_start(output, &wanted, budget)
 }
 
-/// Bytes as they are asked for. Only a cut of ours keeps characters whole.
+/// Reads bytes exactly as wanted. Only where the budget cuts, characters stay whole.
 pub(crate) fn bytes(output: &Output, ranges: &[Range<u64>], budget: Budget) -> Result<Excerpt> {
     let ranges = ranges.iter().map(|range| {
         if range.end <= range.start {
@@ -63,11 +63,11 @@ pub(crate) fn bytes(output: &Output, ranges: &[Range<u64>], budget: Budget) -> R
     });
     let total = output.lines()?;
     let ranges = merged(ranges.collect::<Result<_>>()?)?;
-    let asked: Vec<Asked> = ranges.into_iter().map(|range| Asked { range, lines: None, total }).collect();
-    forward(output, &asked, budget)
+    let wanted: Vec<Wanted> = ranges.into_iter().map(|range| Wanted { range, lines: None, total }).collect();
+    from_start(output, &wanted, budget)
 }
 
-/// Ranges in order, those that meet made one.
+/// Ranges in order; those that touch become one.
 fn merged(mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
     if ranges.len() > MOST {
         return Err(Error::BadQuery(format!("{} ranges are too many at once: ask for {MOST}", ranges.len())));
@@ -83,94 +83,104 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
     Ok(merged)
 }
 
-/// The last `count` lines: as many of them as fit, the last ones first.
+/// A range that is wanted, as far as it exists.
+#[derive(Clone, Debug)]
+struct Wanted {
+    range: Range<u64>,
+    /// Its lines, if it is a range of lines.
+    lines: Option<RangeInclusive<u64>>,
+    /// Lines of the output.
+    total: u64,
+}
+
+/// Bytes of the output in memory, from `start` on.
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    fn read(output: &Output, range: Range<u64>) -> Result<Window> {
+        Ok(Window { start: range.start, bytes: output.read(range)? })
+    }
+}
+
+/// Reads the last `count` lines: as many of them as fit, the last ones first.
 pub(crate) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerpt> {
     let total = output.lines()?;
     let first = total.saturating_sub(count.max(1)) + 1;
     let range = output.line_start(first - 1)?..output.len();
-    let asked = Asked { range: range.clone(), lines: Some((first, total.max(1))), total };
-    let window = range.start.max(range.end.saturating_sub(budget.bytes));
-    let bytes = output.read(window..range.end)?;
+    let wanted = Wanted { range: range.clone(), lines: Some(first..=total.max(1)), total };
+    let start = range.start.max(range.end.saturating_sub(budget.bytes));
+    let window = Window::read(output, start..range.end)?;
+    let bytes = &window.bytes;
     let cut = |missing: usize| -> u64 {
         if missing == 0 {
-            return window;
+            return start;
         }
         // Whole lines where one fits, else whole characters.
         let newline = memchr::memchr(b'\n', &bytes[missing - 1..]).map(|at| missing + at);
         let whole = newline.filter(|&at| at < bytes.len()).unwrap_or_else(|| {
             (missing..bytes.len()).take(4).find(|&at| bytes[at] & 0xc0 != 0x80).unwrap_or(missing)
         });
-        window + whole as u64
+        start + whole as u64
     };
-    let first_try = usize::from(window > range.start);
-    let missing = least(first_try, bytes.len(), |missing| {
-        Ok(budget.holds(&print(output, &asked, &[], cut(missing)..range.end, &bytes, window)?.text))
-    })?;
-    let excerpt = print(output, &asked, &[], cut(missing)..range.end, &bytes, window)?;
-    holding(excerpt, budget)
+    let excerpt = |missing: usize| print(output, &wanted, &[], cut(missing)..range.end, &window);
+    let first_try = usize::from(start > range.start);
+    let missing = least(first_try, bytes.len(), |missing| Ok(budget.holds(&excerpt(missing)?.text)))?;
+    within_budget(excerpt(missing)?, budget)
 }
 
-/// The excerpt, if it holds its budget and has something in it: one that had nothing would lead nowhere.
-fn holding(excerpt: Excerpt, budget: Budget) -> Result<Excerpt> {
-    let empty = excerpt.shown.is_empty() && excerpt.next.is_some();
-    if empty || !budget.holds(&excerpt.text) {
-        Err(Error::BadQuery(format!(
+/// The excerpt, if it fits the budget and shows something: an empty one would lead nowhere.
+fn within_budget(excerpt: Excerpt, budget: Budget) -> Result<Excerpt> {
+    let is_empty = excerpt.shown.is_empty() && excerpt.next.is_some();
+    if is_empty || !budget.holds(&excerpt.text) {
+        return Err(Error::BadQuery(format!(
             "a budget of {} tokens and {} bytes has no room for this handle and something to read: ask with a larger one",
             budget.tokens, budget.bytes
-        )))
-    } else {
-        Ok(excerpt)
+        )));
     }
+    Ok(excerpt)
 }
 
-/// A range that was asked for, as far as it exists.
-#[derive(Clone, Debug)]
-struct Asked {
-    range: Range<u64>,
-    /// The lines that were asked for, if lines were.
-    lines: Option<(u64, u64)>,
-    total: u64,
-}
-
-/// As much of what was asked as fits, from its beginning: as many whole ranges as there is room for, or a part of the
-/// first one.
-fn forward(output: &Output, asked: &[Asked], budget: Budget) -> Result<Excerpt> {
-    let [first, then @ ..] = asked else {
+/// Reads as much as fits from the beginning: as many whole ranges as there is room for, or a part of the first one.
+fn from_start(output: &Output, wanted: &[Wanted], budget: Budget) -> Result<Excerpt> {
+    let [first, then @ ..] = wanted else {
         return Err(Error::BadQuery("no range was asked for".to_owned()));
     };
     if then.is_empty() {
-        return forward_in(output, first, then, budget);
+        return start_of(output, first, then, budget);
     }
     let mut length = 0;
-    let long = |asked: &Asked| {
-        length += asked.range.end - asked.range.start;
+    let is_too_long = |wanted: &Wanted| {
+        length += wanted.range.end - wanted.range.start;
         length > budget.bytes
     };
-    let mut count = asked.iter().position(long).unwrap_or(asked.len());
+    let mut count = wanted.iter().position(is_too_long).unwrap_or(wanted.len());
     while count > 0 {
-        let excerpt = whole(output, &asked[..count], &asked[count..])?;
+        let excerpt = whole(output, &wanted[..count], &wanted[count..])?;
         if budget.holds(&excerpt.text) {
             return Ok(excerpt);
         }
         count -= 1;
     }
-    forward_in(output, first, then, budget)
+    start_of(output, first, then, budget)
 }
 
-/// Several ranges, each with all that is in it; `then` is what comes next.
-fn whole(output: &Output, asked: &[Asked], then: &[Asked]) -> Result<Excerpt> {
+/// Reads several whole ranges; `then` are those that come after them.
+fn whole(output: &Output, wanted: &[Wanted], then: &[Wanted]) -> Result<Excerpt> {
     let mut excerpt = Excerpt {
         text: Vec::new(),
         shown: Vec::new(),
         lines: None,
-        total_lines: asked.first().map_or(0, |asked| asked.total),
+        total_lines: wanted.first().map_or(0, |wanted| wanted.total),
         next: (!then.is_empty()).then(|| query_of(then)),
         growing: output.is_growing(),
         found: Found::Bytes,
     };
-    for asked in asked {
-        let bytes = output.read(asked.range.clone())?;
-        let part = print(output, asked, &[], asked.range.clone(), &bytes, asked.range.start)?;
+    for wanted in wanted {
+        let window = Window::read(output, wanted.range.clone())?;
+        let part = print(output, wanted, &[], wanted.range.clone(), &window)?;
         let next = part.next.map_or(0, |next| output.call(&next).len() + "[next: ]\n".len());
         excerpt.text.extend(&part.text[..part.text.len() - next]);
         excerpt.shown.extend(part.shown);
@@ -185,35 +195,35 @@ fn whole(output: &Output, asked: &[Asked], then: &[Asked]) -> Result<Excerpt> {
     Ok(excerpt)
 }
 
-/// The query for what was asked: by lines, where all of it was.
-fn query_of(asked: &[Asked]) -> Query {
-    match asked.iter().map(|asked| asked.lines.map(|(first, last)| first..=last)).collect() {
+/// The query for some ranges: by lines, where all of them are ranges of lines.
+fn query_of(wanted: &[Wanted]) -> Query {
+    match wanted.iter().map(|wanted| wanted.lines.clone()).collect() {
         Some(lines) => Query::Lines(lines),
-        None => Query::Bytes(asked.iter().map(|asked| asked.range.clone()).collect()),
+        None => Query::Bytes(wanted.iter().map(|wanted| wanted.range.clone()).collect()),
     }
 }
 
-/// As much of one range as fits, from its beginning; `then` is what was asked for behind it.
-fn forward_in(output: &Output, asked: &Asked, then: &[Asked], budget: Budget) -> Result<Excerpt> {
-    let range = &asked.range;
-    let window = range.end.min(range.start.saturating_add(budget.bytes));
-    let bytes = output.read(range.start..window)?;
+/// Reads as much of one range as fits, from its beginning; `then` are the ranges that come after it.
+fn start_of(output: &Output, wanted: &Wanted, then: &[Wanted], budget: Budget) -> Result<Excerpt> {
+    let range = &wanted.range;
+    let window_end = range.end.min(range.start.saturating_add(budget.bytes));
+    let window = Window::read(output, range.start..window_end)?;
+    let bytes = &window.bytes;
     let cut = |missing: usize| -> u64 {
         let end = bytes.len() - missing;
         if missing == 0 {
             return range.start + end as u64;
         }
         let whole = memchr::memrchr(b'\n', &bytes[..end]).map(|newline| newline + 1).unwrap_or_else(|| {
-            // What has no character start in four bytes is no text, and is cut anywhere.
+            // Four bytes without the start of a character are not text, and are cut anywhere.
             (0..=end).rev().take(4).find(|&at| at == 0 || bytes[at] & 0xc0 != 0x80).unwrap_or(end)
         });
         range.start + whole as u64
     };
-    let first_try = usize::from(window < range.end);
-    let missing = least(first_try, bytes.len(), |missing| {
-        Ok(budget.holds(&print(output, asked, then, range.start..cut(missing), &bytes, range.start)?.text))
-    })?;
-    holding(print(output, asked, then, range.start..cut(missing), &bytes, range.start)?, budget)
+    let excerpt = |missing: usize| print(output, wanted, then, range.start..cut(missing), &window);
+    let first_try = usize::from(window_end < range.end);
+    let missing = least(first_try, bytes.len(), |missing| Ok(budget.holds(&excerpt(missing)?.text)))?;
+    within_budget(excerpt(missing)?, budget)
 }
 
 /// The least number from `low` to `high` that holds; `high` if none does.
@@ -228,108 +238,119 @@ fn least(mut low: usize, mut high: usize, holds: impl Fn(usize) -> Result<bool>)
     Ok(low)
 }
 
-/// Prints `shown` of what was asked; `bytes` are those from `base` on, and `then` comes after it.
+/// A range that is shown, with its place among the lines of the output.
+struct Shown {
+    range: Range<u64>,
+    /// First line that it has a part of, counted from 1.
+    first: u64,
+    /// Last line that it has a part of.
+    last: u64,
+    starts_line: bool,
+    ends_line: bool,
+}
+
+impl Shown {
+    fn new(output: &Output, range: Range<u64>) -> Result<Shown> {
+        let first = output.newlines_before(range.start)? + 1;
+        let last = output.newlines_before(range.end.saturating_sub(1).max(range.start))? + 1;
+        let starts_line =
+            first == 1 && range.start == 0 || output.read(range.start.max(1) - 1..range.start)? == b"\n";
+        let ends_line = range.end == output.len() || output.read(range.end.max(1) - 1..range.end)? == b"\n";
+        Ok(Shown { range, first, last, starts_line, ends_line })
+    }
+
+    /// Its place: lines, or bytes where it does not begin and end with a line.
+    fn place(&self, output: &Output, total: u64) -> String {
+        let Shown { range, first, last, .. } = self;
+        let lines = if first == last {
+            format!("line {}", grouped(*first))
+        } else {
+            format!("lines {}–{}", grouped(*first), grouped(*last))
+        };
+        if self.starts_line && self.ends_line && !range.is_empty() {
+            return format!("{lines} of {}", grouped(total));
+        }
+        let [start, end, length, total] = [range.start, range.end, output.len(), total].map(grouped);
+        format!("bytes {start}–{end} of {length}, in {lines} of {total}")
+    }
+}
+
+/// Prints the part `shown` of a range; its bytes are in `window`, and `then` are the ranges that come after it.
 fn print(
     output: &Output,
-    asked: &Asked,
-    then: &[Asked],
+    wanted: &Wanted,
+    then: &[Wanted],
     shown: Range<u64>,
-    bytes: &[u8],
-    base: u64,
+    window: &Window,
 ) -> Result<Excerpt> {
     let handle = output.record().handle.short();
     let growing = output.is_growing();
     let grows = if growing { ", still growing" } else { "" };
-    let total = asked.total;
     let mut excerpt = Excerpt {
         text: Vec::new(),
         shown: if shown.is_empty() { Vec::new() } else { vec![shown.clone()] },
         lines: None,
-        total_lines: total,
+        total_lines: wanted.total,
         next: None,
         growing,
         found: Found::Bytes,
     };
-    if shown.is_empty() && asked.range.is_empty() {
+    if shown.is_empty() && wanted.range.is_empty() {
         excerpt.text = format!("[{handle} is empty{grows}]\n").into_bytes();
         return Ok(excerpt);
     }
-    let first = output.newlines_before(shown.start)? + 1;
-    let last = output.newlines_before(shown.end.saturating_sub(1).max(shown.start))? + 1;
-    let starts_line =
-        first == 1 && shown.start == 0 || output.read(shown.start.max(1) - 1..shown.start)? == b"\n";
-    let ends_line = shown.end == output.len() || output.read(shown.end.max(1) - 1..shown.end)? == b"\n";
-    excerpt.lines = Some((first, last));
-    let whole = starts_line && ends_line && !shown.is_empty();
-    let lines = if first == last {
-        format!("line {}", grouped(first))
-    } else {
-        format!("lines {}–{}", grouped(first), grouped(last))
-    };
-    let place = if whole {
-        format!("{lines} of {}", grouped(total))
-    } else {
-        format!(
-            "bytes {}–{} of {}, in {lines} of {}",
-            grouped(shown.start),
-            grouped(shown.end),
-            grouped(output.len()),
-            grouped(total)
-        )
-    };
-    excerpt.next = next(asked, then, &shown, (first, last), (starts_line, ends_line), output);
-    let start = (shown.start - base) as usize;
-    let body = &bytes[start..start + (shown.end - shown.start) as usize];
-    // A read gives the bytes as they are, so its first line says which of them are not ours.
+    let start = (shown.start - window.start) as usize;
+    let body = &window.bytes[start..start + (shown.end - shown.start) as usize];
+    let shown = Shown::new(output, shown)?;
+    excerpt.lines = Some((shown.first, shown.last));
+    excerpt.next = next(output, wanted, then, &shown);
+    // The bytes of an output may look like a line of ours, so the first line says from where on they do.
     let own = match lookalikes::like_ours(body).next() {
         Some(line) => {
-            let number = first + memchr::memchr_iter(b'\n', &body[..line.start]).count() as u64;
+            let number = shown.first + memchr::memchr_iter(b'\n', &body[..line.start]).count() as u64;
             format!(" · from line {} on, what looks like this is the output's own text", grouped(number))
         }
         None => String::new(),
     };
+    let place = shown.place(output, wanted.total);
     excerpt.text = format!("[{place}{grows} · {handle}{own}]\n").into_bytes();
     excerpt.text.extend_from_slice(body);
     if !body.is_empty() && body.last() != Some(&b'\n') {
         excerpt.text.push(b'\n');
     }
     if let Some(next) = &excerpt.next {
-        let label = if shown.start > asked.range.start { "before this" } else { "next" };
+        let label = if shown.range.start > wanted.range.start { "before this" } else { "next" };
         excerpt.text.extend(format!("[{label}: {}]\n", output.call(next)).as_bytes());
     }
     Ok(excerpt)
 }
 
-/// The query that goes on: with what was asked for and did not fit, or with what comes after it.
-fn next(
-    asked: &Asked,
-    then: &[Asked],
-    shown: &Range<u64>,
-    (first, last): (u64, u64),
-    (starts_line, ends_line): (bool, bool),
-    output: &Output,
-) -> Option<Query> {
-    if shown.start > asked.range.start {
-        // A tail that did not fit: what is missing comes before it.
-        return Some(match asked.lines {
-            Some((from, _)) if from < first && starts_line => Query::Lines(vec![from..=first - 1]),
-            _ => Query::Bytes(vec![asked.range.start..shown.start]),
+/// The query that goes on: for the rest that did not fit, or for the text after it.
+fn next(output: &Output, wanted: &Wanted, then: &[Wanted], shown: &Shown) -> Option<Query> {
+    let Shown { range, first, last, starts_line, ends_line } = shown;
+    if range.start > wanted.range.start {
+        // Of a tail that did not fit, the missing part comes before it.
+        return Some(match &wanted.lines {
+            Some(lines) if lines.start() < first && *starts_line => {
+                Query::Lines(vec![*lines.start()..=first - 1])
+            }
+            _ => Query::Bytes(vec![wanted.range.start..range.start]),
         });
     }
-    if shown.end < asked.range.end {
-        let lines = asked.lines.filter(|_| ends_line).map(|(_, until)| (last + 1, until));
-        let rest = Asked { range: shown.end..asked.range.end, lines, total: asked.total };
+    if range.end < wanted.range.end {
+        let lines = wanted.lines.as_ref().filter(|_| *ends_line).map(|lines| last + 1..=*lines.end());
+        let rest = Wanted { range: range.end..wanted.range.end, lines, total: wanted.total };
         return Some(query_of(&[&[rest], then].concat()));
     }
     if !then.is_empty() {
         return Some(query_of(then));
     }
-    if shown.end >= output.len() {
+    if range.end >= output.len() {
         return None;
     }
-    Some(match asked.lines {
-        Some((from, until)) if ends_line => Query::Lines(vec![last + 1..=last + 1 + until - from]),
-        _ => Query::Bytes(vec![shown.end..(shown.end + (shown.end - shown.start)).min(output.len())]),
+    Some(match &wanted.lines {
+        Some(lines) if *ends_line => Query::Lines(vec![last + 1..=last + 1 + lines.end() - lines.start()]),
+        _ => Query::Bytes(vec![range.end..(range.end + (range.end - range.start)).min(output.len())]),
     })
 }
 
@@ -353,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_where_they_stand_and_how_to_go_on() {
+    fn lines_are_printed_with_their_place_and_the_next_call() {
         check(
             &numbered(5_000),
             Query::Lines(vec![100..=102]),
@@ -389,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said_with_the_command_that_reads_it() {
+    fn the_rest_that_does_not_fit_comes_with_its_call() {
         let small = Budget { tokens: 70, bytes: 1_000, lines: None };
         check(
             &numbered(5_000),
@@ -438,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn several_ranges_are_read_at_once_and_those_that_meet_are_one() {
+    fn several_ranges_are_read_at_once_and_those_that_touch_are_one() {
         check(
             &numbered(5_000),
             Query::Lines(vec![7..=8, 4_000..=4_000, 2..=3, 8..=9]),
@@ -514,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_read_as_people_write_them() {
+    fn ranges_are_parsed_as_people_write_them() {
         for (text, ranges) in [
             ("7", vec![7..=7]),
             ("7:9", vec![7..=9]),
@@ -566,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_not_there_is_an_error_that_says_what_is() {
+    fn a_range_outside_of_the_output_is_an_error_with_its_size() {
         let error = |query| excerpt(&numbered(10), &query, ROOMY).unwrap_err().to_string();
         expect!["line 11 is behind the end: s/id1234 has 10 lines; its end: forebay tail s/id1234 -n 20"]
             .assert_eq(&error(Query::Lines(vec![11..=12])));
@@ -579,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_to_be_nothing() {
+    fn an_empty_output_is_called_empty() {
         for query in [
             Query::Lines(vec![1..=9]),
             Query::Lines(vec![1..=2, 5..=6]),
