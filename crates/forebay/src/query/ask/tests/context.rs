@@ -4,7 +4,7 @@ use crate::rank::unasked;
 use crate::store::memory::output_of;
 
 #[test]
-fn what_stands_beside_better_trouble_too_is_not_shown_again() {
+fn lines_shown_beside_a_better_failure_are_not_shown_again() {
     let trace: String = (0..24).map(|n| format!("    at the::same::call::number{n}\n")).collect();
     let text = noise(0, 1_500)
         + "error: the first cause of it\n"
@@ -19,7 +19,7 @@ fn what_stands_beside_better_trouble_too_is_not_shown_again() {
 }
 
 #[test]
-fn what_many_failures_have_in_common_is_shown_with_one_of_them() {
+fn the_common_lines_of_many_failures_are_shown_with_one_of_them() {
     let linked = |n: u64| {
         let objects: String =
             (0..12).map(|part| format!(" CMakeFiles/test_{n}.dir/part_{part}.c.o")).collect();
@@ -52,7 +52,7 @@ fn of_a_long_trace_the_calls_nearest_to_its_end_are_shown() {
 }
 
 #[test]
-fn on_the_way_back_from_the_end_a_stack_trace_is_passed_by() {
+fn a_stack_trace_before_the_end_is_skipped() {
     let calls: String = (0..40).map(|n| format!("    at Module{n}.load (module.js:{n})\n")).collect();
     let text = noise(0, 200)
         + "it is not a thing that one calls\n"
@@ -64,7 +64,7 @@ fn on_the_way_back_from_the_end_a_stack_trace_is_passed_by() {
 }
 
 #[test]
-fn calls_that_better_trouble_has_too_are_worth_less_than_others() {
+fn frames_of_a_better_failure_weigh_less_than_others() {
     let trace = |error: &str, own: &str| {
         let calls = (0..4).map(|n| format!("    at Runner.step{n} (runner.js:{n})\n"));
         format!("{error}\n    at {own} (shop.js:7)\n") + &calls.collect::<String>()
@@ -83,7 +83,7 @@ fn calls_that_better_trouble_has_too_are_worth_less_than_others() {
 }
 
 #[test]
-fn calls_in_colour_are_calls_too() {
+fn frames_in_colour_are_frames() {
     let call = |n: u64| format!("    \u{1b}[1mat\u{1b}[m Module{n}.load (module.js:{n})\n");
     let text = noise(0, 200)
         + "it is not a thing that one calls\n"
@@ -95,7 +95,7 @@ fn calls_in_colour_are_calls_too() {
 }
 
 #[test]
-fn what_trouble_is_set_in_below_is_shown_with_it() {
+fn the_lines_below_a_failure_that_belong_to_it_are_shown() {
     let finding = |n: u64| format!("  {n}:5  warning  the name is never used  no-unused\n");
     let text = noise(0, 100)
         + "src/channel.js\n"
@@ -108,7 +108,7 @@ fn what_trouble_is_set_in_below_is_shown_with_it() {
 }
 
 #[test]
-fn between_a_step_that_failed_and_the_end_there_is_only_clean_up() {
+fn after_a_failed_step_there_is_only_clean_up() {
     let cleaned: String = ('a'..'m').map(|name| format!("the cache of {name} is put away\n")).collect();
     let text = noise(0, 40)
         + "fetching the index\nit has no entry of that name\nThe command \"make\" exited with 2.\n"
@@ -145,7 +145,7 @@ fn a_call_below_others_of_its_name_does_not_cut_a_trace() {
 }
 
 #[test]
-fn in_a_chain_of_causes_what_is_told_above_counts_less_than_the_root() {
+fn in_a_chain_of_causes_the_root_counts_most() {
     let calls = |at: &str| -> String {
         ["open", "lock", "write", "flush"]
             .map(|call| format!("\tat org.build.{at}.{call}({at}.java:12)\n"))
@@ -169,7 +169,7 @@ fn in_a_chain_of_causes_what_is_told_above_counts_less_than_the_root() {
 }
 
 #[test]
-fn failed_examples_of_rspec_are_named_before_the_calls_of_what_runs_them() {
+fn failed_examples_of_rspec_come_before_the_frames_of_the_runner() {
     let calls: String = (0..24)
         .map(|n| {
             format!(
@@ -195,7 +195,7 @@ fn failed_examples_of_rspec_are_named_before_the_calls_of_what_runs_them() {
 }
 
 #[test]
-fn calls_by_reflection_count_less_where_a_runner_makes_them() {
+fn frames_by_reflection_count_less_below_a_runner() {
     let trace = |outer: &str| {
         unlike(0, 90)
             + "java.lang.AssertionError: expected:<7> but was:<10>\n\tat com.shop.CartTest.total(CartTest.java:40)\n"
