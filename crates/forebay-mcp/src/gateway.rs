@@ -38,7 +38,7 @@ pub struct Gateway {
     pub diagnostics: Diagnostics,
     /// The clock.
     pub now: Clock,
-    /// Answers calls of our own tools: [`tools::answer`], with models that read where there are any.
+    /// Answers calls of our own tools: [`Tools::answer`](forebay::tools::Tools::answer), with models that read where there are any.
     pub answer: Answer,
 }
 

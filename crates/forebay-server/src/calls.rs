@@ -8,7 +8,7 @@ use axum::response::Response;
 use forebay::Preset;
 use forebay::extract::Models;
 use forebay::model::Model;
-use forebay::tools::{self, PREFIX};
+use forebay::tools::{self, PREFIX, Tools};
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn prefix(request: &Request) -> &str {
     if request.arguments.has("prefix") { request.arguments.text("prefix") } else { PREFIX }
 }
 
-/// The form of messages that is request for, if one is.
+/// Vendor's format of the messages, if the request names one.
 fn wire(request: &Request) -> Result<Option<Wire>, Problem> {
     Ok(if request.arguments.has("wire") { Some(request.arguments.text("wire").parse()?) } else { None })
 }
@@ -44,8 +44,8 @@ pub(crate) fn answer(server: &Server, request: &Request, body: Value) -> Result<
     let models = Models { list: &list, nonce: &server.config.nonce, ..Models::NONE };
     let outputs = request.outputs(server)?;
     let settings = request.settings(server);
-    let answer =
-        |call: &ToolCall| -> ToolResult { tools::answer(&outputs, models, call, &settings, prefix(request)) };
+    let tools = Tools { outputs: &outputs, models, settings: &settings, prefix: prefix(request) };
+    let answer = |call: &ToolCall| -> ToolResult { tools.answer(call) };
     let Some(wire) = wire(request)? else {
         let result = answer(&parse_call(body)?);
         return Ok(json(&json!({ "text": result.text, "is_error": result.is_error })));

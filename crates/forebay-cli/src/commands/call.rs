@@ -6,7 +6,7 @@ use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::{models, print};
 use forebay::extract::{FAILED, Models};
-use forebay::tools;
+use forebay::tools::Tools;
 use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::Value;
 use std::{io::Read, process::ExitCode};
@@ -44,9 +44,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let list = clients.list();
     let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
     let outputs = context.session_outputs();
-    let answer = |call: &ToolCall| -> ToolResult {
-        tools::answer(&outputs, models, call, &context.settings, &args.set.prefix)
-    };
+    let tools = Tools { outputs: &outputs, models, settings: &context.settings, prefix: &args.set.prefix };
+    let answer = |call: &ToolCall| -> ToolResult { tools.answer(call) };
     let Some(wire) = args.wire else {
         let arguments = serde_json::from_str(&args.arguments)
             .map_err(|error| CliError::usage(format!("the arguments are not a JSON object: {error}")))?;

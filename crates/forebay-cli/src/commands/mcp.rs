@@ -10,7 +10,8 @@ use crate::launch::run_bare;
 use crate::models::{self, ModelSettings};
 use crate::units;
 use forebay::extract::Models;
-use forebay::{Stop, Timestamp, tools};
+use forebay::tools::{self, Tools};
+use forebay::{Stop, Timestamp};
 use forebay_mcp::{Answer, Auth, Diagnostics, Gateway, Reached, Server, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -161,7 +162,7 @@ fn answer(context: &Context) -> Answer {
         let list = clients.list();
         let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
         let bounds = QueryBounds::shared(settings.query, Stop::default(), &root);
-        tools::answer(&outputs.bounded_by(bounds), models, call, settings, prefix)
+        Tools { outputs: &outputs.bounded_by(bounds), models, settings, prefix }.answer(call)
     })
 }
 

@@ -1,15 +1,16 @@
-//! The tools `context.list`, `context.read`, `context.tail` and `context.grep`, by which a materialized output is read.
+//! The tools `context.list`, `context.read`, `context.tail` and `context.grep`, which read a materialized output.
 //!
-//! They answer in JSON. Where an answer would be larger than the budget, it has less in it and says so: of a read,
-//! `limit` is what was really read and `done` whether that was the rest; a tail and a grep have in `next` the call that
-//! gets the rest.
+//! They answer in JSON. An answer that would be larger than the budget has less in it and says so: `limit` of a read is
+//! the number of bytes that were read and `done` whether they were the last; `next` of a tail and of a grep is the call
+//! that reads the rest.
 
+use crate::event::Answered;
 use crate::query::grep::Match;
 use crate::query::{Found, fitted};
 use crate::request::declared::{Arguments, Declared, Takes, optional, required};
 use crate::request::grep::Grep;
-use crate::{Budget, ContextRef, Error, Outputs, Query, Result, excerpt};
-use serde_json::{Value, json};
+use crate::{Budget, ContextRef, Error, Output, Outputs, Query, Result, excerpt};
+use serde_json::{Map, Value, json};
 
 const ID: &str = "The id of the ContextRef.";
 
@@ -81,62 +82,104 @@ pub(crate) const TOOLS: &[Declared] = &[
     },
 ];
 
-/// Answers a call of one of these tools.
-pub(crate) fn answer(outputs: &Outputs, name: &str, arguments: Arguments, budget: Budget) -> Result<String> {
-    let number = |name: &str| arguments.number(name).unwrap_or(0);
+/// Answers a call of one of these tools, and records which bytes the answer shows.
+pub(crate) fn answer(
+    outputs: &Outputs,
+    tool: &Declared,
+    given: &Map<String, Value>,
+    budget: Budget,
+) -> Result<String> {
+    let text = text_of(outputs, tool.name, &Arguments::new(tool, given)?, budget)?;
+    let handle = given.get("id").and_then(|id| outputs.find(id.as_str()?).ok());
+    let id = handle.as_ref().map_or("", |handle| handle.id());
+    let query = format!("context.{}", tool.name);
+    let answered = Answered::text(id, &query, given.clone(), budget, &text);
+    let output = handle.and_then(|handle| outputs.open(&handle.to_string()).ok());
+    outputs.told(match output {
+        Some(output) => with_places(answered, &output, tool.name, &text),
+        None => answered,
+    });
+    Ok(text)
+}
+
+/// The record of an answer, with the bytes of the output that the answer shows or was made from.
+fn with_places(answered: Answered, output: &Output, tool: &str, text: &str) -> Answered {
+    let Ok(answer) = serde_json::from_str::<Value>(text) else { return answered };
+    let number = |name: &str| answer[name].as_u64();
+    let line = |first: u64| Some((output.line_start(first).ok()?, output.line_start(first + 1).ok()?));
+    let places = || -> Option<Vec<(u64, u64)>> {
+        if tool == "grep" {
+            let lines = answer["matches"].as_array()?.iter();
+            return lines.map(|found| line(found["line"].as_u64()?.checked_sub(1)?)).collect();
+        }
+        let length = (answer["content"].as_str()?.len() as u64).min(output.len());
+        let start = match number("offset") {
+            Some(offset) => offset,
+            // The end of the output; of a line that is too long, a part of it.
+            None => line(number("totalLines")?.checked_sub(number("lines")?)?)?.0.max(output.len() - length),
+        };
+        Some(vec![(start, (start + number("limit").unwrap_or(length)).min(output.len()))])
+    };
+    let places = places().unwrap_or_default().into_iter().filter(|(start, end)| start < end).collect();
+    let (shown, drawn_from) = if tool == "grep" { (Vec::new(), places) } else { (places, Vec::new()) };
+    Answered { length: output.len(), shown, drawn_from, ..answered }
+}
+
+fn text_of(outputs: &Outputs, name: &str, arguments: &Arguments, budget: Budget) -> Result<String> {
     match name {
-        "list" => {
-            let kind = arguments.text("kind");
-            let records = outputs.list()?;
-            let refs: Vec<ContextRef> = records
-                .iter()
-                .rev()
-                .map(ContextRef::from)
-                .filter(|reference| kind.is_empty() || reference.kind == kind)
-                .collect();
-            let wanted = refs.len().min(number("limit") as usize);
-            let total = refs.len();
-            largest(wanted as u64, budget, |count| {
-                Ok(json!({"items": refs[..count as usize], "total": total}))
-            })
-        }
-        "read" => read(outputs, &arguments, budget),
-        "tail" => {
-            let output = outputs.open_for_query(arguments.text("id"))?;
-            let total = output.lines()?;
-            let id = output.record().handle.id().to_owned();
-            let from = output.line_start(total - number("lines").min(total))?;
-            let start = from.max(output.len().saturating_sub(budget.bytes));
-            let end = output.read(start..output.len())?;
-            largest(end.len() as u64, budget, |count| {
-                let mut cut = end.len() - count as usize;
-                // Whole lines where one fits, else whole characters.
-                let newline = memchr::memchr(b'\n', &end[cut..]).map(|at| cut + at + 1);
-                match newline.filter(|&at| at < end.len() && (cut > 0 || start > from)) {
-                    Some(line) => cut = line,
-                    None => {
-                        while end.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
-                            cut += 1;
-                        }
-                    }
-                }
-                let shown = start + cut as u64;
-                let first = output.newlines_before(shown)?;
-                let content = String::from_utf8_lossy(&end[cut..]);
-                let mut answer =
-                    json!({"id": id, "lines": total - first, "totalLines": total, "content": content});
-                if shown > from {
-                    let limit = (shown - from).min(LONGEST_READ);
-                    answer["next"] = next("read", json!({"id": id, "offset": from, "limit": limit}));
-                }
-                Ok(answer)
-            })
-        }
-        _ => grep(outputs, &arguments, budget),
+        "list" => list(outputs, arguments, budget),
+        "read" => read(outputs, arguments, budget),
+        "tail" => tail(outputs, arguments, budget),
+        _ => grep(outputs, arguments, budget),
     }
 }
 
-/// A call that gets more.
+fn list(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
+    let kind = arguments.text("kind");
+    let records = outputs.list()?;
+    let refs: Vec<ContextRef> = records
+        .iter()
+        .rev()
+        .map(ContextRef::from)
+        .filter(|reference| kind.is_empty() || reference.kind == kind)
+        .collect();
+    let wanted = refs.len().min(arguments.number("limit").unwrap_or(0) as usize);
+    let total = refs.len();
+    largest(wanted as u64, budget, |count| Ok(json!({"items": refs[..count as usize], "total": total})))
+}
+
+fn tail(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<String> {
+    let output = outputs.open_for_query(arguments.text("id"))?;
+    let total = output.lines()?;
+    let id = output.record().handle.id().to_owned();
+    let from = output.line_start(total - arguments.number("lines").unwrap_or(0).min(total))?;
+    let start = from.max(output.len().saturating_sub(budget.bytes));
+    let end = output.read(start..output.len())?;
+    largest(end.len() as u64, budget, |count| {
+        let mut cut = end.len() - count as usize;
+        // Whole lines where one fits, else whole characters.
+        let newline = memchr::memchr(b'\n', &end[cut..]).map(|at| cut + at + 1);
+        match newline.filter(|&at| at < end.len() && (cut > 0 || start > from)) {
+            Some(line) => cut = line,
+            None => {
+                while end.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                    cut += 1;
+                }
+            }
+        }
+        let shown = start + cut as u64;
+        let first = output.newlines_before(shown)?;
+        let content = String::from_utf8_lossy(&end[cut..]);
+        let mut answer = json!({"id": id, "lines": total - first, "totalLines": total, "content": content});
+        if shown > from {
+            let limit = (shown - from).min(LONGEST_READ);
+            answer["next"] = next("read", json!({"id": id, "offset": from, "limit": limit}));
+        }
+        Ok(answer)
+    })
+}
+
+/// The call that reads on.
 fn next(tool: &str, arguments: Value) -> Value {
     json!({"name": format!("context.{tool}"), "arguments": arguments})
 }
@@ -193,7 +236,7 @@ fn grep(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
     }
 }
 
-/// A match; of a part of a long line also where that part begins.
+/// A match. A part of a long line comes with its offset.
 fn shown(found: &Match) -> Value {
     let mut shown = json!({"line": found.line, "content": found.text});
     if found.partial {
@@ -242,7 +285,7 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
 /// The answer with as much in it as the budget holds, up to `most`.
 fn largest(most: u64, budget: Budget, answer: impl Fn(u64) -> Result<Value>) -> Result<String> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    // An answer that cannot be made is told when it is the one that is given.
+    // The error of an answer that cannot be made is returned only for the largest one that fits.
     let text = |count: usize| answer(count as u64).map(|value| value.to_string());
     text(fitted(most, budget, |count| text(count).unwrap_or_default().into_bytes()))
 }
