@@ -10,7 +10,7 @@ use crate::request::filter::Filter;
 use crate::request::grep::Grep;
 use std::ops::{Range, RangeInclusive};
 
-/// A question about one output.
+/// A query on one output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Query {
     /// These lines, counted from 1, both ends included.
@@ -25,24 +25,24 @@ pub enum Query {
     Grep(Grep),
     /// Results of a jq filter.
     Json(Filter),
-    /// The paths of a JSON output, with what is found at each.
+    /// The paths of a JSON output, with the types and values at each.
     Shape {
         /// Paths skipped before the first one shown.
         skip: u64,
     },
-    /// Items: functions, headings, files, failures.
+    /// Items such as functions, headings, files and failures.
     Outline(Outlined),
     /// The passages that answer a question best.
     Ask(String),
 }
 
-/// Which part of an outline is wanted.
+/// A part of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outlined {
-    /// Only what begins on this line or after it, counted from 1.
+    /// Only items that begin on this line or after it, counted from 1.
     pub from_line: u64,
     /// Items skipped on the first line: a line may begin several.
     pub skip: u64,
-    /// No deeper than this, the outermost things being 0; as deep as fits, if it is not said.
+    /// Maximum depth, with 0 for the outermost items; `None` for as deep as fits.
     pub depth: Option<u32>,
 }

@@ -1,15 +1,15 @@
-//! The arguments of a tool, declared once: the schema that a model is told, and the check of what it sends.
+//! The arguments of a tool, declared once: for the schema that models get, and for the check of their calls.
 
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 
-/// A tool as it is declared.
+/// Declaration of a tool.
 pub struct Declared {
-    /// Its name behind the prefix.
+    /// Its name without a prefix.
     pub name: &'static str,
     /// When to call it.
     pub description: &'static str,
-    /// What it takes.
+    /// Its arguments.
     pub arguments: &'static [Argument],
 }
 
@@ -17,37 +17,37 @@ pub struct Declared {
 pub struct Argument {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// Values that it takes.
     pub takes: Takes,
-    /// What it means.
+    /// Its meaning, for models.
     pub description: &'static str,
-    /// Whether it must be there.
+    /// Whether a call must have it.
     pub required: bool,
 }
 
-/// What an argument takes.
+/// Values that an argument takes.
 #[derive(Clone, Copy)]
 pub enum Takes {
-    /// Text of up to so many characters.
+    /// Text of up to this many characters.
     Text(usize),
     /// Text of any length.
     AnyText,
     /// One of these texts.
     Choice(&'static [&'static str]),
-    /// A whole number between two, and what it is unless it is said.
+    /// A whole number in a range.
     Number {
-        /// The least.
+        /// Least value.
         least: u64,
-        /// The most.
+        /// Greatest value.
         most: u64,
-        /// What it is unless it is said.
+        /// Default value.
         usual: Option<u64>,
     },
-    /// Yes or no; no unless it is said.
+    /// True or false; false by default.
     Switch,
 }
 
-/// An argument that must be there.
+/// An argument that a call must have.
 pub const fn required(name: &'static str, takes: Takes, description: &'static str) -> Argument {
     Argument { name, takes, description, required: true }
 }
@@ -57,13 +57,11 @@ pub const fn optional(name: &'static str, takes: Takes, description: &'static st
     Argument { name, takes, description, required: false }
 }
 
-impl Declared {}
-
-/// The arguments of a call, checked against what the tool takes.
+/// The arguments of a call, checked against the declaration of its tool.
 pub struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Checks what was sent; what is usual is filled in.
+    /// Checks the arguments of a call and fills in defaults.
     pub fn new(tool: &Declared, given: &Map<String, Value>) -> Result<Arguments> {
         let names = || tool.arguments.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ");
         let mut checked = Map::new();
@@ -76,7 +74,7 @@ impl Arguments {
                     names()
                 )));
             };
-            // Models fill in what they need not: nothing is nothing.
+            // Models fill in arguments that they do not need: null and an empty text are no argument.
             let nothing = value.is_null() || !argument.required && value.as_str() == Some("");
             if !nothing {
                 checked.insert(name.clone(), argument.check(value)?);
@@ -100,12 +98,12 @@ impl Arguments {
         Ok(Arguments(checked))
     }
 
-    /// A text; empty if it was not given.
+    /// A text; empty if the call does not have it.
     pub fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A number, if it was given or has a usual value.
+    /// A number, if the call has it or it has a default.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name).and_then(Value::as_u64)
     }
@@ -115,7 +113,7 @@ impl Arguments {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Whether it was given.
+    /// Whether the call has it.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

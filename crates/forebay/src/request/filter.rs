@@ -1,27 +1,27 @@
-//! A jq filter, and what it gives.
+//! A jq filter and its results.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A jq filter, and which of its results are wanted.
+/// A jq filter, with the range of results that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Filter {
     /// The filter, in the language of jq.
     pub filter: String,
     /// Results skipped before the first one shown.
     pub skip: u64,
-    /// No more results are shown.
+    /// Maximum results shown.
     pub max: u64,
-    /// Whether documents on lines are one array, as with `jq -s`. Only for outputs that fit in memory.
+    /// Whether the documents of JSON lines are one array, as with `jq -s`. Only for outputs that fit in memory.
     #[serde(default)]
     pub together: bool,
 }
 
 impl Filter {
-    /// How many results are shown unless it is said.
+    /// Default maximum of results shown.
     pub const SHOWN: u64 = 100;
 
-    /// All that `filter` gives, from the first result on.
+    /// A filter with all its results, up to the default maximum.
     pub fn new(filter: impl Into<String>) -> Filter {
         Filter { filter: filter.into(), skip: 0, max: Filter::SHOWN, together: false }
     }
@@ -30,9 +30,9 @@ impl Filter {
 /// Results of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Values {
-    /// The results that were asked for, as far as there was room. The last one may be only the beginning of one.
+    /// The results in the wanted range, as far as there is room. Of the last one there may be only the beginning.
     pub values: Vec<Value>,
-    /// How many results there are in all.
+    /// Number of all results.
     pub total: Total,
     /// How the run ended.
     pub ended: Ended,
@@ -41,20 +41,20 @@ pub struct Values {
 /// One result of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Value {
-    /// The result as compact JSON; its beginning, if there was no room for more.
+    /// The result as compact JSON, or its beginning if there was no room for more.
     pub json: String,
-    /// How many bytes the whole result has.
+    /// Bytes of the whole result.
     pub length: u64,
-    /// The bytes of the output that it came from, where it came from one of many documents or members.
+    /// The bytes of the output that it comes from, if it comes from one of many documents or members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Range<u64>>,
-    /// The line on which they begin, counted from 1.
+    /// Line on which these bytes begin, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
 impl Value {
-    /// Whether the whole result is there.
+    /// Whether `json` is the whole result.
     pub fn is_whole(&self) -> bool {
         self.json.len() as u64 == self.length
     }
@@ -64,28 +64,28 @@ impl Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Total {
-    /// There are so many.
+    /// Exactly this many.
     Exactly(u64),
-    /// There are so many up to where the run ended.
+    /// This many before the run ended.
     AtLeast(u64),
 }
 
-/// How a run of a filter ended.
+/// The end of a filter's run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// All that was asked for was gone through.
+    /// The filter went through all that it needs.
     AllRead,
-    /// It went no further, though nothing is wrong with the bytes so far.
+    /// The run was stopped, though the bytes so far are sound.
     Stopped {
-        /// Why.
+        /// Why it was stopped.
         why: String,
     },
-    /// The filter gave an error.
+    /// The filter raised an error.
     Failed {
         /// Text of the error.
         error: String,
     },
-    /// The output stops being JSON: what, and where.
+    /// The output stops being JSON; with the cause and its place.
     Broken(String),
 }

@@ -5,24 +5,24 @@
 pub struct Grep {
     /// A regular expression.
     pub pattern: String,
-    /// Whether the pattern is taken letter by letter.
+    /// Whether the pattern is plain text, not a regular expression.
     pub fixed: bool,
-    /// Whether capitals and small letters are the same.
+    /// Whether case is ignored.
     pub ignore_case: bool,
-    /// Whether a match may go over lines.
+    /// Whether a match may span lines.
     pub multiline: bool,
     /// Part of the result that is shown.
     pub wanted: Wanted,
     /// Lines shown before and after each match.
     pub context: u64,
-    /// How many matches are shown at most; with 0 they are only counted.
+    /// Maximum matches shown; with 0 they are only counted.
     pub max: usize,
-    /// Only what matches from this byte on.
+    /// First byte that is searched.
     pub from_byte: u64,
 }
 
 impl Grep {
-    /// Looks for `pattern`, as it is written, with no context.
+    /// Searches for a regular expression, without context lines.
     pub fn new(pattern: impl Into<String>) -> Grep {
         Grep {
             pattern: pattern.into(),
@@ -42,11 +42,11 @@ impl Grep {
 pub enum Wanted {
     /// The lines that match.
     Lines,
-    /// The lines that do not.
+    /// The lines that do not match.
     OtherLines,
-    /// Only what matches, every place of it.
+    /// Only the text of each match.
     Matches,
 }
 
-/// How many matches are shown unless it is said.
+/// Default maximum of matches shown.
 pub const SHOWN: usize = 50;

@@ -3,22 +3,22 @@
 use crate::{Error, Result};
 use std::ops::{Range, RangeInclusive};
 
-/// How many ranges one query may have.
+/// Maximum ranges in one query.
 pub(crate) const MOST: usize = 100;
 
-/// Ranges of lines as they are typed: `A:B`, `A:`, `:B`, or `A` for one line; several stand apart by blanks.
+/// Parses ranges of lines: `A:B`, `A:`, `:B`, or `A` for one line; several are separated by spaces.
 pub fn line_ranges(text: &str) -> Result<Vec<RangeInclusive<u64>>> {
-    let range = |(from, to): (Option<u64>, Option<u64>)| from.unwrap_or(1)..=to.unwrap_or(u64::MAX);
-    Ok(typed(text)?.into_iter().map(range).collect())
+    let range = |Ends { from, to }| from.unwrap_or(1)..=to.unwrap_or(u64::MAX);
+    Ok(parse(text)?.into_iter().map(range).collect())
 }
 
-/// Ranges of bytes as they are typed: `A:B`, `A:` or `:B`; several stand apart by blanks.
+/// Parses ranges of bytes: `A:B`, `A:` or `:B`; several are separated by spaces.
 pub fn byte_ranges(text: &str) -> Result<Vec<Range<u64>>> {
-    let range = |(from, to): (Option<u64>, Option<u64>)| from.unwrap_or(0)..to.unwrap_or(u64::MAX);
-    Ok(typed(text)?.into_iter().map(range).collect())
+    let range = |Ends { from, to }| from.unwrap_or(0)..to.unwrap_or(u64::MAX);
+    Ok(parse(text)?.into_iter().map(range).collect())
 }
 
-/// A range of lines the way [`line_ranges`] reads it.
+/// A range of lines as [`line_ranges`] parses it.
 pub(crate) fn written(range: &RangeInclusive<u64>) -> String {
     match *range.end() {
         u64::MAX => format!("{}:", range.start()),
@@ -26,9 +26,15 @@ pub(crate) fn written(range: &RangeInclusive<u64>) -> String {
     }
 }
 
-pub(crate) fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
+/// The ends of a range; `None` for an end that is left out.
+struct Ends {
+    from: Option<u64>,
+    to: Option<u64>,
+}
+
+fn parse(text: &str) -> Result<Vec<Ends>> {
     let number = |part: &str| {
-        // Headers print thousands apart, so that is how numbers come back; `10,20` is no such number.
+        // Headers print numbers with commas between thousands, so they come back that way; `10,20` is not one.
         let grouped = part.split(',').skip(1).all(|group| group.len() == 3);
         match part.replace([',', '_'], "").parse() {
             _ if part.is_empty() => Ok(None),
@@ -41,26 +47,25 @@ pub(crate) fn typed(text: &str) -> Result<Vec<(Option<u64>, Option<u64>)>> {
     };
     let parts = text.split([' ', ';', '\t', '\n']).map(|part| part.trim_matches(','));
     let parts = joined(parts.filter(|part| !part.is_empty()))?;
-    let ranges: Vec<(Option<u64>, Option<u64>)> = parts
+    let ranges: Vec<Ends> = parts
         .iter()
         .map(|part| match part.split_once([':', '-', '–']) {
             Some(("", _)) if part.starts_with(['-', '–']) => Err(Error::BadQuery(format!(
                 "{part:?} is no range: a range is A:B, A: or :B, and the last lines are the tail"
             ))),
-            Some((from, to)) => Ok((number(from)?, number(to)?)),
-            None => number(part).map(|one| (one, one)),
+            Some((from, to)) => Ok(Ends { from: number(from)?, to: number(to)? }),
+            None => number(part).map(|one| Ends { from: one, to: one }),
         })
         .collect::<Result<_>>()?;
     if ranges.is_empty() {
-        Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned()))
-    } else {
-        Ok(ranges)
+        return Err(Error::BadQuery("no range: a range is A:B, A: or :B".to_owned()));
     }
+    Ok(ranges)
 }
 
-/// The parts of a text between blanks, with `1 : 2` as one. Where a blank is on one side only, nobody can tell whether one
-/// range is meant or two.
-pub(crate) fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
+/// The parts of a text between spaces, with `1 : 2` as one. A space on one side only is an error: it could mean one range
+/// or two.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
     const BETWEEN: [char; 3] = [':', '-', '–'];
     let is_number = |part: &str| !part.contains(BETWEEN);
     let mut ranges: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Queries as calls of tools: the tools that are offered, the query of a call, and the call of a query.
+//! Queries as calls of tools: the tools, the query of a call, and the call of a query.
 
 use crate::request::declared::{Arguments, Declared, Takes, optional, required};
 use crate::request::filter::Filter;
@@ -12,7 +12,8 @@ pub(crate) const HANDLE: &str = "The handle of the output, as it was given.";
 
 pub(crate) const ANY: u64 = i64::MAX as u64;
 
-/// The tools. Descriptions say when to call, not how it works.
+/// The tools. Descriptions say when to call, not how it works. The agent that extracts has `read` and `grep` too, so their
+/// texts are part of its measured prompts.
 pub(crate) const TOOLS: &[Declared] = &[
     Declared {
         name: "read",
@@ -81,12 +82,12 @@ pub(crate) const TOOLS: &[Declared] = &[
             optional(
                 "skip",
                 Takes::Number { least: 0, most: ANY, usual: Some(0) },
-                "Pass over so many results (or paths).",
+                "Results (or paths) to skip.",
             ),
             optional(
                 "max",
                 Takes::Number { least: 1, most: 10_000, usual: Some(Filter::SHOWN) },
-                "How many results are shown at most.",
+                "Maximum results shown.",
             ),
         ],
     },
@@ -98,17 +99,17 @@ pub(crate) const TOOLS: &[Declared] = &[
             optional(
                 "from_line",
                 Takes::Number { least: 1, most: ANY, usual: Some(1) },
-                "Only what begins on this line or after it.",
+                "Only items that begin on this line or after it.",
             ),
             optional(
                 "skip",
                 Takes::Number { least: 0, most: ANY, usual: Some(0) },
-                "Pass over so many of those.",
+                "Items to skip on that line.",
             ),
             optional(
                 "depth",
                 Takes::Number { least: 0, most: 1_000, usual: None },
-                "No deeper than this; 0 shows only the outermost things.",
+                "Maximum depth; 0 shows only the outermost items.",
             ),
         ],
     },
@@ -123,7 +124,7 @@ pub(crate) const TOOLS: &[Declared] = &[
     Declared {
         name: "search",
         description: "Find the lines that have all the given words in any stored tool output of this conversation, the newest output first.",
-        arguments: &[required("words", Takes::Text(1_000), "Words that stand in one line, in any order.")],
+        arguments: &[required("words", Takes::Text(1_000), "Words that occur in one line, in any order.")],
     },
     Declared {
         name: "list",
@@ -132,7 +133,7 @@ pub(crate) const TOOLS: &[Declared] = &[
     },
 ];
 
-/// The query that a call asks.
+/// The query of a call.
 pub(crate) fn query_with(name: &str, arguments: &Arguments) -> Result<Query> {
     Ok(match name {
         "read" => {
@@ -187,13 +188,13 @@ pub(crate) fn query_with(name: &str, arguments: &Arguments) -> Result<Query> {
     })
 }
 
-/// A tool's name behind the prefix, and its arguments.
+/// A tool's name without its prefix, and its arguments.
 pub(crate) struct Named {
     pub(crate) name: &'static str,
     pub(crate) arguments: Map<String, Value>,
 }
 
-/// The call that asks `query` of the output that `handle` names; what is as usual is left out.
+/// The call for `query` on the output of `handle`, without the arguments that have their default.
 pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
     let mut arguments = Map::new();
     arguments.insert("handle".into(), handle.short().into());
@@ -278,12 +279,12 @@ pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
     Named { name, arguments }
 }
 
-/// One of our own tools as it is declared; `name` stands without a prefix.
+/// The declaration of one of our own tools; `name` is without a prefix.
 pub fn declared(name: &str) -> Option<&'static Declared> {
     tool_call::TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The query that a call of one of our own tools asks of an output; `name` stands without a prefix.
+/// The query of a call of one of our own tools; `name` is without a prefix.
 pub fn query_of(name: &str, given: &Map<String, Value>) -> Result<Query> {
     let tool = declared(name).ok_or_else(|| Error::BadQuery(format!("there is no tool {name:?}")))?;
     tool_call::query_with(name, &Arguments::new(tool, given)?)

@@ -24,7 +24,11 @@ pub(crate) const TOOLS: &[Declared] = &[
         description: "List the context files of this conversation, the newest first.",
         arguments: &[
             optional("kind", Takes::Text(100), "Only files of this kind, such as \"artifact\"."),
-            optional("limit", Takes::Number { least: 1, most: 500, usual: Some(50) }, "How many at most."),
+            optional(
+                "limit",
+                Takes::Number { least: 1, most: 500, usual: Some(50) },
+                "Maximum files listed.",
+            ),
         ],
     },
     Declared {
@@ -35,12 +39,12 @@ pub(crate) const TOOLS: &[Declared] = &[
             optional(
                 "offset",
                 Takes::Number { least: 0, most: i64::MAX as u64, usual: Some(0) },
-                "The byte to begin with.",
+                "The first byte.",
             ),
             optional(
                 "limit",
                 Takes::Number { least: 1, most: LONGEST_READ, usual: Some(8_192) },
-                "How many bytes at most.",
+                "Maximum bytes.",
             ),
         ],
     },
@@ -49,11 +53,7 @@ pub(crate) const TOOLS: &[Declared] = &[
         description: "Read the last lines of a context file. Where not all of them fit, next is the call that reads the others.",
         arguments: &[
             required("id", Takes::Text(300), ID),
-            optional(
-                "lines",
-                Takes::Number { least: 1, most: 2_000, usual: Some(200) },
-                "How many lines at most.",
-            ),
+            optional("lines", Takes::Number { least: 1, most: 2_000, usual: Some(200) }, "Maximum lines."),
         ],
     },
     Declared {
@@ -65,18 +65,18 @@ pub(crate) const TOOLS: &[Declared] = &[
             optional(
                 "maxResults",
                 Takes::Number { least: 1, most: 200, usual: Some(50) },
-                "How many matches are shown at most.",
+                "Maximum matches shown.",
             ),
             optional(
                 "contextLines",
                 Takes::Number { least: 0, most: 200, usual: Some(0) },
                 "Lines shown before and after each match.",
             ),
-            optional("caseSensitive", Takes::Switch, "Tell capitals and small letters apart."),
+            optional("caseSensitive", Takes::Switch, "Match case."),
             optional(
                 "offset",
                 Takes::Number { least: 0, most: i64::MAX as u64, usual: Some(0) },
-                "The byte to begin with, as next gives it.",
+                "The first byte, as next gives it.",
             ),
         ],
     },
