@@ -1,8 +1,8 @@
 //! Bounded questions about one output, each with an exact answer.
 //!
-//! A [`Query`] is what is asked, an [`Excerpt`] what comes back. Every excerpt holds its budget whatever the length
-//! of a line, says where it stands in the output, and has the query that goes on from there. How that query is written
-//! depends on where the reader is: see [`Surface`](crate::Surface).
+//! A [`Query`] is answered by an [`Excerpt`]. Every excerpt fits its budget whatever the length of a line, names its
+//! place in the output, and has the query that reads on. The form of that query depends on the reader: see
+//! [`Surface`](crate::Surface).
 
 pub(crate) mod ask;
 pub(crate) mod grep;
@@ -32,48 +32,48 @@ use crate::{Budget, Output, Result};
 use serde::Serialize;
 use std::ops::Range;
 
-/// The answer to a query: parts of one output, with where they stand and how to go on.
+/// The answer to a query: parts of one output, with their places and the query that reads on.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
-    /// What is printed: where it stands, the bytes of the output as they are, and how to go on.
+    /// The printed answer: its place, the bytes of the output as they are, and the call that reads on.
     pub text: Vec<u8>,
     /// The bytes of the output that it comes from, in their order; a read shows all of them as they are.
     pub shown: Vec<Range<u64>>,
-    /// The first and the last line that it has a part of, counted from 1; `None` if it has none.
+    /// First and last line that it has a part of, counted from 1; `None` if it has none.
     pub lines: Option<(u64, u64)>,
-    /// How many lines the output has.
+    /// Number of lines of the output.
     pub total_lines: u64,
-    /// The query that goes on from here; `None` at the end.
+    /// The query that reads on; `None` at the end.
     pub next: Option<Query>,
-    /// Whether the output is still being written, so that asking again may give more.
+    /// Whether the output is still being written, so that the same query may give more later.
     pub growing: bool,
-    /// What was found, for queries that find something.
+    /// The results, for queries that have some.
     pub found: Found,
 }
 
-/// What a query found, beyond the bytes that are shown.
+/// Results of a query, beyond the bytes that are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// It asked for bytes, and those are shown.
+    /// The query reads bytes, and those are shown.
     Bytes,
-    /// What a grep found.
+    /// Matches of a search.
     Matches(Matches),
-    /// What a filter gave.
+    /// Results of a filter.
     Values(Values),
     /// The paths of a JSON output.
     Shape(Shape),
-    /// What is in an output.
+    /// Items of an output.
     Outline(Outline),
-    /// What answers a question.
+    /// Passages that answer a question.
     Passages(Vec<Passage>),
 }
 
-/// What a grep found.
+/// Matches of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Matches {
-    /// How many there are in all, however few are shown.
+    /// Number of all matches, however few are shown.
     pub total: u64,
-    /// Those that are shown.
+    /// The matches that are shown.
     #[serde(rename = "matches")]
     pub shown: Vec<Match>,
 }
@@ -98,7 +98,7 @@ pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt
     }
 }
 
-/// How many of `most` things can be printed within a budget.
+/// The largest count of items, up to `most`, whose print fits the budget.
 pub(crate) fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {

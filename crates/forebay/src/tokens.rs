@@ -1,4 +1,4 @@
-//! Counting tokens as the o200k vocabulary does, exactly and with no start-up cost.
+//! Counts tokens as the o200k vocabulary does, exactly and without start-up cost.
 //!
 //! The vocabulary lies in the binary as a ready hash table (`build.rs` writes it), so the first count
 //! costs as little as the thousandth. Text is cut into pieces (`split`) that are merged one by one
@@ -17,7 +17,7 @@ pub fn count(text: &str) -> u64 {
     count_up_to(text, u64::MAX).unwrap_or(u64::MAX)
 }
 
-/// The exact number of tokens in `text`, or `None` as soon as it is known to be more than `limit`.
+/// The exact number of tokens in `text`; `None` as soon as it exceeds `limit`.
 pub fn count_up_to(text: &str, limit: u64) -> Option<u64> {
     tally(text, limit).map(|(count, _)| count)
 }
@@ -30,11 +30,10 @@ pub fn fit(text: &str, limit: u64) -> bool {
     }
 }
 
-/// The most tokens that `text` can have, for a part of what it costs to count them; `None` as soon as it is known to have
-/// more than `limit`.
+/// An upper bound of the tokens in `text`, faster than a count; `None` as soon as the tokens exceed `limit`.
 ///
-/// A piece that is no token by itself has at least two, and at most as many as it has bytes. Such pieces are few, so where
-/// a limit is not close, they need not be merged to know on which side of it a text is.
+/// A piece that is not one token has at least two, and at most one for each byte. Such pieces are few, so unless the
+/// text is close to the limit, it can be compared with the limit without merging them.
 ///
 /// ```
 /// let text = "forebays hold all the water that comes";
@@ -44,7 +43,7 @@ pub fn fit(text: &str, limit: u64) -> bool {
 pub fn most(text: &str, limit: u64) -> Option<u64> {
     let (mut least, mut most, mut left) = (0, 0, text.len() as u64);
     for piece in split::pieces(text) {
-        // Of what is not looked at yet, each byte is a token at the worst.
+        // Of the text that is not split yet, each byte is a token at worst.
         if most + left <= limit {
             break;
         }
@@ -64,7 +63,7 @@ pub fn most(text: &str, limit: u64) -> Option<u64> {
 /// parts, so that memory stays flat. Its count may then be a few tokens off.
 const PART: usize = 256 * 1024;
 
-/// The same, and whether the count is exact.
+/// The number of tokens, and whether it is exact.
 pub(crate) fn tally(text: &str, limit: u64) -> Option<(u64, bool)> {
     let (mut total, mut exact) = (0, true);
     for piece in split::pieces(text) {
@@ -79,7 +78,7 @@ pub(crate) fn tally(text: &str, limit: u64) -> Option<(u64, bool)> {
     Some((total, exact))
 }
 
-/// The exact number of tokens in bytes as a model would be shown them: invalid UTF-8 becomes U+FFFD.
+/// The exact number of tokens in bytes in their form for models: invalid UTF-8 becomes U+FFFD.
 pub fn count_bytes(bytes: &[u8]) -> u64 {
     count(&String::from_utf8_lossy(bytes))
 }
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_a_real_text_fits_is_told_as_if_it_were_counted() {
+    fn whether_a_real_text_fits_agrees_with_its_count() {
         let texts = real_texts();
         assert!(texts.len() > 30);
         for text in texts {

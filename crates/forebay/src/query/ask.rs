@@ -1,10 +1,10 @@
 //! A question in plain words, answered without a model: the passages of an output that answer it best.
 //!
-//! One scan finds the units (lines, and parts of long ones) that have the question's terms; rare terms tell more than
-//! common ones. What is near a good unit is worth something too, so that an answer is a passage and not a line. Passages
-//! are taken by their worth until the budget is used, and printed in the order of the output. A question that names
-//! nothing but trouble ("why did it fail?") looks for what speaks of trouble instead. Pages are read as the text that a
-//! browser would show, JSON as its members with their paths.
+//! One scan finds the units (lines, and parts of long ones) that have the question's terms; rare terms weigh more than
+//! common ones. Units near a good one weigh something too, so that an answer is a passage and not a line. Passages are
+//! taken by weight until the budget is used, and printed in the order of the output. A question that names only failure
+//! ("why did it fail?") searches for failures instead. Pages are searched as the text that a browser shows, JSON as its
+//! members with their paths.
 
 pub(crate) mod overview;
 
@@ -19,8 +19,8 @@ use crate::text::html;
 use crate::{Budget, Error, Kind, Output, Query, Result};
 use std::ops::Range;
 
-/// In what forms blocks, a hole of so few lines between two passages is filled. A program and a document of long lines
-/// have better use for the room.
+/// Maximum lines of a gap between two passages that is filled, in text made of blocks. A program and a document of long
+/// lines have better use for the room.
 const HOLE: u64 = 4;
 
 /// The passages that answer a question best, in order.
@@ -70,13 +70,13 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         _ => extremes::with_extremes(output, &question, score::ranked(output, &question)?)?,
     };
     let layout = Layout::of(output)?;
-    // What answers is a paragraph, or a line of a list, and none of its neighbours.
+    // The answer is a paragraph or a line of a list, without its neighbours.
     let reads_on = question.aim == Aim::Words && matches!(layout, Layout::Prose | Layout::Lone);
     let hole = if question.aim == Aim::Words && layout == Layout::Blocks { HOLE } else { 0 };
     reaching(output, choice(units, reads_on, hole), reach, budget, |_| None)
 }
 
-/// Takes units as [`choose`] does, and what stands out as far as a question reaches to that.
+/// Chooses units as [`choose`] does, with salient lines of the whole output as far as the question's scope includes them.
 fn reaching(
     output: &Output,
     choice: Choice,
@@ -97,7 +97,7 @@ fn reaching(
     choose(output, choice, budget, path)
 }
 
-/// Prints the units of most worth that fit into the budget. `path` tells where a unit stands, if that is how it is found.
+/// Prints the units of most weight that fit the budget. `path` gives the path of a unit, if it is a member of JSON.
 fn choose(
     output: &Output,
     choice: Choice,

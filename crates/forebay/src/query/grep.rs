@@ -1,4 +1,4 @@
-//! Lines that match a pattern, searched with ripgrep's own matcher.
+//! Lines that match a pattern, found with ripgrep's own matcher.
 //!
 //! Patterns are linear in the text by construction.
 
@@ -14,28 +14,28 @@ use grep_matcher::Matcher;
 use serde::Serialize;
 use std::ops::Range;
 
-/// A line that matches; in a line of more than 4 KiB, every place that does.
+/// A matching line; in a line of more than 4 KiB, one match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Match {
-    /// The line, counted from 1.
+    /// Number of the line, counted from 1.
     pub line: u64,
-    /// Where the line starts, or of a long line what is shown of it.
+    /// First byte of the line, or of the part of a long line that is shown.
     pub byte: u64,
-    /// The line without its newline, or what is around the match in a long one.
+    /// The line without its newline, or the text around the match in a long line.
     pub text: String,
     /// Whether the text is only a part of its line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Where a search for what comes after it begins.
+    /// First byte for a search that goes on after it.
     #[serde(skip)]
     pub(crate) end: u64,
     /// Whether the line has more before and after the text.
     #[serde(skip)]
     more: (bool, bool),
-    /// Lines before it.
+    /// Context lines before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
-    /// Lines after it.
+    /// Context lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
@@ -47,10 +47,10 @@ impl Match {
     }
 }
 
-/// A line of up to this many bytes is shown whole, and counts once.
+/// Maximum bytes of a line that is shown whole and counts as one match.
 const LONG: usize = 4 * 1024;
 
-/// How much of a long line is shown around a match, each way.
+/// Bytes of a long line shown before a match and after it.
 const AROUND: u64 = 160;
 
 /// Finds the matches, and shows as many as fit.
@@ -58,12 +58,12 @@ pub(crate) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Exce
     grep_with(&Search::new(query)?, output, query, budget)
 }
 
-/// The same with a pattern that is compiled already.
+/// Like [`grep`], with a compiled pattern.
 pub(crate) fn grep_with(search: &Search, output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {
     let found = search.run(output, query.from_byte.min(output.len()))?;
     let total_lines = output.lines()?;
     let (mut matches, mut shown_context) = (Vec::new(), query.context);
-    // Where not even one match fits with all its context, less of both is shown: an answer must go on.
+    // Where not even one match fits with all its context, less of both is shown: an answer must lead on.
     for (context, width) in [(query.context, LONG), (query.context.min(2), 400), (0, 120), (0, 40)] {
         let mut described =
             describe_all(output, search, &Grep { context, ..query.clone() }, &found, budget, width)?;
@@ -88,7 +88,7 @@ pub(crate) fn grep_with(search: &Search, output: &Output, query: &Grep, budget: 
     })
 }
 
-/// Describes matches, no more of them than the budget could hold, however many are asked for.
+/// Describes matches, no more than the budget can hold.
 fn describe_all(
     output: &Output,
     search: &Search,
@@ -117,7 +117,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
     let mut range = place.lines.start..place.lines.end.min(output.len());
     let at = place.hit.start;
     if place.partial {
-        // What is around a match stays in its line, and begins with a whole character.
+        // The text around a match stays in its line and begins with a whole character.
         let inside = range.start.max(output.line_start_near(at, at - range.start)?);
         range = output.character_start(inside)?.min(range.end)..range.end;
         let end = output.line_end_near(at.min(range.end), range.end.saturating_sub(at).max(1))?;
@@ -127,7 +127,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
     let mut bytes = output.read(range.clone())?;
     let mut partial = place.partial;
     if bytes.len() > width {
-        // Less than the line has room: what is around the match.
+        // The line is longer than the room: the text around the match is shown.
         let hit = match query.wanted {
             Wanted::Lines => search.matcher.find(&bytes).ok().flatten().map_or(0, |hit| hit.start()),
             Wanted::OtherLines | Wanted::Matches => 0,
@@ -185,7 +185,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
     Ok(found)
 }
 
-/// A line as text; of a long one the beginning.
+/// A line as text; a long one is cut.
 fn plain(line: &[u8]) -> String {
     if line.len() > LONG {
         String::from_utf8_lossy(&line[..LONG]).into_owned() + "…"
@@ -194,7 +194,7 @@ fn plain(line: &[u8]) -> String {
     }
 }
 
-/// Prints matches the way grep does, with where they stand and how to go on.
+/// Prints matches as grep does, with the total and the call that reads on.
 fn print(
     output: &Output,
     query: &Grep,
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_have_their_line_numbers_and_contexts_that_meet_are_merged() {
+    fn matches_have_line_numbers_and_contexts_that_touch_are_merged() {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         check(
             &text,
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_true_however_few_are_shown_and_the_next_command_goes_on() {
+    fn totals_are_exact_and_the_next_call_reads_on() {
         let text: String = (1..=1_000).map(|line| format!("error {line}\n")).collect();
         check(
             &text,
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_a_giant_line_every_place_counts_and_is_shown_with_what_is_around_it() {
+    fn inside_a_giant_line_every_match_counts_and_is_shown_with_its_surroundings() {
         let text = format!(
             "first\n{}needle{}needle{}\nlast\n",
             "x".repeat(3 << 20),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_around_a_match_is_marked_and_what_is_not_is_not() {
+    fn text_left_out_around_a_match_is_marked() {
         let text = format!("needle{}\n{}needle\r\n", "x".repeat(9_000), "y".repeat(9_000));
         let found = found(text.as_bytes(), Grep::new("needle"), ROOMY);
         let shown = String::from_utf8(found.text).unwrap();
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_does_not_fit_is_shown_with_less_around_it_so_that_the_answer_goes_on() {
+    fn a_match_that_does_not_fit_is_shown_with_less_context() {
         let text = format!("{}\n", "some words and a needle and more words ".repeat(60)).repeat(50);
         let small = Budget { tokens: 120, bytes: 900, lines: None };
         for context in [0, 1, 100] {
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_is_an_error_that_shows_where() {
+    fn a_bad_pattern_is_an_error_that_shows_its_place() {
         let query = Query::Grep(Grep::new("(unclosed"));
         let error = excerpt(&output_of(b"x"), &query, ROOMY).unwrap_err().to_string();
         assert!(error.contains("unclosed group") && error.contains('^'), "{error}");
@@ -424,14 +424,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_may_be_taken_letter_by_letter() {
+    fn a_pattern_may_be_plain_text() {
         let grep = |fixed| Grep { fixed, ..Grep::new("a[0].b") };
         assert_eq!(matches(b"a[0].b\na0xb\n", grep(true)).shown[0].line, 1);
         assert_eq!(matches(b"a[0].b\na0xb\n", grep(false)).shown[0].line, 2);
     }
 
     #[test]
-    fn a_match_may_go_over_lines() {
+    fn a_match_may_span_lines() {
         let text = "error: one\n   at a\n   at b\nfine\nerror: two\n   at c\n";
         check(
             text,
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_matches_may_be_shown_and_only_what_does_not() {
+    fn only_the_match_may_be_shown_or_only_other_lines() {
         let text = "a1 b22\nnothing\nc333\n";
         check(
             text,
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_do_not_match_cannot_be_told_by_a_pattern_over_lines() {
+    fn other_lines_need_a_pattern_within_lines() {
         let query = Query::Grep(Grep { multiline: true, wanted: Wanted::OtherLines, ..Grep::new("x") });
         assert!(
             excerpt(&output_of(b"x"), &query, ROOMY)

@@ -1,4 +1,4 @@
-//! Questions about JSON: a jq filter, and what shape a document has.
+//! Queries on JSON: a jq filter, and the shape of a document.
 //!
 //! Both go through an output of any size in blocks, so that memory is bounded by the answer and by single values, not
 //! by the output.
@@ -34,13 +34,13 @@ pub(crate) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<V
     }
 }
 
-/// Runs a jq filter on an output, documents on lines as one array, within the caller's bounds. Gives up to `enough` bytes
-/// of its results.
+/// Runs a jq filter on an output, with the documents of JSON lines as one array, within the caller's bounds. Returns up to
+/// `enough` bytes of its results.
 pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Values> {
     bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX, together: true }, enough)
 }
 
-/// Runs a jq filter on an output in this process, in one thread, and gives up to `enough` bytes of its results.
+/// Runs a jq filter on an output in this process, in one thread, and returns up to `enough` bytes of its results.
 ///
 /// For processes that exist to run one filter: each thread reserves a gigabyte of address space for its stack, so a limit on
 /// that space is a limit on memory only where the number of threads is known.
@@ -48,13 +48,12 @@ pub fn values(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
     here(output, wanted, enough, 1)
 }
 
-/// Threads that go through a large output.
+/// Maximum threads that go through a large output.
 const THREADS: usize = 8;
 
 /// Runs a jq filter on each document of an output.
 ///
-/// Results are given from number `skip` on, no more than `max` and no more than `enough` bytes of them; all of them are
-/// counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
+/// Returns results from number `skip` on, up to `max` results and `enough` bytes; all results are counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
 pub(crate) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
     run::run(output, filter, run::Wanted { skip, max, enough, threads: THREADS })
 }

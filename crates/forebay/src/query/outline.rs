@@ -7,18 +7,18 @@ use crate::request::Outlined;
 use crate::text::count::count as counted;
 use crate::{Budget, Output, Query, Result};
 
-/// The answer to an outline, as much of it as fits.
+/// The outline of an output, as much of it as fits.
 pub(crate) fn excerpt(output: &Output, wanted: &Outlined, budget: Budget) -> Result<Excerpt> {
     let outline = crate::outline::outline(output)?;
     if outline.form == Form::Json {
-        // What is in JSON is its paths.
+        // The items of JSON are its paths.
         return json::shape_excerpt(output, 0, budget);
     }
     let from = wanted.from_line.max(1);
     let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
     let lines = output.lines()?;
     let deepest = outline.items.iter().map(|item| item.depth).max().unwrap_or(0);
-    // Where all of it does not fit, the outer things are shown rather than the first ones.
+    // Where not all items fit, the outer ones are shown rather than the first ones.
     let depths = match wanted.depth {
         Some(depth) => depth..=depth,
         None => 0..=deepest,
@@ -81,7 +81,7 @@ impl Page<'_> {
             } else {
                 format!("{}–{}", item.line, item.last_line)
             };
-            // A name that begins with what it is need not say it twice.
+            // A name that begins with its kind is printed without the kind.
             let kind = if item.name.split_whitespace().any(|word| word == item.kind) {
                 String::new()
             } else {
@@ -94,7 +94,7 @@ impl Page<'_> {
             text.push_str(&format!("[{note}]\n"));
         }
         let next = match (items.get(count), left) {
-            // Things on one line are told apart by their number.
+            // Items on one line differ by their number.
             (Some(item), _) if count > 0 => {
                 let shown =
                     items[..count].iter().rev().take_while(|shown| shown.line == item.line).count() as u64;

@@ -8,39 +8,39 @@ use crate::text::count::count;
 use crate::{Budget, Error, Handle, Output, Query, Result};
 use serde::Serialize;
 
-/// How many matches of one output are shown, so that one that talks much does not hide the others.
+/// Maximum matches shown of one output, so that a chatty one does not hide the others.
 const SHOWN: usize = 5;
 
-/// More words than this are not looked for: they are looked for in every order.
+/// Maximum words of a search: the pattern has every order of them.
 const WORDS: usize = 4;
 
-/// A line of a match is shown up to this many characters.
+/// Maximum characters shown of a matching line.
 const WIDTH: usize = 240;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Searched {
     /// The answer as text, within its budget.
     pub text: String,
-    /// How many lines were found in all.
+    /// Number of all matching lines.
     pub total: u64,
-    /// How many outputs were searched.
+    /// Number of outputs that were searched.
     pub searched: u64,
-    /// The outputs that have such lines, as many as are shown.
+    /// The outputs with matching lines that are shown.
     pub groups: Vec<Group>,
 }
 
-/// What was found in one output.
+/// Matching lines of one output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// The output.
     pub handle: Handle,
-    /// The tool that gave it.
+    /// The tool that printed it.
     pub tool: String,
-    /// What was found.
+    /// The matches.
     #[serde(flatten)]
     pub found: Matches,
-    /// How it is printed.
+    /// The group in print.
     #[serde(skip)]
     text: String,
 }
@@ -76,11 +76,11 @@ fn permute(words: &mut Vec<String>, fixed: usize, take: &mut impl FnMut(&[String
     }
 }
 
-/// How many outputs a thread takes at a time.
+/// Outputs that a thread takes at a time.
 const AT_A_TIME: u64 = 64;
 
-/// Searches so many outputs, which `open` opens by their number. The pattern is compiled once, and as many threads as there
-/// are cores take the outputs in turn.
+/// Searches this many outputs, which `open` opens by their number. The pattern is compiled once, and one thread per core
+/// takes outputs in turn.
 pub(crate) fn search(
     outputs: usize,
     open: impl Fn(usize) -> Result<Output> + Sync,
@@ -108,7 +108,7 @@ pub(crate) fn search(
     let mut groups: Vec<Group> = Vec::new();
     let (mut total, mut searched, mut unread) = (0, 0, 0);
     for found in found.into_iter().flatten() {
-        // An output that cannot be read does not keep the others from being searched.
+        // An output that cannot be read does not end the search in the others.
         let Ok(found) = found else {
             unread += 1;
             continue;
@@ -131,7 +131,7 @@ pub(crate) fn search(
         groups.push(Group { handle, tool, found, text: group });
     }
     let matches = count("match", total);
-    // What could not be searched may have the words.
+    // An output that could not be searched may have the words.
     let unread =
         if unread > 0 { format!(", {} could not be read", count("output", unread)) } else { String::new() };
     let print = |shown: usize| {
@@ -150,7 +150,7 @@ pub(crate) fn search(
     Ok(Searched { text, total, searched, groups })
 }
 
-/// A line as it is shown: of a long one what is around the word.
+/// A line as it is shown; of a long one, the text around the word.
 fn around(line: &str, word: &str) -> String {
     let characters: Vec<char> = line.chars().collect();
     if characters.len() <= WIDTH {
@@ -170,7 +170,7 @@ mod tests {
     use crate::store::memory::output_of;
 
     #[test]
-    fn words_are_found_once_in_any_order_and_shown_where_they_stand() {
+    fn words_are_found_once_in_any_order_and_shown_with_their_places() {
         let long = format!("{} the needle is here {}\n", "x ".repeat(900), "y ".repeat(900));
         let budget = Budget { tokens: 2_000, bytes: 9_000, lines: None };
         let find = |words: &str| search(1, |_| Ok(output_of(long.as_bytes())), words, budget);

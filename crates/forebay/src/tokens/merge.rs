@@ -9,7 +9,7 @@ pub(crate) type Rank = u32;
 /// Above this many bytes the queue pays for itself; below it a scan of the few parts is faster.
 const SCAN: usize = 96;
 
-/// How many tokens the bytes of one piece become.
+/// Number of tokens of one piece.
 pub(crate) fn tokens_in(piece: &[u8]) -> u64 {
     match piece.len() {
         0 => 0,
@@ -19,7 +19,7 @@ pub(crate) fn tokens_in(piece: &[u8]) -> u64 {
     }
 }
 
-/// Whether a piece is one token as it stands.
+/// Whether a piece is one token.
 pub(crate) fn is_token(piece: &[u8]) -> bool {
     // Every byte is a token, and so is every number of up to three digits: a piece has no more.
     piece.len() == 1 || piece.iter().all(u8::is_ascii_digit) || table::rank(piece).is_some()

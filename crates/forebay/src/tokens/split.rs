@@ -1,4 +1,4 @@
-//! Cutting text into the pieces that o200k merges separately.
+//! Splits text into the pieces that o200k merges separately.
 //!
 //! This is the vocabulary's published pattern written out by hand, alternatives in their order:
 //!
@@ -12,7 +12,7 @@
 
 use unicode_general_category::{GeneralCategory as G, get_general_category};
 
-/// What the pattern asks of a character.
+/// The classes of characters in the pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// `\p{Lu}\p{Lt}`: only in the first set.
@@ -77,7 +77,7 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The class of each byte that is a character by itself; `None` for those that are part of a longer one.
+/// The class of each byte that is a character; `None` for bytes of longer characters.
 static ASCII: [Option<Class>; 256] = {
     let mut classes = [None; 256];
     let mut byte = 0;
@@ -108,8 +108,8 @@ fn ascii_run(text: &[u8], from: usize, wanted: impl Fn(Class) -> bool) -> Option
     Some(at)
 }
 
-/// The same as [`first_piece`] for a piece that is ASCII and is ended by ASCII; `None` for any other. Nearly all that
-/// tools print is, and bytes are told apart much faster than characters.
+/// Like [`first_piece`], for a piece of ASCII that ASCII ends; `None` for any other. Nearly all tool output is ASCII,
+/// and bytes are classified much faster than characters.
 #[inline]
 fn ascii_piece(text: &[u8]) -> Option<usize> {
     let &first = text.first()?;
@@ -151,7 +151,7 @@ fn ascii_contraction(text: &[u8], end: usize) -> Option<usize> {
 }
 
 /// The first character that starts at `at`, its class, and where the next one starts.
-fn look(text: &str, at: usize) -> Option<(char, Class, usize)> {
+fn next_char(text: &str, at: usize) -> Option<(char, Class, usize)> {
     let c = text[at..].chars().next()?;
     Some((c, class(c), at + c.len_utf8()))
 }
@@ -159,7 +159,7 @@ fn look(text: &str, at: usize) -> Option<(char, Class, usize)> {
 /// Where the run of characters for which `wanted` holds ends.
 fn run(text: &str, from: usize, wanted: impl Fn(char, Class) -> bool) -> usize {
     let mut at = from;
-    while let Some((c, class, next)) = look(text, at) {
+    while let Some((c, class, next)) = next_char(text, at) {
         if !wanted(c, class) {
             break;
         }
@@ -169,14 +169,14 @@ fn run(text: &str, from: usize, wanted: impl Fn(char, Class) -> bool) -> usize {
 }
 
 fn first_piece(text: &str) -> Option<usize> {
-    let (first, kind, after) = look(text, 0)?;
+    let (first, kind, after) = next_char(text, 0)?;
     if let Some(end) = word(text, kind, after) {
         return Some(end);
     }
     if kind == Number {
         let mut end = after;
         for _ in 0..2 {
-            end = match look(text, end) {
+            end = match next_char(text, end) {
                 Some((_, Number, next)) => next,
                 _ => break,
             };

@@ -1,7 +1,7 @@
-//! Finds the places that match, block by block.
+//! Finds matches block by block.
 //!
 //! A block is a whole number of lines, so a search needs no more memory than a block; a line longer than that is
-//! searched in windows that overlap, and so is everything where a match may go over lines.
+//! searched in windows that overlap, and so is every output where a match may span lines.
 
 use crate::query::grep::{AROUND, LONG};
 use crate::request::grep::{Grep, Wanted};
@@ -10,19 +10,19 @@ use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use std::{ops::Range, thread};
 
-/// How much is searched at a time.
+/// Bytes that are searched at a time.
 pub(crate) const BLOCK: usize = 1024 * 1024;
 
-/// A match across two windows may have this many bytes and still be found whole.
+/// Maximum bytes of a match across two windows that is found whole.
 pub(crate) const OVERLAP: usize = 64 * 1024;
 
-/// So much before a place inside a line is seen by what looks back: a whole character.
+/// Bytes before a position inside a line that look-behind assertions see: a whole character.
 const BEFORE: u64 = 4;
 
-/// An output up to this size is searched by one thread.
+/// Maximum bytes of an output that one thread searches.
 const SMALL: u64 = 8 * 1024 * 1024;
 
-/// A longer pattern is no question that anybody asks.
+/// Maximum characters of a pattern. Nobody writes a longer one.
 const LONGEST: usize = 10_000;
 
 /// Maximum bytes of a compiled pattern: the time of a search grows with it. `a{100000}` is over it, `\w{100}` is not.
@@ -46,17 +46,17 @@ pub(crate) struct Search {
 /// One match, as offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The lines it is in, as far as they are shown.
+    /// Its lines, as far as they are shown.
     pub(crate) lines: Range<u64>,
     /// The match itself, or its whole line.
     pub(crate) hit: Range<u64>,
-    /// Where to go on behind it.
+    /// First byte for the search that goes on after it.
     pub(crate) end: u64,
-    /// Whether what is shown is a part of a long line.
+    /// Whether only a part of a long line is shown.
     pub(crate) partial: bool,
 }
 
-/// The places that were found, as many as are wanted, and how many there are.
+/// The wanted matches, and the number of all.
 #[derive(Default)]
 pub(crate) struct Places {
     pub(crate) total: u64,
@@ -134,7 +134,7 @@ impl Search {
         })
     }
 
-    /// All places from `from` on.
+    /// All matches from `from` on.
     pub(crate) fn run(&self, output: &Output, from: u64) -> Result<Places> {
         let length = output.len() - from;
         if self.multiline {
@@ -172,10 +172,10 @@ impl Search {
             vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK) + BEFORE as usize)];
         let mut at = range.start;
         let mut inside = at > 0 && output.read(at - 1..at)? != b"\n";
-        // Where the line began that is longer than a block, and whether it has matched.
+        // Start of the line that is longer than a block, and whether it has a match.
         let mut giant = (at, false);
         while at < range.end {
-            // Inside a line, what is before must be seen too, or a place there would pass for the line's beginning.
+            // Inside a line, the bytes before are searched too, or a position there would count as the line's beginning.
             let back = if inside { at.min(BEFORE) } else { 0 };
             let base = at - back;
             let wanted = buffer.len().min(usize::try_from(range.end - base).unwrap_or(BLOCK));
@@ -210,7 +210,7 @@ impl Search {
                     base + end as u64
                 }
                 (None, _) => {
-                    // No line ends here: what begins near the end is left for the next window, which sees all of it.
+                    // No line ends here: a match near the end is left for the next window, which has all of it.
                     inside = true;
                     let (next, hit) = self.long(block, from, read - OVERLAP, base, &mut found)?;
                     giant.1 |= hit;
@@ -221,7 +221,7 @@ impl Search {
         Ok(found)
     }
 
-    /// Searches whole lines, as many at a time as take no long time.
+    /// Searches whole lines in steps that are short enough for the caller's stop flag.
     fn in_steps(&self, output: &Output, block: &[u8], base: u64, found: &mut Places) -> Result<()> {
         let mut at = 0;
         while at < block.len() {
@@ -249,7 +249,7 @@ impl Search {
                 Some(LineMatchKind::Confirmed(place)) => (at + place, true),
                 Some(LineMatchKind::Candidate(place)) => (at + place, false),
             };
-            // An empty match may lie behind the last newline, where there is no line.
+            // An empty match may be after the last newline, where there is no line.
             if place == block.len() && block.ends_with(b"\n") {
                 break;
             }
@@ -286,8 +286,8 @@ impl Search {
         }
     }
 
-    /// Searches a part of a line from `from` on, place by place; what starts at `border` or behind it is left for the
-    /// next part. Returns where that begins, and whether something was found.
+    /// Searches a part of a line from `from` on, match by match. Matches that start at `border` or after it are left for
+    /// the next part. Returns the start of the next part, and whether there was a match.
     fn long(
         &self,
         part: &[u8],
@@ -318,7 +318,7 @@ impl Search {
         Ok((next, any))
     }
 
-    /// Searches for what may go over lines: in windows, and on from the end of the lines that a match is in.
+    /// Searches for matches that may span lines: in windows, each from the end of the lines of the last match.
     fn across_lines(&self, output: &Output, range: Range<u64>) -> Result<Places> {
         let mut found = Places::default();
         let mut buffer = vec![0; 4 * BLOCK];
@@ -340,12 +340,12 @@ impl Search {
                     break;
                 }
                 if place.end() == read && !is_last && place.start() > (at - base) as usize {
-                    // It may go on behind this window: the next one begins with it.
+                    // It may go on after this window: the next one begins with it.
                     from = place.start();
                     break;
                 }
                 let hit = base + place.start() as u64..base + place.end() as u64;
-                // Behind the last newline there is no line.
+                // After the last newline there is no line.
                 if hit.start == range.end && window.ends_with(b"\n") {
                     from = read;
                     break;
@@ -366,7 +366,7 @@ impl Search {
                         let start = output.line_start_near(hit.start, LONG as u64)?;
                         let fits = end - start <= LONG as u64;
                         if !fits {
-                            // In a long line every place counts.
+                            // In a long line every match counts.
                             from = place.end().max(place.start() + 1);
                         }
                         if fits {
@@ -383,7 +383,7 @@ impl Search {
     }
 }
 
-/// A match of which only itself is shown.
+/// A match that is shown without its line.
 fn only(hit: Range<u64>) -> Place {
     let lines = hit.start..hit.end.min(hit.start + LONG as u64);
     Place { partial: lines.end < hit.end, lines, end: hit.end, hit }

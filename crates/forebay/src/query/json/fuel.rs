@@ -1,7 +1,7 @@
-//! What a filter may use up: steps, memory and stack, counted without a clock.
+//! Limits on a filter's steps, memory and stack, counted without a clock.
 //!
-//! One unit is a step of the filter, or 16 bytes that it makes. Filters are rewritten by [`program`](super::program) so
-//! that nothing which repeats or makes something goes uncounted.
+//! One unit is a step of the filter, or 16 bytes that it makes. [`program`](super::program) rewrites filters so that
+//! everything that repeats or makes something is counted.
 
 use crate::Stop;
 use crate::query::json::regexes::Pattern;
@@ -9,47 +9,47 @@ use crate::query::json::write;
 use jaq_json::{Num, Val};
 use std::cell::{Cell, RefCell};
 
-/// The stack of a thread that runs filters. Only what is used of it takes memory.
+/// Stack of a thread that runs filters, in bytes. Only the part in use takes memory.
 pub(crate) const STACK: usize = 1024 * 1024 * 1024;
 
-/// How much of the stack calls may take; the rest is for dropping, comparing and printing what they made.
+/// Bytes of the stack that calls may take; the rest is for dropping, comparing and printing their values.
 const CALLS: usize = STACK / 8;
 
-/// How often filters that take filters may call themselves. Each such call may hold the one before, and all of them
-/// are dropped at once, each in the drop of the next.
+/// Maximum calls of filters with filters as arguments to themselves. Each such call may hold the one before, and all of
+/// them are dropped at once, each in the drop of the next.
 const NESTED: u32 = 2_000_000;
 
-/// The deepest value that a filter may make.
+/// Maximum depth of a value that a filter makes.
 const DEEPEST: usize = 200_000;
 
-/// How many bits an integer may have.
+/// Maximum bits of an integer.
 const MANY_BITS: u64 = 1 << 20;
 
-/// How many patterns are kept compiled: filters use the same few for each value.
+/// Maximum compiled patterns in the cache: filters use the same few for each value.
 const PATTERNS: usize = 8;
 
-/// Every how manyth array or object is measured in its depth.
+/// Number of new arrays and objects after which the depth of one is measured.
 const MEASURED: u32 = 4096;
 
-/// What is left for one run of a filter.
+/// Fuel that is left for one run of a filter.
 pub(crate) struct Fuel {
     left: Cell<u64>,
     given: Cell<u64>,
-    /// Where on the stack the run began.
+    /// Stack address at which the run began.
     base: usize,
     built: Cell<u32>,
     nested: Cell<u32>,
     why: Cell<Option<&'static str>>,
-    /// The flag of the caller.
+    /// Stop flag of the caller.
     stop: Stop,
     patterns: RefCell<Vec<((String, String), Pattern)>>,
 }
 
 impl Fuel {
-    /// The longest string that a filter may make, in bytes.
+    /// Maximum bytes of a string that a filter makes.
     pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
-    /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`]. Raising the flag ends them.
+    /// Fuel for runs that begin about here on the stack, on a thread with [`STACK`]. Raising the flag ends the run.
     pub(crate) fn new(stop: &Stop) -> Fuel {
         Fuel {
             stop: stop.clone(),
@@ -63,7 +63,7 @@ impl Fuel {
         }
     }
 
-    /// Gives so much for the next run.
+    /// Sets the fuel of the next run.
     pub(crate) fn refill(&self, units: u64) {
         self.left.set(units);
         self.given.set(units);
@@ -71,7 +71,7 @@ impl Fuel {
         self.why.set(None);
     }
 
-    /// How much was used since the last refill.
+    /// Units used since the last refill.
     pub(crate) fn used(&self) -> u64 {
         self.given.get() - self.left.get()
     }
@@ -93,7 +93,7 @@ impl Fuel {
         false
     }
 
-    /// Uses up so much; says whether the run may go on.
+    /// Uses units; returns whether the run may go on.
     pub(crate) fn spend(&self, units: u64) -> bool {
         match self.left.get().checked_sub(units) {
             Some(left) if self.why.get().is_none() => {
@@ -105,19 +105,19 @@ impl Fuel {
         }
     }
 
-    /// One step; says whether the run may go on.
+    /// Counts one step; returns whether the run may go on.
     pub(crate) fn step(&self) -> bool {
         if self.stop.is_raised() {
             return self.stop("its caller ended it");
         }
-        // Calls that are not the last thing a filter does lie on the stack.
+        // Calls that are not in tail position are on the stack.
         if self.base.abs_diff(here()) > CALLS {
             return self.stop("it calls itself too deep");
         }
         self.spend(1)
     }
 
-    /// One step of a filter that takes filters and calls itself; says whether the run may go on.
+    /// Counts one step of a filter that takes filters and calls itself; returns whether the run may go on.
     pub(crate) fn nest(&self) -> bool {
         let nested = self.nested.get() + 1;
         self.nested.set(nested);
@@ -127,7 +127,7 @@ impl Fuel {
         self.step()
     }
 
-    /// Counts a string of so many bytes that is to be made.
+    /// Counts a string of this many bytes before it is made.
     pub(crate) fn text(&self, length: usize) -> bool {
         if length > Fuel::LONGEST {
             return self.stop("it makes a string of more than 32 MiB");
@@ -135,7 +135,7 @@ impl Fuel {
         self.spend(length as u64 / 16)
     }
 
-    /// Counts what was made, without looking inside.
+    /// Counts a value that was made, without its inside.
     pub(crate) fn made(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
@@ -145,7 +145,7 @@ impl Fuel {
         }
     }
 
-    /// Counts everything inside of a value, as often as it is reached, before something goes through all of it.
+    /// Counts everything inside a value, as often as it is reached, before an operation goes through all of it.
     pub(crate) fn weigh(&self, value: &Val) -> bool {
         let mut nodes = 0;
         let whole = self.weigh_inside(value, 0, &mut nodes);
@@ -174,20 +174,20 @@ impl Fuel {
         }
     }
 
-    /// Counts an array or object that was made, and now and then looks how deep it is.
+    /// Counts an array or object that was made, and now and then measures its depth.
     pub(crate) fn built(&self, value: &Val) -> bool {
         let built = self.built.get().wrapping_add(1);
         self.built.set(built);
         if built.is_multiple_of(MEASURED) { self.weigh(value) } else { self.spend(2) }
     }
 
-    /// Counts an object as it stands in a filter: about 64 bytes a member, and 128 for itself.
+    /// Counts an object that a filter constructs: about 64 bytes for each member, and 128 for itself.
     pub(crate) fn object(&self, value: &Val) -> bool {
         let members = if let Val::Obj(members) = value { members.len() as u64 } else { 0 };
         self.built(value) && self.spend(4 + 4 * members)
     }
 
-    /// Counts a value that is to become a part of a string.
+    /// Counts a value before it becomes a part of a string.
     pub(crate) fn written(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
@@ -199,7 +199,7 @@ impl Fuel {
         }
     }
 
-    /// Counts going through a string that is only looked at.
+    /// Counts going through a string that is only read.
     pub(crate) fn looked_at(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.spend(text.len() as u64 / 64),
@@ -215,7 +215,7 @@ impl Fuel {
         }
     }
 
-    /// Counts looking for everything of one value in the other.
+    /// Counts a search for everything of one value in the other.
     pub(crate) fn contained(&self, value: &Val, wanted: &Val) -> bool {
         let (mut nodes, mut times) = (0, 0);
         if !self.weigh_inside(value, 0, &mut nodes) || !self.weigh_inside(wanted, 0, &mut times) {
@@ -244,7 +244,7 @@ impl Fuel {
         Ok(compiled)
     }
 
-    /// Counts a difference that is to be made.
+    /// Counts a difference before it is made.
     pub(crate) fn difference(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::Arr(_), Val::Arr(_)) => self.weigh(left) && self.weigh(right),
@@ -252,7 +252,7 @@ impl Fuel {
         }
     }
 
-    /// Counts a quotient that is to be made: of strings, the parts between separators, of about 64 bytes each.
+    /// Counts a quotient before it is made: for strings, the parts between separators, of about 64 bytes each.
     pub(crate) fn quotient(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(text), Val::TStr(by)) | (Val::BStr(text), Val::BStr(by)) => {
@@ -267,7 +267,7 @@ impl Fuel {
         }
     }
 
-    /// Counts a sum that is to be made.
+    /// Counts a sum before it is made.
     pub(crate) fn sum(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(left) | Val::BStr(left), Val::TStr(right) | Val::BStr(right)) => {
@@ -287,14 +287,14 @@ impl Fuel {
         }
     }
 
-    /// Counts a product that is to be made.
+    /// Counts a product before it is made.
     pub(crate) fn product(&self, left: &Val, right: &Val) -> bool {
         match (left, right) {
             (Val::TStr(text) | Val::BStr(text), Val::Num(times))
             | (Val::Num(times), Val::TStr(text) | Val::BStr(text)) => {
                 let times = match times {
                     Num::Int(times) => usize::try_from(*times).unwrap_or(0),
-                    // Nothing but an integer repeats a string, and a big one does it too often.
+                    // Only an integer repeats a string, and a big one repeats it too often.
                     _ => usize::MAX,
                 };
                 self.text(text.len().saturating_mul(times))
@@ -321,7 +321,7 @@ fn is_plain(value: &Val) -> bool {
     !matches!(value, Val::Arr(_) | Val::Obj(_))
 }
 
-/// About where on the stack we are.
+/// The current stack address, about.
 #[inline(never)]
 fn here() -> usize {
     let mark = 0u8;

@@ -11,15 +11,15 @@ use std::collections::BTreeSet;
 /// Keys, strings and records that a filter looks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LookedFor {
-    /// Keys that it looks up and does not make itself.
+    /// Keys that it looks up and does not construct itself.
     pub(crate) keys: BTreeSet<String>,
-    /// Strings that stand in it and are no keys.
+    /// Strings in it that are not keys.
     pub(crate) strings: BTreeSet<String>,
     /// The path to the records that it goes through first, which ends with `[]`.
     pub(crate) records: String,
 }
 
-/// Filters that make objects, with the keys of those.
+/// Filters that make objects, with the keys of these objects.
 const MAKERS: &[(&str, &[&str])] = &[
     ("to_entries", &["key", "value"]),
     ("with_entries", &["key", "value"]),
@@ -27,7 +27,7 @@ const MAKERS: &[(&str, &[&str])] = &[
     ("match", &["offset", "length", "string", "captures", "name"]),
 ];
 
-/// Finds out what a filter looks for. One that does not parse is an error.
+/// Finds the keys, strings and records of a filter. One that does not parse is an error.
 pub(crate) fn looked_for(code: &str) -> Result<LookedFor> {
     let tree = tree(code)?;
     let (mut found, mut made, mut named) = (LookedFor::default(), BTreeSet::new(), BTreeSet::new());
@@ -75,7 +75,7 @@ fn records_path(tree: &Tree) -> String {
     }
 }
 
-/// Adds the path that a filter begins with; says whether the filter is nothing but a path.
+/// Adds the path that a filter begins with; returns whether the filter is only a path.
 fn begin(tree: &Tree, path: &mut String) -> bool {
     for atom in flat(tree) {
         let goes_on = match &atom {

@@ -1,6 +1,6 @@
-//! How a filter goes through a large document: what of it can be done piece by piece.
+//! The plan of a filter for a large document: the part that can run piece by piece.
 //!
-//! A filter is taken apart at its pipes. The paths that it begins with (`.items`, `.[3]`) are followed in the bytes, and
+//! A filter is split at its pipes. The paths that it begins with (`.items`, `.[3]`) are followed in the bytes, and
 //! where it then goes through all members (`.[]`, `map`, `[.[] | …]`, `first(.[] | …)`), each member is read by itself.
 
 use crate::query::json::program::{Tree, pipe, visit};
@@ -17,46 +17,46 @@ pub(crate) enum Step {
     Index(i64),
 }
 
-/// What is done with a document.
+/// The plan for one document.
 pub(crate) struct Plan<'s> {
-    /// The path to what the rest works on.
+    /// The path to the value that the rest works on.
     pub steps: Vec<Step>,
     /// The filter in parts that are piped: first one for each step.
     atoms: Vec<Tree<'s>>,
-    /// How many steps stand outside of brackets and calls.
+    /// Number of steps outside of brackets and calls.
     outside: usize,
     pub then: Then<'s>,
     wrap: Vec<jaq_core::load::parse::Def<&'s str>>,
 }
 
-/// What is done with what the path leads to.
+/// The use of the value that the path leads to.
 pub(crate) enum Then<'s> {
-    /// It is read as a whole, and given to the filter.
+    /// It is parsed as a whole for the filter.
     Whole(Tree<'s>),
-    /// Only which members it has is read.
+    /// Only the list of its members is read.
     Members(Tree<'s>),
-    /// The members from the one number to the other are read together.
+    /// The members from one number to another are read together.
     Slice { from: u64, to: u64, filter: Tree<'s> },
     /// Each member is read by itself.
     Each { filter: Tree<'s>, limit: Option<u64>, after: After<'s> },
 }
 
-/// What is done with the results for all members.
+/// The use of the results for all members.
 pub(crate) enum After<'s> {
     /// They are the results.
     Nothing,
     /// They make an array.
     Array,
-    /// They make an array for this filter.
+    /// They make an array, which is the input of this filter.
     Filter(Tree<'s>),
-    /// Their number goes to this filter.
+    /// Their number is the input of this filter.
     Count(Tree<'s>),
 }
 
-/// Filters whose meaning is used here, so that a filter which defines them anew is not taken apart.
+/// Filters whose meaning the plan relies on. A filter that redefines one is not split.
 const KNOWN: [&str; 9] = ["map", "first", "limit", "length", "keys", "keys_unsorted", "has", "type", "last"];
 
-/// Finds out how a filter can go through a document.
+/// The plan of a filter.
 pub(crate) fn plan<'s>(tree: &Tree<'s>) -> Plan<'s> {
     let mut redefined = false;
     visit(tree, &mut |tree| {
@@ -81,9 +81,9 @@ pub(crate) fn plan<'s>(tree: &Tree<'s>) -> Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    /// The filter from its step of this number on, and what to run it on where that step finds `value`.
+    /// The filter from its step of this number on, and its input where that step finds `value`.
     ///
-    /// A step inside of brackets cannot be run without them, so there the value is put back to where it was found.
+    /// A step inside of brackets cannot run without them, so there the value is put back to its place.
     pub(crate) fn step_onwards(&self, number: usize, value: Val) -> (Tree<'s>, Val) {
         let outside = number.min(self.outside);
         let value = self.steps[outside..number].iter().rev().fold(value, |value, step| match step {
@@ -170,10 +170,10 @@ fn the_part<'t, 's>(atom: &'t Tree<'s>) -> Option<&'t Part<Tree<'s>>> {
     }
 }
 
-/// No array that a value is put back into is longer.
+/// Maximum length of an array that a value is put back into.
 const MANY_NULLS: usize = 1 << 24;
 
-/// How many members from the end are looked for in the bytes.
+/// Lowest index that is followed in the bytes: as many members are remembered from the end.
 const FROM_THE_END: i64 = -1000;
 
 fn plan_of(atoms: Vec<Tree<'_>>) -> Plan<'_> {

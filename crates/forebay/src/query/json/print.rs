@@ -1,4 +1,4 @@
-//! What a filter gave, and what shape a document has, as excerpts.
+//! The results of a filter and the shape of a document, as excerpts.
 
 use crate::outline::json::{JsonPath, Shape};
 use crate::query::{Excerpt, Found, fitted};
@@ -6,7 +6,7 @@ use crate::request::filter::{Ended, Filter, Total, Values};
 use crate::text::count::grouped;
 use crate::{Budget, Output, Query, Result};
 
-/// The answer to a filter, as much of it as fits.
+/// The results of a filter, as many as fit.
 pub(crate) fn values(output: &Output, filter: &Filter, budget: Budget) -> Result<Excerpt> {
     // Quotes and brackets are tokens of their own, so that no token of JSON has more than a few bytes.
     let enough = budget.bytes.min(budget.tokens.saturating_mul(8));
@@ -82,14 +82,14 @@ fn values_text(
     (text, next)
 }
 
-/// A path is described in so many characters at most.
+/// Maximum characters of the description of a path.
 const LONGEST: usize = 300;
 
 /// The shape of a document: its paths from number `skip` on, as many as fit.
 pub(crate) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
     let shape = crate::outline::json::shape(output)?;
     if shape.paths.is_empty() && !output.is_empty() {
-        // What is not JSON is told as a filter tells it.
+        // An output that is not JSON is the same error as for a filter.
         crate::query::json::filter(output, ".", 0, 1, 64)?;
     }
     let from = usize::try_from(skip).unwrap_or(usize::MAX).min(shape.paths.len());
@@ -135,7 +135,7 @@ fn shape_text(output: &Output, shape: &Shape, lines: &[String], from: usize) -> 
     (text + &call, next)
 }
 
-/// A path with what is found there.
+/// A path with the types and values at it.
 fn path_line(path: &JsonPath) -> String {
     let types: Vec<String> = match path.types.as_slice() {
         [(one, _)] => vec![(*one).to_owned()],

@@ -1,10 +1,10 @@
 //! A jq filter: parsed, rewritten so that it cannot run for ever, compiled and run.
 //!
-//! jaq has no bound of its own. So the parsed filter, and the standard library with it, is rewritten before it is
+//! jaq has no limits of its own. So the parsed filter, and the standard library with it, is rewritten before it is
 //! compiled: wherever a filter can give more than it takes (iteration, `,`, `..`, folds, recursion), and wherever it
-//! makes or goes through something of any size, a native filter is put in that counts on the [`Fuel`] of the run. When
-//! it is used up, that filter ends the run in a way that `try` cannot catch. The rewriting keeps tail calls, paths
-//! and updates as they are.
+//! makes or goes through a value of any size, the rewriting inserts a native filter that uses the [`Fuel`] of the run.
+//! When the fuel is used up, that filter ends the run in a way that `try` cannot catch. Tail calls, paths and updates
+//! stay as they are.
 
 use crate::classify::json::parse;
 use crate::query::json::fuel::Fuel;
@@ -24,19 +24,19 @@ use std::ops::ControlFlow;
 
 pub(crate) type Tree<'s> = Term<&'s str>;
 
-/// No filter is longer.
+/// Maximum bytes of a filter.
 const LONGEST: usize = 64 * 1024;
 
 /// The main filter is a definition, so that it can be compiled from a tree.
 const MAIN: &str = "forebay_main";
 
-/// What filters are called that a definition takes, where each call of them is counted. No definition takes more.
+/// Names for the filters that a definition takes, where each call of them is counted. No definition takes more.
 const ARGUMENTS: [&str; 8] = ["!0", "!1", "!2", "!3", "!4", "!5", "!6", "!7"];
 
-/// How a run is ended when its fuel is used up; `halt` of the filter is not there to be mixed up with it.
+/// Exit code of a run whose fuel is used up. Filters have no `halt` of their own to be confused with it.
 const USED_UP: i32 = i32::MIN;
 
-/// Filters that reach outside of the output, with what to say about them.
+/// Filters that reach outside of the output, with the error for each.
 const OUTSIDE: [(&str, &str); 15] = [
     ("env", "filters cannot read the environment"),
     ("$ENV", "filters cannot read the environment"),
@@ -99,14 +99,14 @@ fn bad(code: &str, part: &str, why: &str) -> Error {
     ))
 }
 
-/// The data that native filters reach.
+/// The data that native filters use.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'a> {
     lut: &'a Lut<Machine>,
     fuel: &'a Fuel,
 }
 
-/// What filters run on.
+/// The types of a run.
 pub(crate) struct Machine;
 
 impl DataT for Machine {
@@ -128,11 +128,11 @@ pub(crate) struct Program {
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It gave all it has.
+    /// It gave all its results.
     Done,
-    /// The taker of the values wanted no more.
+    /// The caller wanted no more results.
     Enough,
-    /// It gave an error.
+    /// It raised an error.
     Failed(String),
     /// It was stopped.
     Stopped(String),
@@ -190,7 +190,7 @@ impl Program {
         Ok(Program { filter })
     }
 
-    /// Runs it on a value and hands over each result.
+    /// Runs it on a value and passes each result to `take`.
     pub(crate) fn run(&self, input: Val, fuel: &Fuel, mut take: impl FnMut(Val) -> ControlFlow<()>) -> End {
         let reach = Reach { lut: &self.filter.lut, fuel };
         let ctx = Ctx::<Machine>::new(reach, Vars::new([]));
@@ -216,7 +216,7 @@ impl Program {
     }
 }
 
-/// The first bytes of a text that is written; what comes after them is refused.
+/// A writer that takes the first bytes of a text and refuses the rest.
 struct Beginning {
     text: String,
     room: usize,
@@ -230,10 +230,10 @@ impl std::fmt::Write for Beginning {
     }
 }
 
-/// What an error says, short enough to be read.
+/// The text of an error, short enough to be read.
 fn message(error: jaq_core::Error<Val>, fuel: &Fuel) -> String {
     const SHOWN: usize = 300;
-    // An error names the value that is wrong, and that may be endless in print.
+    // An error names the wrong value, and its print may be endless.
     let mut beginning = Beginning { text: String::new(), room: 8 * SHOWN };
     if write!(beginning, "{error}").is_err() {
         let shown: String = beginning.text.chars().take(SHOWN).collect();
@@ -254,12 +254,12 @@ fn used_up<'a>() -> Exn<'a, Val> {
     Exn::halt(USED_UP)
 }
 
-/// An object has no members that numbers name. jaq would take one for a key, and find nothing.
+/// The error for a number as the key of an object. jaq would look it up, and find nothing.
 fn no_number<'a>() -> Exn<'a, Val> {
     Exn::from(jaq_core::Error::str("Cannot index object with number"))
 }
 
-/// A native filter that passes its input on, also in paths and updates, while something holds: that there is fuel, mostly.
+/// A native filter that passes its input on, also in paths and updates, while a condition holds, mostly that there is fuel.
 macro_rules! passing {
     (|$fuel:ident, $value:ident| $counted:expr) => {
         passing!(|$fuel, $value| $counted, used_up())
@@ -320,12 +320,12 @@ fn searched<'a>(
     pattern.parts(&input, parts, fuel).ok_or_else(used_up)
 }
 
-/// Only numbers are counted through.
+/// The error for the range of a value that is not a number.
 fn not_numeric<'a>() -> Exn<'a, Val> {
     Exn::from(jaq_core::Error::str("Range bounds must be numeric"))
 }
 
-/// The native filters: those that count, then those of jaq that stay inside.
+/// The native filters: those that count, then those of jaq that do not reach outside of the output.
 fn natives() -> impl Iterator<Item = Fun<Machine>> {
     let counting = [
         ("!step", [].into(), passing!(|fuel, _value| fuel.step())),
@@ -344,7 +344,7 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
             jaq_core::native::v(2),
             Native::new(|cv| {
                 let (mut ctx, input) = cv;
-                // The input is often what is added to: only where nobody else holds it, it grows in place.
+                // The input is often the left side of the sum, and it grows in place only where nothing else holds it.
                 drop(input);
                 let (right, left) = (ctx.pop_var(), ctx.pop_var());
                 box_once(if ctx.data().fuel.sum(&left, &right) {
@@ -381,7 +381,7 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
                 box_once(if ctx.data().fuel.contained(&input, &wanted) { Ok(input) } else { Err(used_up()) })
             }),
         ),
-        // A parser that goes no deeper than ours.
+        // The parser of this library limits the depth.
         (
             "fromjson",
             [].into(),
@@ -435,7 +435,7 @@ fn bind<'s>(value: Tree<'s>, name: &'s str, then: Tree<'s>) -> Tree<'s> {
     Term::BinOp(Box::new(value), BinaryOp::Pipe(Some(Pattern::Var(name))), Box::new(then))
 }
 
-/// The counting filter that does an operation, where there is one.
+/// The counting filter for an operation, if there is one.
 fn native(math: Math) -> Option<&'static str> {
     match math {
         Math::Add => Some("!add"),
@@ -479,7 +479,7 @@ fn calls(tree: &Tree, name: &str) -> bool {
     found
 }
 
-/// Hands over a tree and all below it.
+/// Passes a tree and all trees below it to `take`.
 pub(crate) fn visit<'t, 's>(tree: &'t Tree<'s>, take: &mut impl FnMut(&'t Tree<'s>)) {
     fn pattern<'t, 's>(of: &'t Pattern<&'s str>, take: &mut impl FnMut(&'t Tree<'s>)) {
         match of {
@@ -544,7 +544,7 @@ pub(crate) fn visit<'t, 's>(tree: &'t Tree<'s>, take: &mut impl FnMut(&'t Tree<'
     }
 }
 
-/// The same filter, with counting filters put in.
+/// The same filter, with counting filters inserted.
 fn counted(tree: Tree) -> Tree {
     fn inside(mut tree: Box<Tree>) -> Box<Tree> {
         *tree = counted(std::mem::take(&mut *tree));
@@ -558,7 +558,7 @@ fn counted(tree: Tree) -> Tree {
             let parts = parts.into_iter().map(|part| match part {
                 StrPart::Term(inner) => {
                     grows = true;
-                    // What is put into a string is written out, as often as it is reached.
+                    // A value in a string is written out as often as it is reached.
                     StrPart::Term(pipe(counted(inner), call("!written")))
                 }
                 part => part,
@@ -619,14 +619,14 @@ fn called<'s>(name: &'s str, args: Vec<Tree<'s>>) -> Tree<'s> {
         Term::Call(name, args.into_iter().map(|arg| pipe(arg, call(counting))).collect())
     };
     match (name, args.len()) {
-        // Other values than numbers grow with each step, as no sum of ours does.
+        // Values other than numbers grow with each step, without a counted sum.
         ("range", 3) => pipe(each("!number", args), call("!step")),
-        // These compare or write out all that is in their input, and in what it is sorted by.
+        // These compare or write out all of their input, and of the keys of a sort.
         ("sort" | "tobytes", 0) => pipe(call("!weigh"), pipe(call(name), call("!made"))),
         ("sort_by" | "group_by" | "min_by_or_empty" | "max_by_or_empty" | "bsearch", 1) => {
             pipe(call("!weigh"), pipe(each("!weigh", args), call("!made")))
         }
-        // Each place is compared with all of what is looked for.
+        // Each position is compared with all of the wanted value.
         ("contains" | "indices", 1) => {
             let wanted = || vec![Term::Var("$!wanted")];
             let looked_for = pipe(Term::Call("!contained", wanted()), Term::Call(name, wanted()));
@@ -647,7 +647,7 @@ fn called<'s>(name: &'s str, args: Vec<Tree<'s>>) -> Tree<'s> {
     }
 }
 
-/// A path in which a number is looked for in no object.
+/// A path in which no number is looked up in an object.
 fn indexed<'s>(mut of: Box<Tree<'s>>, parts: Vec<(Part<Tree<'s>>, Opt)>) -> Tree<'s> {
     let is_number = |part: &Part<Tree>| match part {
         Part::Index(Term::Num(_)) => true,
@@ -670,7 +670,7 @@ fn indexed<'s>(mut of: Box<Tree<'s>>, parts: Vec<(Part<Tree<'s>>, Opt)>) -> Tree
     Term::Path(of, Path(after))
 }
 
-/// A key as it stands in an object: a name alone must stay one.
+/// A key of an object: a name alone must stay a name.
 fn counted_key(key: Tree) -> Tree {
     match key {
         Term::Var(_) => key,
@@ -714,7 +714,7 @@ fn operation<'s>(left: Tree<'s>, op: BinaryOp<&'s str>, right: Tree<'s>) -> Tree
     }
 }
 
-/// Whether a tree is something that is compared in a glance.
+/// Whether comparing with a tree takes constant time.
 fn is_scalar(tree: &Tree) -> bool {
     match tree {
         Term::Num(_)

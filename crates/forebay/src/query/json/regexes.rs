@@ -1,4 +1,4 @@
-//! Regular expressions in filters, on the `regex` crate: each search is charged before it is made, each match as it is found.
+//! Regular expressions in filters, on the `regex` crate: each search is counted before it runs, each match as it is found.
 //!
 //! jaq's own engine takes minutes for `a{1000}b`, and gathers all matches before anything can count them.
 
@@ -8,21 +8,21 @@ use jaq_core::Error;
 use jaq_json::{Map, Val};
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
-/// How large a compiled pattern may be, and what a search with it costs for 16 bytes of text. The worst time of a search
+/// Maximum bytes of a compiled pattern, with the cost of a search for each 16 bytes of text. The worst time of a search
 /// grows with both.
 const COST: [(usize, u64); 4] = [(32 << 10, 1), (128 << 10, 8), (512 << 10, 64), (2 << 20, 512)];
 
-/// What a match costs for each group: an object of about 400 bytes.
+/// Cost of a match for each group: an object of about 400 bytes.
 const PER_GROUP: u64 = 24;
 
-/// What is wanted of a text: what lies between matches, and the matches.
+/// The wanted parts of a text: the parts between matches, and the matches.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts {
     pub(crate) between: bool,
     pub(crate) matches: bool,
 }
 
-/// A compiled pattern, and what a search with it costs.
+/// A compiled pattern with the cost of a search.
 #[derive(Clone)]
 pub(crate) struct Pattern {
     regex: Regex,
@@ -68,7 +68,7 @@ impl Pattern {
             if self.no_empty && whole.is_empty() {
                 continue;
             }
-            // A match may have been looked for through all of the text, so each is a step.
+            // A search may have gone through all of the text, so each match is a step.
             if !fuel.step() || !fuel.spend(PER_GROUP * captures.len() as u64) {
                 return None;
             }
@@ -117,12 +117,12 @@ fn slice(text: &Bytes, range: std::ops::Range<usize>) -> Val {
     Val::utf8_str(text.slice(range))
 }
 
-/// How many characters a text has.
+/// Number of characters of a text.
 fn count(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// Counts characters up to places that come one after the other.
+/// Counts characters up to positions that come in order.
 #[derive(Default)]
 struct Characters {
     at: usize,

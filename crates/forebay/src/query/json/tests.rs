@@ -1,4 +1,4 @@
-//! Filters, as tables of what is asked and what is answered.
+//! Filters and their results, as tables.
 
 use super::*;
 use crate::outline::json::shape;
@@ -39,7 +39,7 @@ fn many_small_documents_use_no_more_together_than_one_large() {
 }
 
 #[test]
-fn filters_say_what_jq_says() {
+fn filters_give_the_results_of_jq() {
     let bytes = br#"{"items":[{"id":1,"kind":"a","n":2.50},{"id":2,"kind":"b","n":1e400},{"id":3,"kind":"a","n":-0}],"odd key":{"x":123456789012345678901234567890}}"#;
     let codes = [
         ".",
@@ -142,7 +142,7 @@ fn filters_say_what_jq_says() {
 }
 
 #[test]
-fn a_filter_that_is_wrong_is_shown_with_the_place() {
+fn a_wrong_filter_is_shown_with_the_place_of_the_error() {
     let codes = [
         ".[",
         ".a |",
@@ -347,7 +347,7 @@ fn a_filter_that_would_not_end_is_stopped() {
 }
 
 #[test]
-fn outputs_that_are_not_json_or_not_whole_are_told() {
+fn outputs_that_are_not_json_or_not_complete_are_reported() {
     let codes: [(&[u8], &str); 22] = [
         (b"", "."),
         (b"hello world\n", "."),
@@ -411,7 +411,7 @@ fn a_result_that_is_small_in_memory_and_endless_in_print_is_cut() {
 }
 
 #[test]
-fn results_are_given_from_a_number_on_and_as_far_as_there_is_room() {
+fn results_begin_at_a_number_and_end_with_the_room() {
     let output = output_of(b"[10,11,12,13,14]\n[20,21]\n");
     let given = |skip, max, enough| {
         let values = filter(&output, ".[]", skip, max, enough).unwrap();
@@ -431,7 +431,7 @@ fn results_are_given_from_a_number_on_and_as_far_as_there_is_room() {
 }
 
 #[test]
-fn a_giant_word_is_no_value_whatever_is_asked_of_it() {
+fn a_giant_word_is_not_a_value_for_any_filter() {
     let word = "x".repeat(3 << 20);
     for code in [".", ".[0]", ".a", ".[]", "length", "map(.a)", ".[2:4]"] {
         let said = said(word.as_bytes(), code);
@@ -593,7 +593,7 @@ proptest! {
 }
 
 #[test]
-fn a_path_below_arrays_and_objects_passes_over_what_is_not_there() {
+fn a_path_below_arrays_and_objects_skips_missing_members() {
     for document in
         [r#"[{"\"": null}, [[null]]]"#, r#"[{"a": 1}, [{"b": 2}]]"#, r#"[{"a": [1]}, [[{"b": 2}]]]"#]
     {
@@ -606,7 +606,7 @@ fn a_path_below_arrays_and_objects_passes_over_what_is_not_there() {
 }
 
 #[test]
-fn hostile_documents_are_answered() {
+fn hostile_documents_get_an_answer() {
     let deep = "[".repeat(1_000_000);
     assert!(results(deep.as_bytes(), ".[]").unwrap().values.is_empty());
     assert!(shape(&output_of(deep.as_bytes())).unwrap().more);

@@ -1,4 +1,4 @@
-//! Documents on lines as one document: an array of them all, as `jq -s` makes it.
+//! The documents of JSON lines as one document: an array of all, as `jq -s` makes it.
 
 use crate::classify::json::records::Level;
 use crate::classify::json::records::records;

@@ -1,16 +1,16 @@
-//! Writes a value as compact JSON, as far as there is room.
+//! Writes a value as compact JSON, up to a maximum length.
 
 use crate::query::json::fuel::Fuel;
 use jaq_json::{Num, Val};
 use std::fmt::Write;
 
-/// A value as text: its beginning, and how long all of it is.
+/// The beginning of a value as text, and the length of all of it.
 pub(crate) struct Written {
     pub text: String,
     pub length: u64,
 }
 
-/// Writes `value`, keeping no more than `room` bytes. Where fuel runs out, what is written so far is all there is.
+/// Writes `value`, keeping no more than `room` bytes. Where fuel runs out, the text ends.
 pub(crate) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
     let mut writer =
         Writer { text: String::new(), room: usize::try_from(room).unwrap_or(usize::MAX), length: 0, fuel };
@@ -68,7 +68,7 @@ impl Writer<'_> {
                     }
                     let key_written = match key {
                         Val::TStr(key) | Val::BStr(key) => self.string(key),
-                        // Keys of JSON are strings, so one that is not becomes the text of it.
+                        // Keys of JSON are strings, so another key becomes its text.
                         key => {
                             let key = write(key, self.room as u64, self.fuel).text;
                             self.string(key.as_bytes())
@@ -90,7 +90,7 @@ impl Writer<'_> {
 
     fn number(&mut self, number: &Num) {
         match number {
-            // What JSON has no number for is written as jq writes it.
+            // A value that JSON has no number for is written as jq writes it.
             Num::Float(float) if float.is_nan() => self.push("null"),
             Num::Float(float) if float.is_infinite() => {
                 self.push(if *float > 0.0 { "1.7976931348623157e308" } else { "-1.7976931348623157e308" });
