@@ -11,17 +11,19 @@
 //! [`extractor`] remembers answers and records events; [`extract()`] below gives one answer. It tries a jq filter
 //! ([`filtered`]), then a strategy ([`attempt`]): [`chunked`] over [`chunks`] of the output or over its
 //! [`narrowed`] parts, or [`read_grep`]. [`asking`] sends the [`prompts`] to models in their order, [`wrapper`] finds
-//! the report in what they write, [`quotes`] checks the report against the output, and [`envelope`] prints it.
+//! the report in what they write, [`copied`] and [`quotes`] check the report against the output, and [`envelope`] prints it.
 
 pub(crate) mod answer;
 pub(crate) mod asking;
 pub(crate) mod attempt;
 pub(crate) mod chunked;
 pub(crate) mod chunks;
+pub(crate) mod copied;
 pub(crate) mod envelope;
 pub(crate) mod extraction;
 pub(crate) mod extractor;
 pub(crate) mod filtered;
+pub(crate) mod lines;
 pub(crate) mod narrowed;
 pub(crate) mod plan;
 pub(crate) mod prompts;
@@ -48,10 +50,12 @@ use crate::{Budget, Error, Output, Result};
 use answer::{Findings, How};
 use asking::{Asking, Failure, PartReport, Spent};
 use attempt::{Attempt, Done};
+use copied::{renumbered, with_lines_beside};
 use envelope::{Abstract, in_envelope, part_of};
 use filtered::Filtered;
 use prompts::Prompts;
 use provenance::{joined, notes, part_read};
+use quotes::{Checked, checked};
 use std::sync::{Mutex, atomic::AtomicBool};
 use unread::{ends, fallback, passages};
 use window::Window;
@@ -226,12 +230,11 @@ impl<'a> Attempts<'a> {
             // The results of a filter need not stand anywhere in the output.
             How::Filtered => (findings.text.clone(), 0),
             _ => {
-                let (answer, missing) =
-                    quotes::checked(output, &quotes::renumbered(output, &findings.text)?)?;
+                let Checked { text, missing } = checked(output, &renumbered(output, &findings.text)?)?;
                 if self.window.is_small {
-                    (quotes::with_lines_beside(output, &answer, self.prompts.room)?, missing)
+                    (with_lines_beside(output, &text, self.prompts.room)?, missing)
                 } else {
-                    (answer, missing)
+                    (text, missing)
                 }
             }
         };

@@ -1,7 +1,7 @@
 //! Asks models in their order until one gives a usable report, and adds up the cost.
 
 use crate::event::Usage;
-use crate::extract::quotes;
+use crate::extract::copied;
 use crate::extract::window::{Overflow, Window};
 use crate::extract::wrapper::{Cause, Leniency, Report, Unusable, Wrapper};
 use crate::model::{Answer, Message, Model, ModelError, Prompt};
@@ -95,7 +95,7 @@ impl Asking<'_> {
             match self.report(&response, &|nonce| document.contains(nonce)) {
                 Ok(report) => Ok(self.used_report(report)),
                 Err(Unusable { cause, rest }) => {
-                    if let Some(copied) = rest.and_then(|rest| quotes::copied(document, rest)) {
+                    if let Some(copied) = rest.and_then(|rest| copied::copied(document, rest)) {
                         // A copy proves itself: every line of it is in the document.
                         if copied.is_whole {
                             return Ok(self.used_report(copied.report));

@@ -8,10 +8,10 @@ use crate::extract::answer::{Findings, How};
 use crate::extract::asking::{Asking, Failure, PartReport, Question, in_parallel};
 use crate::extract::attempt::Done;
 use crate::extract::chunks::{Numbered, Sizes, Source, Whole, chunks};
+use crate::extract::copied;
 use crate::extract::extraction::Progress;
 use crate::extract::narrowed::narrowed;
 use crate::extract::prompts::Prompts;
-use crate::extract::quotes;
 use crate::extract::wrapper::{NOTHING_FOUND, Report};
 use crate::query::Found;
 use crate::settings::Extract as Settings;
@@ -251,7 +251,7 @@ impl Chunked<'_> {
             Err(Failure::Failed(_)) => return Ok(None),
             Err(failure) => return Err(failure),
         };
-        let copied = quotes::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
+        let copied = copied::copied(&document, Report { text: text.clone(), leniencies: Vec::new() });
         let is_answer = !text.starts_with(NOTHING_FOUND) && copied.is_some();
         Ok(is_answer.then_some(Findings { text, ranges: found.shown, how: How::Passages }))
     }
