@@ -2,7 +2,6 @@
 
 use crate::event::Reading;
 use crate::extract::extraction::Mode;
-use crate::extract::narrowed;
 use crate::extract::strategy::Strategy;
 use serde::Serialize;
 use std::ops::Range;
@@ -52,11 +51,24 @@ pub(crate) enum How {
     /// All of the output, in this number of chunks.
     Chunks(u64),
     /// A part of it.
-    Narrowed { chunks: u64, by: narrowed::By },
+    Narrowed { chunks: u64, by: By },
     /// The passages that match the instructions, which answered.
     Passages,
     /// All of it, by a jq filter that a model wrote.
     Filtered,
     /// As an agent does, with the patterns that it searched for.
     Turns { turns: u64, calls: u64, patterns: Vec<String> },
+}
+
+/// How the parts of an output were chosen that a model reads in place of all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// By the words of the instructions.
+    Words,
+    /// As records: some by the words of the instructions, others spread over the document.
+    Records,
+    /// As the beginning and the end, because no part has words of the instructions.
+    Ends,
+    /// As records spread over the document, for the same reason.
+    Spread,
 }

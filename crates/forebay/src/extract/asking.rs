@@ -1,6 +1,7 @@
 //! Asks models in their order until one gives a usable report, and adds up the cost.
 
 use crate::event::Usage;
+use crate::extract::answer::Findings;
 use crate::extract::copied;
 use crate::extract::window::{Overflow, Window};
 use crate::extract::wrapper::{Cause, Leniency, Report, Unusable, Wrapper};
@@ -36,6 +37,9 @@ pub(crate) struct PartReport<R> {
     pub(crate) index: usize,
     pub(crate) report: R,
 }
+
+/// The findings of a strategy, or why there are none.
+pub(crate) type Done = Result<Findings, Failure>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {

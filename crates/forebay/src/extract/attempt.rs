@@ -1,7 +1,6 @@
 //! One attempt to read an output with models: the strategy that the mode and the output call for.
 
-use crate::extract::answer::Findings;
-use crate::extract::asking::{Asking, Failure};
+use crate::extract::asking::{Asking, Done, Failure};
 use crate::extract::chunked::Chunked;
 use crate::extract::chunks::Whole;
 use crate::extract::extraction::{Extraction, Mode, Models};
@@ -18,9 +17,6 @@ pub(crate) struct Attempt<'a> {
     pub(crate) prompts: &'a Prompts<'a>,
     pub(crate) asking: &'a Asking<'a>,
 }
-
-/// The findings of a strategy, or why there are none.
-pub(crate) type Done = std::result::Result<Findings, Failure>;
 
 impl Attempt<'_> {
     /// Reads the output as the mode says, and returns the mode that was taken.

@@ -5,9 +5,8 @@
 //! parts that match the instructions.
 
 use crate::extract::answer::{Findings, How};
-use crate::extract::asking::{Asking, Failure, PartReport, Question, in_parallel};
-use crate::extract::attempt::Done;
-use crate::extract::chunks::{Numbered, Sizes, Source, Whole, chunks};
+use crate::extract::asking::{Asking, Done, Failure, PartReport, Question, in_parallel};
+use crate::extract::chunks::{LEAST, Numbered, Sizes, Source, Whole, chunks};
 use crate::extract::copied;
 use crate::extract::extraction::Progress;
 use crate::extract::narrowed::narrowed;
@@ -37,9 +36,6 @@ const FIRST: u64 = 1_000;
 
 /// Maximum tokens of the lines that are named again behind a chunk.
 const LIKELY: u64 = 300;
-
-/// With fewer tokens than this for a chunk, reading would never end.
-pub(crate) const LEAST: u64 = 64;
 
 /// Reading in chunks of one output.
 pub(crate) struct Chunked<'a> {

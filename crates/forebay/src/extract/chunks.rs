@@ -13,7 +13,10 @@ use crate::{Output, Result, tokens};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Steps have about this many bytes at most.
+/// Minimum tokens of a chunk: with smaller ones a reading would never end.
+pub(crate) const LEAST: u64 = 64;
+
+/// Maximum bytes of a step, about.
 const STEP: usize = 512;
 
 /// A text that is read in parts.

@@ -1,7 +1,7 @@
 //! The parts of a large output that a model reads in place of all of it.
 
-use crate::extract::chunked::LEAST;
-use crate::extract::chunks::Source;
+use crate::extract::answer::By;
+use crate::extract::chunks::{LEAST, Source};
 use crate::extract::records;
 use crate::query::Found;
 use crate::{Budget, Output, Piece, Query, Result, digest, excerpt, tokens};
@@ -14,19 +14,6 @@ pub(crate) struct Narrowed {
     pub(crate) by: By,
     /// Where in the text records begin, if it has any.
     borders: Vec<u64>,
-}
-
-/// How the parts were chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    /// By the words of the instructions.
-    Words,
-    /// As records, by the words of the instructions and then spread over the document.
-    Records,
-    /// As the beginning and the end, since nothing has words of the instructions.
-    Ends,
-    /// As records that are spread over the document, for the same reason.
-    Spread,
 }
 
 impl Source for Narrowed {

@@ -1,8 +1,7 @@
 //! The origin of an answer: the share of the output that was read, the models that read it and the cost.
 
 use crate::event::{Reading, Usage};
-use crate::extract::answer::{Findings, How};
-use crate::extract::narrowed;
+use crate::extract::answer::{By, Findings, How};
 use crate::extract::strategy::Strategy;
 use crate::text::count::{count, grouped};
 use crate::{Output, Result};
@@ -21,16 +20,10 @@ pub(crate) fn notes(
         How::Chunks(chunks) => format!("in {}: {covered}", count("chunk", *chunks)),
         How::Narrowed { chunks, by } => {
             let chosen = match by {
-                narrowed::By::Words => "chosen by the words of the instructions",
-                narrowed::By::Records => {
-                    "records chosen by the words of the instructions and others spread over it"
-                }
-                narrowed::By::Ends => {
-                    "its beginning and its end, since no words of the instructions are in it"
-                }
-                narrowed::By::Spread => {
-                    "records spread over it, since no words of the instructions are in it"
-                }
+                By::Words => "chosen by the words of the instructions",
+                By::Records => "records chosen by the words of the instructions and others spread over it",
+                By::Ends => "its beginning and its end, since no words of the instructions are in it",
+                By::Spread => "records spread over it, since no words of the instructions are in it",
             };
             let chunks = count("chunk", *chunks);
             format!("in {chunks}: {covered}, {chosen}; the rest was not read (extract.max_chunks)")

@@ -4,8 +4,7 @@
 //! whose server ignores tools calls them by lines of text (see [`text_calls`](super::text_calls)).
 
 use crate::extract::answer::{Findings, How};
-use crate::extract::asking::{Asking, Refusal};
-use crate::extract::attempt::Done;
+use crate::extract::asking::{Asking, Done, Refusal};
 use crate::extract::extraction::Progress;
 use crate::extract::prompts::Prompts;
 use crate::extract::text_calls;

@@ -5,7 +5,7 @@
 pub(crate) mod matcher;
 
 pub(crate) use crate::query::grep::matcher::Search;
-use crate::query::grep::matcher::{Place, Places};
+use crate::query::grep::matcher::{LONG, Place, Places};
 use crate::query::{Excerpt, Found, Matches, fitted};
 use crate::request::grep::{Grep, Wanted};
 use crate::text::count::{count, grouped};
@@ -46,12 +46,6 @@ impl Match {
         self.line + self.text.matches('\n').count() as u64
     }
 }
-
-/// Maximum bytes of a line that is shown whole and counts as one match.
-const LONG: usize = 4 * 1024;
-
-/// Bytes of a long line shown before a match and after it.
-const AROUND: u64 = 160;
 
 /// Finds the matches, and shows as many as fit.
 pub(crate) fn grep(output: &Output, query: &Grep, budget: Budget) -> Result<Excerpt> {

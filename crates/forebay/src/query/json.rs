@@ -6,6 +6,7 @@
 pub(crate) mod batch;
 pub(crate) mod fuel;
 pub(crate) mod keys;
+pub(crate) mod matches;
 pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod program;
@@ -23,6 +24,7 @@ mod tests;
 pub(crate) use print::{shape as shape_excerpt, values as values_excerpt};
 pub(crate) use together::together;
 
+use crate::query::json::results::Wanted;
 use crate::request::filter::{Filter, Values};
 use crate::{Output, Result};
 
@@ -55,12 +57,12 @@ const THREADS: usize = 8;
 ///
 /// Returns results from number `skip` on, up to `max` results and `enough` bytes; all results are counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
 pub(crate) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
-    run::run(output, filter, run::Wanted { skip, max, enough, threads: THREADS })
+    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
 }
 
 /// Runs a jq filter in this process.
 fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result<Values> {
     let Filter { skip, max, .. } = *wanted;
-    let run = |output: &Output| run::run(output, &wanted.filter, run::Wanted { skip, max, enough, threads });
+    let run = |output: &Output| run::run(output, &wanted.filter, Wanted { skip, max, enough, threads });
     if wanted.together { run(&together(output)?) } else { run(output) }
 }

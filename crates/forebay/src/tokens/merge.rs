@@ -1,10 +1,7 @@
 //! Byte-pair merging of one piece: the neighbours whose union has the lowest rank are merged first.
 
-use crate::tokens::table;
+use crate::tokens::table::{self, Rank};
 use std::{cmp::Reverse, collections::BinaryHeap};
-
-/// The place of a token in the vocabulary; lower ranks are merged first.
-pub(crate) type Rank = u32;
 
 /// Above this many bytes the queue pays for itself; below it a scan of the few parts is faster.
 const SCAN: usize = 96;

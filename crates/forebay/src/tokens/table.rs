@@ -1,8 +1,9 @@
 //! The vocabulary, as `build.rs` laid it out: slots, then offsets, then the bytes of all tokens.
 
-use crate::tokens::merge::Rank;
-
 include!("hash.rs");
+
+/// The place of a token in the vocabulary; lower ranks are merged first.
+pub(crate) type Rank = u32;
 
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"));
 const SLOTS: usize = 1 << 19;

@@ -3,12 +3,17 @@
 //! A block is a whole number of lines, so a search needs no more memory than a block; a line longer than that is
 //! searched in windows that overlap, and so is every output where a match may span lines.
 
-use crate::query::grep::{AROUND, LONG};
 use crate::request::grep::{Grep, Wanted};
 use crate::{Error, Output, Result};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use std::{ops::Range, thread};
+
+/// Maximum bytes of a line that is shown whole and counts as one match.
+pub(crate) const LONG: usize = 4 * 1024;
+
+/// Bytes of a long line shown before a match and after it.
+const AROUND: u64 = 160;
 
 /// Bytes that are searched at a time.
 pub(crate) const BLOCK: usize = 1024 * 1024;

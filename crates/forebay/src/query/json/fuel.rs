@@ -5,7 +5,6 @@
 
 use crate::Stop;
 use crate::query::json::regexes::Pattern;
-use crate::query::json::write;
 use jaq_json::{Num, Val};
 use std::cell::{Cell, RefCell};
 
@@ -185,18 +184,6 @@ impl Fuel {
     pub(crate) fn object(&self, value: &Val) -> bool {
         let members = if let Val::Obj(members) = value { members.len() as u64 } else { 0 };
         self.built(value) && self.spend(4 + 4 * members)
-    }
-
-    /// Counts a value before it becomes a part of a string.
-    pub(crate) fn written(&self, value: &Val) -> bool {
-        match value {
-            Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
-            Val::Arr(_) | Val::Obj(_) => {
-                let length = write::write(value, 0, self).length;
-                self.goes_on() && self.text(usize::try_from(length).unwrap_or(usize::MAX))
-            }
-            _ => true,
-        }
     }
 
     /// Counts going through a string that is only read.

@@ -8,7 +8,7 @@
 
 use crate::classify::json::parse;
 use crate::query::json::fuel::Fuel;
-use crate::query::json::regexes::Parts;
+use crate::query::json::matches::Parts;
 use crate::query::json::write;
 use crate::{Error, Result};
 use jaq_core::box_iter::box_once;
@@ -334,7 +334,7 @@ fn natives() -> impl Iterator<Item = Fun<Machine>> {
         ("!built", [].into(), passing!(|fuel, value| fuel.built(value))),
         ("!weigh", [].into(), passing!(|fuel, value| fuel.weigh(value))),
         ("!object", [].into(), passing!(|fuel, value| fuel.object(value))),
-        ("!written", [].into(), passing!(|fuel, value| fuel.written(value))),
+        ("!written", [].into(), passing!(|fuel, value| write::count_written(value, fuel))),
         ("!looked_at", [].into(), passing!(|fuel, value| fuel.looked_at(value))),
         ("!exploded", [].into(), passing!(|fuel, value| fuel.exploded(value))),
         ("!number", [].into(), passing!(|_fuel, value| matches!(value, Val::Num(_)), not_numeric())),

@@ -4,13 +4,25 @@ use crate::classify::json::parse;
 use crate::query::json::batch::{Batch, FUEL_PER_RUN, Halt, Kept, LARGEST_VALUE, Room, Sink, check_fuel};
 use crate::query::json::fuel::Fuel;
 use crate::query::json::program::{End, Program};
-use crate::query::json::run::Wanted;
 use crate::query::json::write::write;
 use crate::request::filter::{Ended, Value};
 use crate::{Error, Output, Result};
 use bytes::Bytes;
 use jaq_json::Val;
 use std::ops::{ControlFlow, Range};
+
+/// The results that are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Results that are skipped.
+    pub skip: u64,
+    /// Maximum results.
+    pub max: u64,
+    /// Maximum bytes of all results together.
+    pub enough: u64,
+    /// Maximum threads.
+    pub threads: usize,
+}
 
 /// Gathers the results that are wanted, and counts all.
 pub(crate) struct Gather<'a> {

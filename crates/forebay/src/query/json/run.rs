@@ -11,7 +11,7 @@ use crate::query::json::batch::{Halt, Job, LARGEST_VALUE, not_complete, run_all,
 use crate::query::json::fuel::STACK;
 use crate::query::json::plan::{After, Plan, Step, Then, plan};
 use crate::query::json::program::{Program, Tree, tree};
-use crate::query::json::results::{ArrayUse, Collect, Gather};
+use crate::query::json::results::{ArrayUse, Collect, Gather, Wanted};
 use crate::query::json::stream::{self, Followed, MemberValues};
 use crate::request::filter::{Ended, Total, Values};
 use crate::{Error, Kind, Output, Result};
@@ -22,19 +22,6 @@ use std::thread;
 
 /// A document of more bytes is gone through member by member, if the filter can be run that way.
 const LARGE_DOCUMENT: u64 = 1024 * 1024;
-
-/// The results that are wanted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
-    /// Results that are skipped.
-    pub skip: u64,
-    /// Maximum results.
-    pub max: u64,
-    /// Maximum bytes of all results together.
-    pub enough: u64,
-    /// Maximum threads.
-    pub threads: usize,
-}
 
 /// Runs a filter; see [`filter`](super::filter).
 pub(crate) fn run(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {

@@ -18,6 +18,18 @@ pub(crate) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
     Written { text: writer.text, length: writer.length }
 }
 
+/// Counts a value before it becomes a part of a string; returns whether the run may go on.
+pub(crate) fn count_written(value: &Val, fuel: &Fuel) -> bool {
+    match value {
+        Val::TStr(text) | Val::BStr(text) => fuel.text(text.len()),
+        Val::Arr(_) | Val::Obj(_) => {
+            let length = write(value, 0, fuel).length;
+            fuel.goes_on() && fuel.text(usize::try_from(length).unwrap_or(usize::MAX))
+        }
+        _ => true,
+    }
+}
+
 struct Writer<'a> {
     text: String,
     room: usize,
