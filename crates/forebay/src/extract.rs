@@ -87,7 +87,7 @@ pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Bu
         _ => match read(output, wanted, from, models, budget) {
             Ok(answer) => return Ok(answer),
             Err(Unread::Failed(error)) => return Err(error),
-            Err(Unread::Fallback(failed, reading)) => (failed, Some(reading)),
+            Err(Unread::Fallback(failed, reading)) => (failed, Some(*reading)),
         },
     };
     Ok(Extract { reading, ..fallback(output, instructions, failed, budget)? })
@@ -96,7 +96,7 @@ pub fn extract(output: &Output, wanted: &Extraction, models: &Models, budget: Bu
 /// Why models have not read an output.
 enum Unread {
     /// The strategy could not run, with the cost of the attempt. Another strategy may answer.
-    Fallback(Fallback, Reading),
+    Fallback(Fallback, Box<Reading>),
     /// The output cannot be read, or the caller has stopped the reading.
     Failed(Error),
 }
@@ -117,7 +117,7 @@ fn read(
 ) -> Result<Extract, Unread> {
     let Some(wrapper) = wrapper(output, wanted, models)? else {
         let why = "no nonce could be drawn that does not stand in the output".to_owned();
-        return Err(Unread::Fallback(Fallback { from: wanted.mode, why }, Reading::default()));
+        return Err(Unread::Fallback(Fallback { from: wanted.mode, why }, Box::default()));
     };
     // What stands around the abstract needs some of the budget too.
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
@@ -136,7 +136,7 @@ fn read(
     match done {
         Ok(findings) => Ok(attempts.answer(mode.strategy(), findings, from, budget)?),
         Err(Failure::Failed(why) | Failure::TooLong { why, .. }) => {
-            Err(Unread::Fallback(Fallback { from: mode, why }, attempts.reading()))
+            Err(Unread::Fallback(Fallback { from: mode, why }, Box::new(attempts.reading())))
         }
         Err(Failure::Stopped { why, parts }) if parts.is_empty() => Err(Unread::Failed(Error::Stopped(why))),
         Err(Failure::Stopped { why, parts }) => {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     /// The calls in a message or the error, as lines.
     pub(super) fn said(wire: Wire, message: &Value) -> String {

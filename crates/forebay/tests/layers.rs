@@ -157,7 +157,8 @@ fn no_files_import_each_other_in_a_circle() {
 
 #[test]
 fn circles_are_found_through_lists_parents_and_re_exports() {
-    let table: [(&[(&str, &str)], &[&str]); 5] = [
+    type Files = &'static [(&'static str, &'static str)];
+    let table: [(Files, &[&str]); 5] = [
         (&[("a", "use crate::b::X;"), ("b", "use crate::c;"), ("c", "fn f() { crate::a::f() }")], &["a b c"]),
         (&[("a", "use crate::{b::{X, Y}, c};"), ("b", ""), ("c", "use super::b;")], &[]),
         // A folder's file may export what its children hold, and they may use each other through it.

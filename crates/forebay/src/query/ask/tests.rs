@@ -9,7 +9,7 @@ mod words;
 use super::*;
 use crate::excerpt;
 use crate::store::memory::output_of;
-use expect_test::{Expect, expect};
+use expect_test::Expect;
 use proptest::prelude::*;
 
 pub(super) const SMALL: Budget = Budget { tokens: 120, bytes: 2_000, lines: None };

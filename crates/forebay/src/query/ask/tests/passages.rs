@@ -4,6 +4,7 @@ use crate::query::Found;
 use crate::query::ask::overview::merged;
 use crate::rank::passage::Passage;
 use crate::store::memory::output_of;
+use std::ops::Range;
 
 #[test]
 fn parts_of_a_giant_line_come_with_their_places() {

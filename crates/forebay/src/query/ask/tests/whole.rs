@@ -1,4 +1,4 @@
-use super::{SMALL, answer, noise, unlike};
+use super::{SMALL, answer, noise};
 use crate::query::Found;
 use crate::query::ask::overview::NOWHERE;
 use crate::store::memory::output_of;
