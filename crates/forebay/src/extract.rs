@@ -119,7 +119,7 @@ fn read(
         let why = "no nonce could be drawn that does not stand in the output".to_owned();
         return Err(Unread::Fallback(Fallback { from: wanted.mode, why }, Box::default()));
     };
-    // What stands around the abstract needs some of the budget too.
+    // The envelope around the abstract needs some of the budget too.
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, budget.tokens * 3 / 4)?;
     let window = Window::of(wanted.settings, models.list);
     let mut attempts = Attempts {
@@ -227,7 +227,7 @@ impl<'a> Attempts<'a> {
     fn answer(&self, strategy: Strategy, findings: Findings, from: usize, budget: Budget) -> Result<Extract> {
         let output = self.output;
         let (answer, missing) = match findings.how {
-            // The results of a filter need not stand anywhere in the output.
+            // The results of a filter need not occur in the output.
             How::Filtered => (findings.text.clone(), 0),
             _ => {
                 let Checked { text, missing } = checked(output, &renumbered(output, &findings.text)?)?;
@@ -265,7 +265,7 @@ fn unfinished(why: &str, parts: &[PartReport<String>]) -> String {
     text
 }
 
-/// A wrapper whose nonce stands in nothing that the models will read.
+/// A wrapper whose nonce occurs in no text that the models will read.
 fn wrapper(output: &Output, wanted: &Extraction, models: &Models) -> Result<Option<Wrapper>> {
     for _ in 0..8 {
         let nonce = (models.nonce)();

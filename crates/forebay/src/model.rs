@@ -23,7 +23,7 @@ pub trait Model: Sync {
         Profile::default()
     }
 
-    /// How it calls tools. The library asks only before it sends tools: a client may have to probe its server.
+    /// The form of its tool calls. The library asks only before it sends tools: a client may have to probe its server.
     fn tool_calls(&self) -> ToolCalls {
         ToolCalls::Native
     }
@@ -46,7 +46,7 @@ impl Default for Profile {
     }
 }
 
-/// How a model calls tools.
+/// The form in which a model calls tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolCalls {

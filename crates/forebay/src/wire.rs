@@ -231,7 +231,7 @@ mod tests {
         expect![[r#"{"role":"assistant","content":"<function_call>{\"name\":\"stop\",\"response\":\"done\"}</function_call>"}"#]].assert_eq(&Wire::FunctionCall.results(&results)[0].to_string());
     }
 
-    /// Where the text of a lone result is.
+    /// The place of the text of a lone result.
     fn result_text(wire: Wire, message: &Value) -> Option<String> {
         let at = match wire {
             Wire::OpenaiChat => "/content",

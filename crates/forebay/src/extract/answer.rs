@@ -20,11 +20,11 @@ pub struct Fallback {
 pub struct Extract {
     /// The answer, in its envelope.
     pub text: String,
-    /// How it was made.
+    /// The strategy that made it.
     pub strategy: Strategy,
     /// The mode that could not run, if another strategy was used in its place.
     pub fell_back: Option<Fallback>,
-    /// Reading by models with its cost, if any was asked.
+    /// Reading by models with its cost, if a model got a request.
     pub reading: Option<Reading>,
     /// Whether it is an earlier answer, and nothing was read for it now.
     pub repeated: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Findings {
     pub(crate) how: How,
 }
 
-/// How a strategy read those parts.
+/// The way in which a strategy read those parts.
 pub(crate) enum How {
     /// All of the output, in this number of chunks.
     Chunks(u64),
@@ -60,7 +60,7 @@ pub(crate) enum How {
     Turns { turns: u64, calls: u64, patterns: Vec<String> },
 }
 
-/// How the parts of an output were chosen that a model reads in place of all of it.
+/// The choice of the parts of an output that a model reads in place of all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// By the words of the instructions.

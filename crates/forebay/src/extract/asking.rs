@@ -83,8 +83,8 @@ pub(crate) struct Asking<'a> {
 const BYTES_PER_TOKEN: usize = 16;
 
 impl Asking<'_> {
-    /// The report on a text. A second attempt says what was wrong with the first answer: a model that is asked the very
-    /// same gives the very same answer. An answer that stays unusable is kept as far as its lines are in the document.
+    /// The report on a text. A second attempt names the fault of the first answer: a model gives the same answer to the
+    /// same request. An answer that stays unusable is kept as far as its lines are in the document.
     pub(crate) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
         let kept: Mutex<Option<(String, Report)>> = Mutex::default();
         let wrong: Mutex<Option<Cause>> = Mutex::default();

@@ -69,7 +69,7 @@ pub(crate) struct Cut {
 }
 
 impl Chunked<'_> {
-    /// How large the chunks of this extraction may be.
+    /// Size limits of the chunks of this extraction.
     pub(crate) fn sizes(&self) -> Result<Sizes, Failure> {
         // Several chunks need one more call, which makes one answer of theirs.
         let by_calls = self.settings.max_calls.saturating_sub(1).max(1);
@@ -126,7 +126,7 @@ impl Chunked<'_> {
         }
     }
 
-    /// Those of the likely lines that a chunk has, as they are named behind it; nothing if the chunk is little more.
+    /// The likely lines of a chunk, as they are named behind it; empty if the chunk is little more than these lines.
     fn likely_in(
         &self,
         source: &(dyn Source + Sync),
@@ -176,7 +176,7 @@ impl Chunked<'_> {
         if self.whole {
             return Err(self.too_many_calls(sizes)?);
         }
-        // What is chosen is printed with where it stands, which takes some of the room.
+        // The chosen parts are printed with their places, which take some of the room.
         let mut room = sizes.most.saturating_mul(sizes.chunks) / 100 * 95;
         loop {
             let narrowed = narrowed(self.output, self.prompts.instructions, room)?;
@@ -252,7 +252,7 @@ impl Chunked<'_> {
         Ok(is_answer.then_some(Findings { text, ranges: found.shown, how: How::Passages }))
     }
 
-    /// How many calls of a model a whole reading takes: one for each chunk, and one that makes one answer of theirs.
+    /// Calls of a model for a whole reading: one for each chunk, and one that makes one answer of the reports.
     fn calls_needed(&self, sizes: Sizes) -> Result<String> {
         if self.output.len() <= COUNTED
             && let Some(chunks) =

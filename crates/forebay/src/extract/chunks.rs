@@ -1,5 +1,5 @@
-//! How a text is cut into chunks: as few as its tokens need, all about the same size, each sharing its beginning with
-//! the end of the one before.
+//! Cuts a text into chunks: as few as its tokens need, all about the same size, each sharing its beginning with the end
+//! of the one before.
 //!
 //! A text is measured in steps: some lines together, or a part of a long one. Chunks begin and end where a step does, so
 //! never inside a character, and where a line ends if one does nearby. A JSON document is measured in its records: no
@@ -29,16 +29,16 @@ pub(crate) trait Source {
         Ok(String::from_utf8_lossy(&self.read(range)?).into_owned())
     }
 
-    /// Tokens that a line has more in [`sent`](Source::sent) than in the bytes of it.
+    /// Tokens that [`sent`](Source::sent) adds to each line.
     fn tokens_more_per_line(&self) -> u64 {
         0
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     fn len(&self) -> u64;
 
-    /// Where the text is cut into chunks of so many tokens, in order: where a record begins. Nowhere means that lines are
-    /// all there is.
+    /// Positions at which the text is cut into chunks of up to `most` tokens, in order: the beginnings of records. Empty
+    /// for a text that has only lines.
     fn borders(&self, most: u64) -> Result<Vec<u64>> {
         let _ = most;
         Ok(Vec::new())
@@ -128,7 +128,7 @@ impl Source for String {
     }
 }
 
-/// Where a step ends.
+/// A step by its end.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     end: u64,
@@ -138,19 +138,19 @@ struct Step {
     line: bool,
 }
 
-/// How large chunks may be, and how they overlap.
+/// Size limits of chunks, and their overlap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Tokens of the largest chunk.
     pub(crate) most: u64,
-    /// How much of a chunk is in the one before too, in percent.
+    /// Percent of a chunk that is in the one before too.
     pub(crate) overlap: u64,
-    /// No more chunks than this.
+    /// Maximum number of chunks.
     pub(crate) chunks: u64,
 }
 
 impl Sizes {
-    /// How many chunks so many tokens take at least.
+    /// Minimum number of chunks for this many tokens.
     pub(crate) fn count_for(self, tokens: u64) -> u64 {
         // The share of a chunk that is new, in percent, is what each one after the first adds.
         let new = 100 - self.overlap.min(50);
@@ -162,9 +162,9 @@ impl Sizes {
     }
 }
 
-/// The chunks that `source` needs, or `None` if those are more than there may be.
+/// The chunks that `source` needs; `None` if they exceed the maximum.
 pub(crate) fn chunks(source: &dyn Source, sizes: Sizes) -> Result<Option<Vec<Range<u64>>>> {
-    // So many tokens are surely too many: chunks overlap, and each holds no more than `most`.
+    // More tokens are surely too many: chunks overlap, and each holds no more than `most`.
     let limit = sizes.most.saturating_mul(sizes.chunks);
     let Some(steps) = steps(source, limit, sizes.most)? else { return Ok(None) };
     let total = steps.last().map_or(0, |step| step.tokens);
@@ -242,7 +242,7 @@ fn record_steps(source: &dyn Source, borders: &[u64], most: u64) -> Result<Vec<S
     Ok(steps)
 }
 
-/// As few chunks as steps need where each holds so many tokens, and then of about the same size.
+/// The fewest chunks of up to `capacity` tokens each, all about the same size.
 fn balanced(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
     let fewest = filled(steps, capacity).len();
     let (mut low, mut high) = (0, capacity);
@@ -310,7 +310,7 @@ fn steps(source: &dyn Source, limit: u64, most: u64) -> Result<Option<Vec<Step>>
     }
 }
 
-/// How long the step at the start of `bytes` is: as many whole lines as go into it, or a part of a longer one.
+/// Bytes of the step at the start of `bytes`: as many whole lines as fit, or a part of a longer one.
 fn step(bytes: &[u8], longest: usize) -> usize {
     if bytes.len() <= longest {
         return bytes.len();
@@ -351,7 +351,7 @@ fn border(steps: &[Step], tokens: f64, near: f64) -> Option<usize> {
     line.or(candidates.first()).copied()
 }
 
-/// Whether every chunk as it is really sent holds to its size.
+/// Whether every chunk, in the form that is sent, fits its size.
 fn fit(source: &dyn Source, chunks: &[Range<u64>], most: u64) -> Result<bool> {
     for chunk in chunks {
         if tokens::count_up_to(&source.sent(chunk.clone())?, most).is_none() {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_chunk_and_what_needs_more_than_it_may_is_none() {
+    fn a_text_that_fits_is_one_chunk_and_too_many_chunks_are_none() {
         let text = "one two three four\n".repeat(100);
         let total = tokens::count(&text);
         assert_eq!(of(&text, total, 10, 1), Some(vec![0..text.len() as u64]));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_json_end_between_records_share_nothing_and_say_what_they_have() {
+    fn chunks_of_json_end_between_records_share_nothing_and_name_their_records() {
         let user = |n: u64| serde_json::json!({"id": n, "name": format!("user{n}"), "tags": ["a", "b"]});
         let users: Vec<_> = (0..900).map(user).collect();
         for text in [
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_line_that_is_no_json_is_cut_where_something_ends() {
+    fn one_long_line_that_is_not_json_is_cut_after_punctuation() {
         let text: String = (0..3_000).map(|n| format!("function f{n}(a,b){{return a+b}};")).collect();
         let chunks = of(&text, 2_000, 0, 100).unwrap();
         assert!(chunks.len() > 5);

@@ -14,9 +14,9 @@ use std::ops::Range;
 pub(crate) struct Abstract<'a> {
     pub(crate) strategy: Strategy,
     pub(crate) answer: &'a str,
-    /// Where it comes from, longest first.
+    /// Notes on its origin, longest first.
     pub(crate) notes: &'a [String],
-    /// Share of the output that was read, if the strategy stands for all of it and less was read.
+    /// Share of the output that was read, if the strategy should read all of it and read less.
     pub(crate) share: Option<String>,
     /// Characters of the answer that the caller has read already.
     pub(crate) from: usize,

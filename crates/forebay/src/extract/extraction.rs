@@ -1,4 +1,4 @@
-//! What a caller asks for: instructions, the mode, the models, and where progress is reported.
+//! The request of a caller: instructions, the mode, the models and a callback for progress.
 
 use crate::extract::strategy::Strategy;
 use crate::model::Model;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// How an output is to be read.
+/// The way in which an output is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -59,11 +59,11 @@ impl FromStr for Mode {
 pub struct Extraction<'a> {
     /// Instructions in plain words.
     pub instructions: &'a str,
-    /// How the output is read.
+    /// The way in which the output is read.
     pub mode: Mode,
     /// Whether models read again even if an earlier answer to the same instructions is remembered.
     pub rerun: bool,
-    /// How models read.
+    /// Limits on the reading by models.
     pub settings: &'a Settings,
 }
 

@@ -17,22 +17,22 @@ use crate::text::count::{count, grouped};
 use crate::{Budget, Kind, Output, Query, Result, excerpt};
 use std::collections::BTreeSet;
 
-/// Larger documents on lines are not put together as one array.
+/// Maximum bytes of JSON lines whose documents are made into one array.
 const PUT_TOGETHER: u64 = 32 * 1024 * 1024;
 
-/// Filters that a model may write for one question.
+/// Maximum filters that a model writes for one question.
 const TRIES: usize = 2;
 
-/// Tokens of the shape that the model is told.
+/// Maximum tokens of the shape in the prompt.
 const SHAPE: u64 = 1_500;
 
-/// Characters of each of the sample records.
+/// Maximum characters of each sample record.
 const SAMPLE: usize = 800;
 
-/// Characters of a filter that are told.
+/// Maximum characters of a filter in a prompt or a note.
 const LONGEST: usize = 400;
 
-/// Keys that are told to a model which has named one that is not there.
+/// Maximum keys in the correction for a model that named a missing one.
 const KEYS: usize = 60;
 
 /// Whether instructions ask for a count, a sum or a list over all records. In doubt they do not: what is read is
@@ -42,7 +42,7 @@ pub(crate) fn asks_for_count_or_list(instructions: &str) -> bool {
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let has = |phrase: &[&str]| words.windows(phrase.len()).any(|window| window == phrase);
-    // What must be understood is not counted.
+    // A question that needs understanding is not a count.
     const READ: &[&str] =
         &["why", "explain", "summarize", "summarise", "summary", "describe", "cause", "reason"];
     if words.iter().any(|word| READ.contains(word)) || words.len() > 60 {
@@ -137,8 +137,8 @@ enum Ran {
 struct Document<'a> {
     output: &'a Output,
     shape: Shape,
-    /// The shape and sample records as the model reads them.
-    told: String,
+    /// The shape and sample records in the form for the model.
+    description: String,
     /// Questions with the filters that answer them.
     examples: Vec<(String, String)>,
 }
@@ -162,8 +162,8 @@ impl<'a> Document<'a> {
         let paths: String = lines.split_inclusive('\n').filter(|line| line.starts_with('.')).collect();
         let (samples, records) = samples(&whole)?;
         let examples = examples(&shape, &records);
-        let told = format!("DOCUMENT SHAPE\n{paths}\n{samples}");
-        Ok(Some(Document { output, shape, told, examples }))
+        let description = format!("DOCUMENT SHAPE\n{paths}\n{samples}");
+        Ok(Some(Document { output, shape, description, examples }))
     }
 
     /// The question to the model, with the fault of its first filter if there was one.
@@ -179,7 +179,7 @@ impl<'a> Document<'a> {
         let examples: String = self.examples.iter().map(example).collect();
         format!(
             "{}\nEXAMPLES FOR THIS DOCUMENT\n{examples}\n{wrong}WHAT TO EXTRACT\nQuestion: {}\nAnswer:",
-            self.told, prompts.instructions
+            self.description, prompts.instructions
         )
     }
 
@@ -299,12 +299,12 @@ fn examples(shape: &Shape, records: &str) -> Vec<(String, String)> {
             _ => {}
         }
     }
-    let said = |key: &str| key.trim_start_matches('.').replace('.', " ");
+    let words = |key: &str| key.trim_start_matches('.').replace('.', " ");
     let mut examples = vec![("How many records are there?".to_owned(), format!("[{records}] | length"))];
     let mut add = |question: String, filter: String| examples.push((question, filter));
     if let Some((key, common)) = &value {
         add(
-            format!("How many records have the {} {common}?", said(key)),
+            format!("How many records have the {} {common}?", words(key)),
             format!("[{records} | select({key} == {common})] | length"),
         );
     }
@@ -313,33 +313,33 @@ fn examples(shape: &Shape, records: &str) -> Vec<(String, String)> {
             add(
                 format!(
                     "How many records with the {} {common} have a {} above {least}?",
-                    said(by),
-                    said(key)
+                    words(by),
+                    words(key)
                 ),
                 format!("[{records} | select({by} == {common} and {key} > {least})] | length"),
             );
             add(
-                format!("What is the total {} of the records with the {} {common}?", said(key), said(by)),
+                format!("What is the total {} of the records with the {} {common}?", words(key), words(by)),
                 format!("[{records} | select({by} == {common}) | {key}] | add"),
             );
         }
-        add(format!("What is the average {}?", said(key)), format!("[{records} | {key}] | add / length"));
+        add(format!("What is the average {}?", words(key)), format!("[{records} | {key}] | add / length"));
         if let Some(name) = &name {
             add(
-                format!("List the {} of all records with a {} above {least}.", said(name), said(key)),
+                format!("List the {} of all records with a {} above {least}.", words(name), words(key)),
                 format!("[{records} | select({key} > {least}) | {name}]"),
             );
         }
     }
     if let Some((key, common)) = &label {
         add(
-            format!("How many records have {common} in their {}?", said(key)),
+            format!("How many records have {common} in their {}?", words(key)),
             format!("[{records} | select({key} | index({common}))] | length"),
         );
     }
     if let Some((key, _)) = &value {
         add(
-            format!("How many records are there for each {}?", said(key)),
+            format!("How many records are there for each {}?", words(key)),
             format!("[{records} | {key}] | group_by(.) | map({{(.[0]): length}}) | add"),
         );
     }
@@ -383,7 +383,7 @@ fn longest(found: &Records) -> Option<usize> {
     (0..counts.len()).filter(|&list| counts[list] > 0).max_by_key(|&list| (counts[list], usize::MAX - list))
 }
 
-/// The filter in what a model wrote, without what models put around one.
+/// The filter in the text of a model, without the quotes and fences that models put around it.
 fn bare(answer: &str) -> String {
     let mut text = answer.trim();
     if let Some((_, fenced)) = text.split_once("```") {
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_for_counts_and_lists_are_told_from_others() {
+    fn questions_for_counts_and_lists_are_recognized() {
         let table = [
             ("How many users are admins?", true),
             ("how often did the job fail", true),
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_found_in_what_a_model_wrote() {
+    fn a_filter_is_found_in_the_text_of_a_model() {
         let table = [
             ("length", "length"),
             ("  .a | length \n", ".a | length"),

@@ -12,7 +12,7 @@ pub(crate) struct Narrowed {
     pub(crate) text: String,
     pub(crate) ranges: Vec<Range<u64>>,
     pub(crate) by: By,
-    /// Where in the text records begin, if it has any.
+    /// Positions in the text at which records begin, if it has records.
     borders: Vec<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Source for Narrowed {
     }
 }
 
-/// The parts of an output that instructions speak of, in so many tokens: of JSON its shape and whole records.
+/// The parts of an output that match the instructions, in up to `room` tokens; of JSON its shape and whole records.
 pub(crate) fn narrowed(output: &Output, instructions: &str, room: u64) -> Result<Narrowed> {
     let mut text = "These are parts of a longer document, each with where it stands in it.\n".to_owned();
     let shape = Query::Shape { skip: 0 };
@@ -57,9 +57,9 @@ pub(crate) fn narrowed(output: &Output, instructions: &str, room: u64) -> Result
     let mut ranges = Vec::new();
     if by == By::Words {
         text.push_str(&String::from_utf8_lossy(&found.text));
-        ranges = said(&found.found);
+        ranges = shown_bytes(&found.found);
     }
-    // What is about the whole, or rare, leaves room for more.
+    // Few passages leave room for more.
     let left = room.saturating_sub(tokens::count(&text));
     if by == By::Ends || left > room / 2 {
         let (shown, verbatim) = ends(output, left.max(LEAST))?;
@@ -76,14 +76,14 @@ fn budget(tokens: u64) -> Budget {
     Budget { tokens, bytes: u64::MAX, lines: None }
 }
 
-/// The bytes whose text stands in passages; of others only something is said.
-fn said(found: &Found) -> Vec<Range<u64>> {
+/// The bytes whose text is in the passages; other passages only report on their bytes.
+fn shown_bytes(found: &Found) -> Vec<Range<u64>> {
     let Found::Passages(passages) = found else { return Vec::new() };
     let shown = passages.iter().filter(|passage| passage.said.is_none() && !passage.text.trim().is_empty());
     shown.map(|passage| passage.bytes.clone()).collect()
 }
 
-/// The beginning and the end in so many tokens, and their bytes.
+/// The beginning and the end in up to `room` tokens, and their bytes.
 fn ends(output: &Output, room: u64) -> Result<(String, Vec<Range<u64>>)> {
     let view = digest::top_and_bottom(output, budget(room))?;
     let verbatim = view.pieces().iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));

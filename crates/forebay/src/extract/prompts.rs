@@ -4,7 +4,7 @@ use crate::extract::wrapper::{NOTHING_FOUND, Wrapper};
 use crate::text::count::grouped;
 use crate::{Output, Record};
 
-/// Arguments may hold a whole file; so many characters of them tell what the call was about.
+/// Maximum characters of a call's arguments in a prompt: arguments may hold a whole file.
 const ARGUMENTS: usize = 4_000;
 
 /// Prompts of one extraction.
@@ -12,7 +12,7 @@ pub(crate) struct Prompts<'a> {
     pub(crate) record: &'a Record,
     pub(crate) instructions: &'a str,
     pub(crate) wrapper: &'a Wrapper,
-    /// The tokens that the last answer may have.
+    /// Maximum tokens of the last answer.
     pub(crate) room: u64,
     /// Lines and tokens of the whole output.
     pub(crate) lines: u64,
@@ -98,7 +98,7 @@ WHAT TO EXTRACT
         )
     }
 
-    /// The request behind what an agent is told of the file, and behind the last of its results.
+    /// The request behind the first message to an agent, and behind the last of its results.
     pub(crate) fn behind_file(&self) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         format!(
@@ -108,7 +108,7 @@ WHAT TO EXTRACT
         )
     }
 
-    /// The prompt that makes one answer of those of several chunks.
+    /// The prompt for one answer from the reports on several chunks.
     pub(crate) fn reduce(&self, outputs: &str, last: bool) -> String {
         format!(
             "\

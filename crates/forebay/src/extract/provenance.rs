@@ -61,7 +61,7 @@ pub(crate) fn notes(
     ])
 }
 
-/// The share of an output that was read, if the strategy stands for all of it and less was read. An agent that searches
+/// The share of an output that was read, if the strategy should read all of it and read less. An agent that searches
 /// reads parts by design.
 pub(crate) fn part_read(
     output: &Output,

@@ -17,25 +17,25 @@ const TOKEN: u64 = 3;
 /// The members of a larger object and the items of a larger list are chosen one by one: a share of the room.
 const SHARE: u64 = 16;
 
-/// Bytes of neighbours that are chosen together where nothing tells them apart.
+/// Maximum bytes of neighbours of equal weight that are chosen together.
 const TOGETHER: u64 = 2_048;
 
-/// Tokens that the line above a group of records takes, about.
+/// Tokens of the line above a group of records, about.
 const MARKER: u64 = 24;
 
-/// Records that may be too large for what is left before the room counts as used.
+/// Records too large for the rest of the room, after which the room counts as used.
 const MISFITS: usize = 64;
 
-/// Times that what is left of the room is filled after printing has told what is used of it.
+/// Times that the rest of the room is filled, after each print has measured it.
 const ROUNDS: usize = 4;
 
-/// Names of columns up to this many tokens are told with each group of rows.
+/// Maximum tokens of the names of columns that are printed with each group of rows.
 const COLUMNS: u64 = 64;
 
-/// Characters of a path that are told.
+/// Maximum characters of a printed path.
 const LONGEST_PATH: usize = 120;
 
-/// Tokens that the line above a chunk of records has at most, about.
+/// Maximum tokens of the line above a chunk of records, about.
 pub(crate) const LABEL: u64 = 2 * COLUMNS;
 
 /// Records that were chosen, as they are printed.
@@ -45,16 +45,16 @@ pub(crate) struct Chosen {
     pub(crate) ranges: Vec<Range<u64>>,
     /// Whether some of them match the instructions.
     pub(crate) by_words: bool,
-    /// Where in the text a record begins.
+    /// Positions in the text at which records begin.
     pub(crate) borders: Vec<u64>,
 }
 
-/// The level of records for a reading of so many tokens.
+/// The level of records for a reading of this many tokens.
 pub(crate) fn level(room: u64) -> Level {
     Level { worth: (room * TOKEN / SHARE).max(256), most: room }
 }
 
-/// The records that are read in so many tokens, or `None` if the output is not JSON.
+/// The records that are read in up to `room` tokens; `None` if the output is not JSON.
 pub(crate) fn chosen(output: &Output, instructions: &str, room: u64) -> Result<Option<Chosen>> {
     // The line above a record needs room too.
     let Some(found) = records(output, level(room.saturating_sub(2 * MARKER + COLUMNS)))? else {
@@ -85,8 +85,8 @@ pub(crate) fn chosen(output: &Output, instructions: &str, room: u64) -> Result<O
     Ok(Some(printed))
 }
 
-/// The order in which records are taken: by what they are worth, and where that is the same, spread over the document in
-/// groups of neighbours.
+/// The order in which records are taken: by weight, and with equal weight spread over the document in groups of
+/// neighbours.
 fn order(found: &Records, weights: &[f32]) -> Vec<usize> {
     let mut group = 0u32;
     let mut began: Option<&JsonRecord> = None;
@@ -151,7 +151,7 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Gives back the records that were taken last, for so many tokens; says whether there were any.
+    /// Gives back the records that were taken last, up to this many tokens; returns whether there were any.
     fn drop(&mut self, tokens: u64) -> bool {
         let mut given = 0;
         while given <= tokens {
@@ -193,7 +193,7 @@ impl Taking<'_> {
         let mut printed =
             Chosen { text: String::new(), ranges: Vec::new(), by_words: false, borders: Vec::new() };
         let taken: Vec<usize> = self.taken.keys().copied().collect();
-        let mut told = Vec::new();
+        let mut named = Vec::new();
         for group in taken.chunk_by(|&one, &next| one + 1 == next && self.follow(one)) {
             let [first, .., last] = match group {
                 [one] => [*one; 2],
@@ -203,8 +203,8 @@ impl Taking<'_> {
             let list = self.found.records[first].list;
             let place = place(self.output, self.found, first..last + 1)?;
             let names = match self.columns(first)? {
-                Some((range, text)) if tokens::count(&text) <= COLUMNS || !told.contains(&list) => {
-                    told.push(list);
+                Some((range, text)) if tokens::count(&text) <= COLUMNS || !named.contains(&list) => {
+                    named.push(list);
                     printed.ranges.push(range);
                     format!("; columns {text}")
                 }
@@ -239,7 +239,7 @@ fn columns(output: &Output, found: &Records, record: &JsonRecord) -> Result<Opti
     Ok(Some((range, text)))
 }
 
-/// Where neighbours stand: the path to the first and the last of them, and their bytes.
+/// The place of neighbours: the path to the first and the last of them, and their bytes.
 fn place(output: &Output, found: &Records, group: Range<usize>) -> Result<String> {
     let (first, last) = (&found.records[group.start], &found.records[group.end - 1]);
     let list = &found.lists[first.list];

@@ -3,16 +3,16 @@
 use crate::wire::{ToolCall, ToolResult};
 use serde_json::{Map, Value};
 
-/// How to call, as a model is told.
+/// Instructions for calls, for the model.
 pub(crate) const EXPLAINED: &str = "You call Read and Grep by writing lines and nothing else, one call a line:\n\
 GREP pattern\nREAD first:last\n\
 GREP searches the file for a regular expression, READ gives the lines from first to last. You get the results in the next message. For example:\n\
 GREP error|failed\nREAD 120:160\n";
 
-/// Calls of one turn that are taken; a model that has lost its way writes many.
+/// Maximum calls of one turn: a confused model writes many.
 const MOST: usize = 8;
 
-/// The calls in what a model said.
+/// The calls in the text of a model.
 pub(crate) fn calls(text: &str, filename: &str) -> Vec<ToolCall> {
     let calls = text.lines().filter_map(|line| call(line, filename)).take(MOST);
     let numbered = calls.enumerate().map(|(number, (name, mut arguments))| {

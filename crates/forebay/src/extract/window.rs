@@ -1,16 +1,16 @@
-//! Tokens that one request may have: a setting, what the model's server says, or what an overflow has taught.
+//! Tokens that one request may have: by a setting, by the report of the model's server, or learned from an overflow.
 
 use crate::model::Model;
 use crate::settings::Extract as Settings;
 
-/// Window assumed where neither a setting nor a server says one: the least of the models that are rented for this,
+/// Window in tokens where neither a setting nor a server gives one: the least of the models that are rented for this,
 /// 128,000, less a quarter for vocabularies that make more tokens of the same text.
 const USUAL: u64 = 100_000;
 
 /// Smallest context that a reading is planned with after overflows: the prompt alone has about half of it.
 const SMALLEST: u64 = 1_024;
 
-/// Share of a context that an answer takes at most, so that something is left to read.
+/// Divisor of the context for the longest answer, so that the rest is left to read.
 const ANSWER: u64 = 4;
 
 /// Window up to which a model counts as small: reading a long output then takes many calls.
@@ -34,9 +34,9 @@ pub(crate) struct Window {
 pub(crate) struct Overflow {
     /// Tokens of the prompt as Forebay counts them.
     pub(crate) sent: u64,
-    /// Tokens of the prompt as the server counts them, if it said that.
+    /// Tokens of the prompt by the server's count, if it reports them.
     pub(crate) tokens: Option<u64>,
-    /// The window, if the server said that.
+    /// The window, if the server reports it.
     pub(crate) window: Option<u64>,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_makes_the_window_smaller_by_what_the_server_said() {
+    fn an_overflow_makes_the_window_smaller_by_the_figures_of_the_server() {
         let window = Window { context: 10_000, answer: 300, at_once: 4, is_small: false };
         let table = [
             (Overflow { sent: 9_000, tokens: Some(12_000), window: Some(8_192) }, Some(5_836)),

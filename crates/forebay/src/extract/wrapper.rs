@@ -107,7 +107,7 @@ pub(crate) struct Wrapper {
 }
 
 impl Wrapper {
-    /// The wrapper with a nonce. Only a nonce that stands in none of the texts that the model reads proves anything.
+    /// The wrapper with a nonce. Only a nonce that occurs in no text that the model reads proves anything.
     pub(crate) fn new(nonce: String) -> Wrapper {
         Wrapper { nonce }
     }
@@ -280,7 +280,7 @@ fn inside<'a>(text: &'a str, all: &[Tag], used: &[Tag], leniencies: &mut Vec<Len
     report
 }
 
-/// A report as it is shown. The dots that stand for a report in the prompt are not one.
+/// A report as it is shown. The dots in place of a report in the prompt are not one.
 fn cleaned(report: &str) -> String {
     let report = crate::printable(&report.replace('\t', "    ").replace('\r', "")).trim().to_owned();
     if report == "..." { String::new() } else { report }

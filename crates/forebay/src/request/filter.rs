@@ -34,7 +34,7 @@ pub struct Values {
     pub values: Vec<Value>,
     /// Number of all results.
     pub total: Total,
-    /// How the run ended.
+    /// The end of the run.
     pub ended: Ended,
 }
 

@@ -1,7 +1,7 @@
 // The hash of the token table. The build script includes this file too, so that the table it writes
 // and the lookups in it can never disagree.
 
-/// A 64-bit mix of a token's bytes. Tokens are short, and nearly all of them are told by their ends.
+/// A 64-bit mix of a token's bytes. Tokens are short, and nearly all of them differ at their ends.
 pub(crate) fn token_hash(bytes: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let mixed = |hash: u64, word: u64| {

@@ -95,7 +95,7 @@ static ASCII: [Option<Class>; 256] = {
     classes
 };
 
-/// Where the run of bytes of these classes ends; `None` if what ends it is not ASCII, and may belong to it.
+/// The end of the run of bytes of these classes; `None` if the next byte is not ASCII, and may belong to the run.
 #[inline(always)]
 fn ascii_run(text: &[u8], from: usize, wanted: impl Fn(Class) -> bool) -> Option<usize> {
     let mut at = from;
@@ -156,7 +156,7 @@ fn next_char(text: &str, at: usize) -> Option<(char, Class, usize)> {
     Some((c, class(c), at + c.len_utf8()))
 }
 
-/// Where the run of characters for which `wanted` holds ends.
+/// The end of the run of characters for which `wanted` holds.
 fn run(text: &str, from: usize, wanted: impl Fn(char, Class) -> bool) -> usize {
     let mut at = from;
     while let Some((c, class, next)) = next_char(text, at) {
@@ -200,7 +200,7 @@ fn first_piece(text: &str) -> Option<usize> {
     Some(if end > last { end - last } else { end })
 }
 
-/// Alternatives 1 and 2, each first with and then without the character that may stand in front.
+/// Alternatives 1 and 2, each first with and then without the character that may come first.
 fn word(text: &str, kind: Class, after: usize) -> Option<usize> {
     let in_front = matches!(kind, Space | Other | Mark).then_some(after);
     let starts = || in_front.into_iter().chain([0]);

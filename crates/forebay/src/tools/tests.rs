@@ -17,7 +17,7 @@ fn of<'a>(store: &'a MemoryStore, output: &crate::Output) -> Outputs<'a> {
     Outputs::new(store, output.record().call.session.clone(), || Timestamp::UNIX_EPOCH)
 }
 
-/// What the model is shown of an output.
+/// The view of an output.
 fn reply_to(store: &MemoryStore, output: &crate::Output) -> Vec<u8> {
     of(store, output).reply(output, &Settings::default()).unwrap().folded.unwrap().text
 }
@@ -710,7 +710,7 @@ fn following_next_shows_every_line_and_match_of_a_materialized_output() {
     let giant = "needle ".repeat(20_000);
     put(&store, "s", "lines12", lines.as_bytes());
     put(&store, "s", "giant12", giant.as_bytes());
-    // What is asked for, and the text that the answers must have together.
+    // The query, and the text that the answers must have together.
     let from = |line: usize| lines.split_inclusive('\n').skip(line).collect::<String>();
     for (arguments, expected) in [
         (json!({"id": "lines12", "lines": 200}), from(700)),

@@ -3,15 +3,15 @@
 use crate::wire::fields::kind;
 use serde_json::{Map, Value};
 
-/// Arguments that are not a JSON object. Printed, it is the answer that lets the model mend its call.
+/// Arguments that are not a JSON object. Its text is the result for the model, which can correct its call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the arguments of this call are not a JSON object ({why}); nothing was done: call again with one JSON object"
 )]
 pub struct BadArguments {
-    /// What the model wrote.
+    /// Text of the model.
     pub text: String,
-    /// What is wrong with it.
+    /// Why it is not a JSON object.
     pub why: String,
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn to_value(arguments: &Result<Map<String, Value>, BadArguments>) -> 
 
 /// Reads JSON that may have been cut in the middle of a character.
 ///
-/// Whoever counts in UTF-16 cuts between the halves of a pair, and then writes one half as an escape. That is JSON, but
-/// no text of ours can hold it; like all that is not UTF-8, it stands as U+FFFD.
+/// A writer that counts in UTF-16 may cut between the halves of a pair, and write one half as an escape. This is JSON,
+/// but not UTF-8; like all bytes that are not UTF-8, it becomes U+FFFD.
 pub(crate) fn parse(json: &str) -> serde_json::Result<Value> {
     serde_json::from_str(json).or_else(|error| {
         let mended = without_lone_surrogates(json);

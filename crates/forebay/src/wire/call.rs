@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub struct Tool {
     /// Its name. It may have dots; for a vendor that forbids them they become `_`.
     pub name: String,
-    /// What it does and when to call it.
+    /// Purpose, and when to call it.
     pub description: String,
     /// JSON schema of its arguments, which are an object.
     pub schema: Value,

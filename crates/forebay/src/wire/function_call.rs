@@ -16,7 +16,7 @@ const CLOSE: &str = "</function_call>";
 /// A part of an assistant's text. The segments of a text, one after the other, are that text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Segment<'a> {
-    /// What the model said.
+    /// Text of the model.
     Text(&'a str),
     /// A record.
     Record {
@@ -27,11 +27,11 @@ pub enum Segment<'a> {
         /// Its answer, once there is one.
         result: Option<ToolResult>,
     },
-    /// What was meant to be a record and cannot be read.
+    /// A record that cannot be read.
     Broken {
         /// The text.
         text: &'a str,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         why: String,
     },
 }
@@ -45,9 +45,9 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Tells the records in an assistant's text from what is around them.
+/// Splits an assistant's text into records and the text around them.
 ///
-/// An opening tag with no object after it is text that speaks of records. A tag that closes may be missing at the end of
+/// An opening tag without an object after it is text about records. The closing tag may be missing at the end of
 /// the text, where a model stops when the host uses it as the stop sequence.
 pub fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut segments = Vec::new();
@@ -139,7 +139,7 @@ fn write_record(arguments: Option<Value>, result: &ToolResult) -> String {
         fields.insert("is_error".to_owned(), true.into());
     }
     fields.insert("response".to_owned(), result.text.clone().into());
-    // In JSON a `<` stands only inside of strings. Escaped, no tag in an answer can end its record, or begin another.
+    // In JSON a `<` occurs only in strings. Escaped, no tag in an answer can end its record, or begin another.
     let json = Value::Object(fields).to_string();
     let json = json.replace("</function_call", "\\u003c/function_call");
     let json = json.replace("<function_call", "\\u003cfunction_call");
@@ -148,7 +148,7 @@ fn write_record(arguments: Option<Value>, result: &ToolResult) -> String {
 
 type Read = Result<(ToolCall, Option<ToolResult>), String>;
 
-/// Reads the record that a text begins with, and how long it is; `None` if nobody meant one.
+/// Reads the record that a text begins with; `None` if the text has no object.
 fn read_record(text: &str) -> Option<(usize, Read)> {
     let body = open_fence(&text[OPEN.len()..]);
     if !body.starts_with('{') {
@@ -177,7 +177,7 @@ fn read_record(text: &str) -> Option<(usize, Read)> {
     Some((until(&body[length..]), read))
 }
 
-/// How far what cannot be read goes: through the next closing tag, but never into the next record.
+/// Bytes of a record that cannot be read: through the next closing tag, but never into the next record.
 fn broken_length(text: &str) -> usize {
     // In this order, so that many records without an end do not each search to the end of the text.
     let open = text.find(OPEN).unwrap_or(text.len());
@@ -203,7 +203,7 @@ fn close_fence_at_end(text: &str) -> &str {
     text.strip_suffix("```").unwrap_or(text).trim_end()
 }
 
-/// The fields of a record stand by themselves or, as some hosts write them, inside of one more object.
+/// The call of a record. Its fields may be inside one more object, as some hosts write them.
 fn from_value(value: Value) -> Read {
     let inner = ["function_call_record", "function_call"].iter().find_map(|name| value.get(name));
     let fields = inner.filter(|inner| inner.is_object()).unwrap_or(&value);

@@ -28,7 +28,7 @@ pub(crate) fn calls(message: &Value) -> Result<Vec<ToolCall>> {
     }])
 }
 
-/// The id of a request as a text. The response has to repeat it as it was, which is up to whoever sends it.
+/// The id of a request as a text. The sender of the response must repeat it unchanged.
 fn request_id(request: &Value) -> Result<String> {
     match request.get("id") {
         Some(Value::String(id)) => Ok(id.clone()),

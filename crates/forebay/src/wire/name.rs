@@ -1,11 +1,11 @@
-//! Names of tools: ours, and what becomes of them where a vendor takes fewer characters.
+//! Names of tools, and their form for vendors that take fewer characters.
 
 use crate::wire::call::Tool;
 use crate::wire::vendor::Wire;
 use std::collections::HashSet;
 
 impl Wire {
-    /// The names under which a model is told of `tools`, no two alike.
+    /// The names of `tools` for a model, each unique.
     ///
     /// A name that the vendor takes stays. In any other, such as `context.read`, what it does not take becomes `_`; if
     /// that is the name of another tool already, a number follows.
@@ -27,8 +27,8 @@ impl Wire {
         tools.iter().map(|tool| if stays(&tool) { tool.name.clone() } else { free(tool) }).collect()
     }
 
-    /// The tool that is meant by a name in a call: the name the model was told, the tool's own, or what a host made of
-    /// it for its vendor, such as `context_read` over MCP.
+    /// The tool that is meant by a name in a call: the name for the model, the tool's own, or the name that a host
+    /// made of it for its vendor, such as `context_read` over MCP.
     pub fn tool<'a>(self, tools: &'a [Tool], called: &str) -> Option<&'a Tool> {
         let told = |wire: Wire| wire.names(tools).iter().position(|name| name == called);
         let own = || tools.iter().position(|tool| tool.name == called);
@@ -53,8 +53,8 @@ impl Wire {
         name
     }
 
-    /// How long a name may be. Some vendors take more by now; what holds with old models and imitating servers, too,
-    /// is the least they ever took.
+    /// Maximum characters of a name. Some vendors take more by now; old models and imitating servers take only the least
+    /// that was ever allowed.
     fn longest(self) -> usize {
         match self {
             Wire::OpenaiChat | Wire::OpenaiResponses | Wire::Anthropic | Wire::Gemini => 64,

@@ -6,7 +6,7 @@ use crate::wire::fields::{list, object_schema, text};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
-/// `strict` must be said to be off: left out, this interface rewrites the schema so that every property is required, and
+/// `strict` must be off explicitly: without it, this API rewrites the schema so that every property is required, and
 /// the model then has to make up a value for each optional argument.
 pub(crate) fn tool(name: &str, tool: &Tool) -> Value {
     json!({

@@ -26,10 +26,10 @@ const BATCH_BYTES: u64 = 256 * 1024;
 /// Maximum values in one batch, so that a batch of tiny values stays small too.
 const BATCH_VALUES: usize = 16_384;
 
-/// Fuel of a run on one value, besides what the size of the value allows.
+/// Fuel of a run on one value, in addition to the fuel for the size of the value.
 pub(crate) const FUEL_PER_RUN: u64 = if cfg!(test) { 1_000_000 } else { 8_000_000 };
 
-/// Fuel of all runs together, besides what the size of the output allows.
+/// Fuel of all runs together, in addition to the fuel for the size of the output.
 const FUEL_PER_FILTER: u64 = if cfg!(test) { 4_000_000 } else { 40_000_000 };
 
 /// Why a run does not go on.
@@ -153,7 +153,7 @@ pub(crate) trait Sink: Send {
 pub(crate) struct Room {
     /// Maximum results.
     pub(crate) results: u64,
-    /// Number of results at the beginning of which nobody knows yet whether they are skipped.
+    /// Number of results at the beginning that may be skipped, depending on the batches before.
     pub(crate) undecided: u64,
     /// Maximum bytes of the results after those.
     pub(crate) bytes: u64,

@@ -125,7 +125,7 @@ pub(crate) struct Program {
     filter: jaq_core::Filter<Machine>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It gave all its results.

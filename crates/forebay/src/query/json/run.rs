@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
         let all = found.unwrap_or(0..self.output.len());
         let mut documents = Documents::of(self.output, all.clone())?;
         if is_single && self.output.len() > LARGE_DOCUMENT {
-            // The store has seen that it is one document, so nobody needs to look for its end.
+            // The store has seen that it is one document, so its end need not be searched.
             return self.large(documents.begin()?..all.end, false);
         }
         let mut has_read = false;

@@ -499,7 +499,7 @@ fn json(depth: u32) -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// How often each path occurs, found in the plainest way.
+/// The number of times that each path occurs, found in the plainest way.
 fn walked(value: &serde_json::Value, path: &str, paths: &mut std::collections::BTreeMap<String, u64>) {
     *paths.entry(path.to_owned()).or_default() += 1;
     match value {
