@@ -31,7 +31,8 @@ use crate::rank::choose::{Choice, ranges};
 use crate::rank::passage::Unit;
 use crate::rank::score::Trouble;
 use crate::text::{count, failure_scan, html};
-use crate::view::{Canvas, Piece, View, Wording, repainted, units};
+use crate::view::print::marker_tokens;
+use crate::view::{Canvas, Piece, Summary, View, Wording, repainted, units};
 use crate::{Budget, Grep, Kind, Output, Query, Result, Settings, State, rank, terminal, tokens};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -102,7 +103,7 @@ fn as_before(output: &Output, budget: Budget) -> Result<Option<View>> {
         true => format!("nothing changed since {short}: the same {lines}, {bytes}{exit}"),
         false => format!("the same bytes as {short} of another call: {lines}, {bytes}{exit}"),
     };
-    View::summed_up(output, text).map(Some)
+    View::summarized(output, Summary::stated(&text)).map(Some)
 }
 
 /// What stands out of an output, whatever changed since it was there before.
@@ -166,12 +167,12 @@ fn parts(output: &Output, budget: Budget, again: Option<&Again>) -> Result<View>
     }
     match (form, wanted) {
         (Form::Binary, _) => {
-            let text = binary::said(output, budget.tokens)?;
-            let view = frame_of(View::summed_up(output, text)?, output, budget)?;
+            let summary = binary::summary(output, budget.tokens)?;
+            let view = frame_of(View::summarized(output, summary)?, output, budget)?;
             // What is in it may be too much to say.
             match budget.holds(&view.print(output)?) {
                 true => Ok(view),
-                false => frame_of(View::summed_up(output, binary::said(output, 0)?)?, output, budget),
+                false => frame_of(View::summarized(output, binary::summary(output, 0)?)?, output, budget),
             }
         }
         (Form::Html, wanted) if output.len() <= rank::READ_WHOLE => page(output, budget, wanted.as_deref()),
@@ -380,7 +381,7 @@ fn chosen(
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
     let frame = |shown: &[&Unit]| -> Result<View> { frame_of(showing(&ranges(shown))?, output, budget) };
-    let choice = Choice { marker: marker(output, wording(budget)), ..choice };
+    let choice = Choice { marker: marker_tokens(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = frame(shown)?.print(output)?;
         Ok((tokens::count_bytes(&text), budget.holds(&text)))
@@ -394,18 +395,6 @@ fn chosen(
 /// How markers are worded: in a small view the call is said once.
 fn wording(budget: Budget) -> Wording {
     if budget.tokens < ROOMY { Wording::Ranges } else { Wording::Commands }
-}
-
-/// What a marker costs, about.
-fn marker(output: &Output, wording: Wording) -> u64 {
-    let middle = output.record().size.lines / 2 + 1;
-    tokens::count(&match wording {
-        Wording::Ranges => format!("[… {middle}:{}]\n", middle * 2),
-        _ => {
-            let call = output.call(&Query::Lines(vec![middle..=middle * 2]));
-            format!("[… {} lines omitted: {call}]\n", count::grouped(middle))
-        }
-    })
 }
 
 /// A view with what is said around it, in which nothing but our markers looks like one.

@@ -7,8 +7,7 @@ pub(crate) mod recovery;
 
 use crate::digest::top_and_bottom;
 use crate::settings::Preset;
-use crate::text::count::count;
-use crate::view::{View, Wording};
+use crate::view::{Omitted, Summary, View, Wording};
 use crate::{Output, Result, Settings, digest};
 
 /// The view of an output that holds the budget of a digest, whatever the preset.
@@ -28,8 +27,8 @@ pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<V
     if preset == Preset::Handle {
         return handle::short(output);
     }
-    let (lines, bytes) = (count("line", output.record().size.lines), count("byte", output.len()));
-    View::summed_up(output, format!("{lines}, {bytes} not shown: {cause}"))
+    let summary = Summary { omitted: Omitted::Size, ..Summary::stated(cause) };
+    View::summarized(output, summary)
 }
 
 /// The view of an output that does not fit, under the preset of `settings`.

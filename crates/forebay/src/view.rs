@@ -4,121 +4,23 @@
 //! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
 //! So no view can lose a byte without saying so, and no count in a marker can be wrong.
 
+pub(crate) mod piece;
 pub(crate) mod print;
 pub(crate) mod repainted;
+pub(crate) mod summary;
 pub(crate) mod units;
 pub(crate) mod verify;
 
 pub use crate::text::count::{count, grouped};
+pub use piece::{Canvas, Piece, Why, Wording};
 pub use print::Printed;
+pub use summary::{Omitted, Summary};
 pub use verify::{Fault, verify};
 
 use crate::text::lookalikes;
 use crate::{Error, Output, Result, Surface, terminal};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-
-/// One piece of a view.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Piece {
-    /// These bytes are shown as they are.
-    Verbatim(Range<u64>),
-    /// These bytes are shown as a reader would see them: without codes that act on a screen, tags, and the like.
-    Rendered {
-        /// The bytes.
-        range: Range<u64>,
-        /// What the reader looks at.
-        on: Canvas,
-    },
-    /// These bytes are not shown, and a marker says so.
-    Omitted {
-        /// The bytes.
-        range: Range<u64>,
-        /// Why they are not shown.
-        why: Why,
-    },
-    /// A text stands for these bytes, and says so.
-    Digest {
-        /// The bytes.
-        range: Range<u64>,
-        /// What is said of them.
-        text: String,
-    },
-}
-
-impl Piece {
-    /// The bytes it stands for.
-    pub fn range(&self) -> &Range<u64> {
-        match self {
-            Piece::Verbatim(range)
-            | Piece::Rendered { range, .. }
-            | Piece::Omitted { range, .. }
-            | Piece::Digest { range, .. } => range,
-        }
-    }
-
-    /// What its reader looks at, if that is not the bytes.
-    pub(crate) fn canvas(&self) -> Option<Canvas> {
-        match self {
-            Piece::Rendered { on, .. } => Some(*on),
-            _ => None,
-        }
-    }
-}
-
-/// What a reader looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Canvas {
-    /// A terminal.
-    Screen,
-    /// A browser.
-    Page,
-    /// A terminal, with a backslash before what looks like a marker and is none.
-    Quoted,
-}
-
-impl std::fmt::Display for Canvas {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Canvas::Screen | Canvas::Quoted => "a screen",
-            Canvas::Page => "a browser",
-        })
-    }
-}
-
-/// Why bytes are not shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// They did not fit, and others matter more.
-    LeftOut,
-    /// A person would not have seen them either: carriage returns wrote over them.
-    Overwritten,
-    /// They could not be kept.
-    Lost,
-}
-
-/// How the markers of a view are worded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Wording {
-    /// With counts, and the command that reads what is missing.
-    Commands,
-    /// The first with the command, the others with what changes in it: the lines or bytes that are missing.
-    Ranges,
-    /// `... [N characters truncated] ...`
-    Characters,
-    /// `... [N lines truncated — full output available in artifacts] ...`
-    Lines,
-    /// With counts, and the `context.read` that reads what is missing.
-    References,
-    /// `[... N characters truncated ...]`
-    Recovery,
-    /// Nothing: the opening says it all.
-    Silent,
-}
 
 /// A partition of one output into pieces, with what is said around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,9 +116,9 @@ impl View {
         Ok(View { surface: output.surface().clone(), ..View::new(output.len(), pieces, wording)? })
     }
 
-    /// A view in which one text stands for the whole output.
-    pub(crate) fn summed_up(output: &Output, text: String) -> Result<View> {
-        let piece = Piece::Digest { range: 0..output.len(), text };
+    /// View in which one summary replaces the whole output.
+    pub(crate) fn summarized(output: &Output, summary: Summary) -> Result<View> {
+        let piece = Piece::Digest { range: 0..output.len(), summary };
         let view = View::new(output.len(), vec![piece], Wording::Commands)?;
         Ok(View { surface: output.surface().clone(), ..view })
     }

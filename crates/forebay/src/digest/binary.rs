@@ -1,6 +1,7 @@
 //! What bytes are that are not text: told from how they begin, and of archives and databases also what is in them.
 
 use crate::text::count::grouped;
+use crate::view::Summary;
 use crate::{Output, Result, tokens};
 
 /// So many of the first bytes tell what it is.
@@ -49,8 +50,12 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"\x80\x05", "Python pickle"),
 ];
 
-/// What an output is that is not text, and its size.
-pub(crate) fn said(output: &Output, room: u64) -> Result<String> {
+/// Kind of an output that is not text, its size, and what an archive or a database has in it.
+pub(crate) fn summary(output: &Output, room: u64) -> Result<Summary> {
+    Ok(Summary::stated(&described(output, room)?))
+}
+
+fn described(output: &Output, room: u64) -> Result<String> {
     let size = format!("{} bytes that are not text", grouped(output.len()));
     let start = output.read(0..LOOKED_AT.min(output.len()))?;
     let Some(name) = name(&start) else { return Ok(size) };
@@ -329,7 +334,7 @@ mod tests {
         }
         tar.extend([0; 1024]);
         assert_eq!(
-            said(&output_of(&tar), 200).unwrap(),
+            described(&output_of(&tar), 200).unwrap(),
             "tar archive of 3 entries, 4,096 bytes that are not text\nnotes/\nnotes/a.txt 700\nnotes/b.txt 5"
         );
         let mut zip = b"PK\x03\x04 what is packed\0".to_vec();
@@ -346,10 +351,10 @@ mod tests {
         zip.extend(start.to_le_bytes());
         zip.extend([0, 0]);
         assert_eq!(
-            said(&output_of(&zip), 200).unwrap(),
+            described(&output_of(&zip), 200).unwrap(),
             "zip archive of 2 entries, 146 bytes that are not text\na.txt 700\nb/c.txt 5"
         );
-        assert!(said(&output_of(&zip), 10).unwrap().ends_with("not text\na.txt 700\nand 1 more"));
+        assert!(described(&output_of(&zip), 10).unwrap().ends_with("not text\na.txt 700\nand 1 more"));
     }
 
     #[test]
@@ -362,7 +367,7 @@ mod tests {
             ),
             (b"\xff\xd8\xff\xe0\xff\xff\0", "JPEG image, 7 bytes that are not text"),
         ] {
-            assert_eq!(said(&output_of(bytes), 100).unwrap(), expected);
+            assert_eq!(described(&output_of(bytes), 100).unwrap(), expected);
         }
     }
 }

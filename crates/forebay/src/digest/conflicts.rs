@@ -1,7 +1,10 @@
 //! Where the versions of a text are in conflict, as `git merge` leaves them.
 
 use crate::digest::READ;
+use crate::digest::ends::Summarize;
 use crate::text::count::count;
+use crate::view::Summary;
+use crate::view::print::Gap;
 use crate::{Output, Result, tokens};
 use memchr::memmem;
 use std::ops::Range;
@@ -65,19 +68,22 @@ impl Conflicts {
         Ok((!conflicts.begin.is_empty()).then_some(conflicts))
     }
 
-    /// How many conflicts there are in all, and the lines that they begin in, as many as there is room for.
-    pub(crate) fn said(&self, gap: u64, room: u64) -> Option<String> {
+}
+
+impl Summarize for Conflicts {
+    /// Number of conflicts, and the lines that they begin in.
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
         let all = count("conflict", self.begin.len() as u64);
         let lines = if self.begin.len() == 1 { "line" } else { "lines" };
-        let mut text = format!("… {} omitted; {all} in all, from {lines}", count("line", gap));
+        let mut text = format!("{all} in all, from {lines}");
         for (number, line) in self.begin.iter().enumerate() {
             let more = format!("{} {line}", if number == 0 { "" } else { "," });
-            if tokens::count(&text) + tokens::count(&more) > room {
-                return (number > 0).then(|| text + ", …");
+            if Summary::of_lines().saying(&text).tokens(gap) + tokens::count(&more) > room {
+                return Ok((number > 0).then(|| Summary::of_lines().saying(text + ", …")));
             }
             text += &more;
         }
-        Some(text)
+        Ok(Some(Summary::of_lines().saying(text)))
     }
 }
 
@@ -94,6 +100,7 @@ fn shown(lines: &[Range<u64>], divided: usize) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::store::memory::output_of;
 
     fn conflict(name: &str, lines: usize) -> String {
@@ -117,11 +124,9 @@ mod tests {
         let two = conflict("two", 6);
         let (ours, theirs) = two.split_once("||||||| base\nbase of two\n").unwrap();
         assert_eq!(texts, [&conflict("one", 2), &conflict("next", 2), ours, theirs]);
-        assert_eq!(
-            conflicts.said(35, 99).unwrap(),
-            "… 35 lines omitted; 3 conflicts in all, from lines 2, 10, 27"
-        );
-        assert_eq!(conflicts.said(35, 3), None);
+        let summary = |room| summary_of(&conflicts, &output_of(text.as_bytes()), room);
+        assert_eq!(summary(99).unwrap(), "3 conflicts in all, from lines 2, 10, 27");
+        assert_eq!(summary(3), None);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The beginning and the end of an output, what is odd in it, and what is said of the rest, within a budget.
 
 use crate::classify::form::Form;
-use crate::digest::{closing, frame_of, json_paths, marker, opening, wording};
+use crate::digest::{closing, frame_of, json_paths, opening, wording};
+use crate::view::print::{Gap, marker_tokens};
 use crate::view::units::{self, Unit};
-use crate::view::{Piece, View, Why, Wording, repainted};
+use crate::view::{Piece, Summary, View, Why, Wording, repainted};
 use crate::{Budget, Output, Result, terminal, tokens};
 use std::ops::Range;
 
@@ -100,13 +101,19 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The beginning and the end, what is odd, and in the gap behind the beginning what `said` says of it.
+/// Sums up a part of an output that is not shown.
+pub(crate) trait Summarize {
+    /// Summary of a gap, whose list has about `room` tokens; `None` if there is nothing to say.
+    fn summary(&self, output: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>>;
+}
+
+/// View of the beginning, the end and the outliers, with a summary of the largest gap after the beginning.
 pub(crate) fn between(
     output: &Output,
     budget: Budget,
     shares: &Shares,
     parts: &Parts,
-    said: impl Fn(&Range<u64>, u64) -> Result<Option<String>>,
+    summarize: &dyn Summarize,
 ) -> Result<View> {
     let frame = tokens::count(&opening(output, budget, None, true)) + tokens::count(&closing(output, budget));
     let room = budget.tokens.saturating_sub(frame) as f64;
@@ -117,8 +124,8 @@ pub(crate) fn between(
     let mut described = said_room;
     let areas = repainted::areas(output)?;
     // What stands alone has a marker before it and one behind.
-    let gap = marker(output, wording(budget));
-    let call = marker(output, Wording::Commands);
+    let gap = marker_tokens(output, wording(budget));
+    let call = marker_tokens(output, Wording::Commands);
     let cost = |range: &Range<u64>| cost(output, range, shares.is_data);
     let odd = parts.odd.iter().map(|range| Ok((range, (cost(range)? + 2 * gap) as f64)));
     let odd: Vec<(&Range<u64>, f64)> = odd.collect::<Result<_>>()?;
@@ -158,14 +165,16 @@ pub(crate) fn between(
         let length = |piece: &&mut Piece| piece.range().end - piece.range().start;
         if let Some(gap) = view.pieces.iter_mut().filter(is_gap).max_by_key(length) {
             let range = gap.range().clone();
-            let text = within((said_room as u64).saturating_sub(call), |room| said(&range, room))?;
+            let missing = Gap::at(output, &range)?;
+            let room = (said_room as u64).saturating_sub(call);
+            let summary = within(room, &missing, |room| summarize.summary(output, &missing, room))?;
             if step == 0 {
                 // What it does not need is for the rest.
-                described = (text.as_deref().map_or(0, tokens::count) + call) as f64;
+                described = (summary.as_ref().map_or(0, |summary| summary.tokens(&missing)) + call) as f64;
                 continue;
             }
-            if let Some(text) = text {
-                *gap = Piece::Digest { range, text };
+            if let Some(summary) = summary {
+                *gap = Piece::Digest { range, summary };
             }
         }
         let view = if shares.is_data { view } else { view.on_screen(output)? };
@@ -216,12 +225,16 @@ fn cost(output: &Output, range: &Range<u64>, is_data: bool) -> Result<u64> {
     })
 }
 
-/// What is said, all of it in `room` tokens if it can be: its list is told to be shorter by what its first line costs.
-fn within(room: u64, said: impl Fn(u64) -> Result<Option<String>>) -> Result<Option<String>> {
-    let text = said(room)?;
-    match text.as_deref().map_or(0, tokens::count).saturating_sub(room) {
-        0 => Ok(text),
-        over => said(room.saturating_sub(over)),
+/// Builds a summary of at most `room` tokens, if there is one. Its list gets what its first line leaves.
+fn within(
+    room: u64,
+    gap: &Gap,
+    summary: impl Fn(u64) -> Result<Option<Summary>>,
+) -> Result<Option<Summary>> {
+    let first = summary(room)?;
+    match first.as_ref().map_or(0, |first| first.tokens(gap)).saturating_sub(room) {
+        0 => Ok(first),
+        over => summary(room.saturating_sub(over)),
     }
 }
 
@@ -297,6 +310,46 @@ fn part(
     Ok(part.unwrap_or(0..0))
 }
 
+/// Tokens of the lines of a list.
+pub(crate) fn list_tokens(lines: &[String]) -> u64 {
+    tokens::count(&lines.iter().flat_map(|line| ["\n", line]).collect::<String>())
+}
+
+/// The first lines of a list, as many as fit a number of tokens.
+pub(crate) struct Listed {
+    pub(crate) lines: Vec<String>,
+    text: String,
+    room: u64,
+}
+
+impl Listed {
+    pub(crate) fn new(room: u64) -> Listed {
+        Listed { lines: Vec::new(), text: String::new(), room }
+    }
+
+    /// Takes a line, if it fits.
+    pub(crate) fn take(&mut self, line: String) -> bool {
+        let more = format!("\n{line}");
+        let fits = tokens::count(&self.text) + tokens::count(&more) <= self.room;
+        if fits {
+            self.text += &more;
+            self.lines.push(line);
+        }
+        fits
+    }
+}
+
+/// The first lines that fit `room` tokens as a list.
+pub(crate) fn fitting_lines(lines: impl IntoIterator<Item = String>, room: u64) -> Vec<String> {
+    let mut listed = Listed::new(room);
+    for line in lines {
+        if !listed.take(line) {
+            break;
+        }
+    }
+    listed.lines
+}
+
 /// The largest count up to `most` that fits.
 pub(crate) fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, most);
@@ -310,15 +363,26 @@ pub(crate) fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     low
 }
 
+/// Facts in the summary of a whole output.
+#[cfg(test)]
+pub(crate) fn summary_of(summarize: &dyn Summarize, output: &Output, room: u64) -> Option<String> {
+    let gap = Gap::at(output, &(0..output.len())).ok()?;
+    summarize.summary(output, &gap, room).ok()?.map(|summary| summary.facts())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::memory::output_of;
 
     #[test]
     fn what_is_said_has_its_first_line_in_its_room() {
-        let list =
-            |room: u64| Ok(Some(format!("a line of six words here{}", "\nx".repeat(room as usize / 2))));
-        let said = within(60, list).unwrap().unwrap();
-        assert!((50..=60).contains(&tokens::count(&said)), "{}", tokens::count(&said));
+        let list = |room: u64| {
+            let list = vec!["x".to_owned(); room as usize / 2];
+            Ok(Some(Summary::stated("a line of six words here").listing(list)))
+        };
+        let gap = Gap::at(&output_of(b"some bytes"), &(0..10)).unwrap();
+        let summary = within(60, &gap, list).unwrap().unwrap();
+        assert!((50..=60).contains(&summary.tokens(&gap)), "{}", summary.tokens(&gap));
     }
 }

@@ -1,9 +1,12 @@
 //! What linters find, by their codes: how often each was found, and those that were found hardly ever.
 
 use crate::digest::READ;
+use crate::digest::ends::Summarize;
 use crate::formats::finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
 use crate::text::count::{count, grouped};
-use crate::{Output, Result, tokens};
+use crate::view::Summary;
+use crate::view::print::Gap;
+use crate::{Output, Result};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -89,27 +92,32 @@ impl Findings {
         odd
     }
 
-    /// How often each code was found, the commonest first, as many as there is room for.
-    pub(crate) fn said(&self, room: u64) -> Option<String> {
-        let mut text = format!("… omitted; {} by code: ", count("finding", self.count));
-        let mut said = 0;
+}
+
+impl Summarize for Findings {
+    /// Findings per code, the most frequent codes first.
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
+        let summary = |text: &str| Summary::uncounted().saying(text);
+        let mut text = format!("{} by code: ", count("finding", self.count));
+        let mut listed = 0;
         for code in &self.codes {
-            let apart = if said == 0 { "" } else { ", " };
-            let next = format!("{text}{apart}{} × {}", code.code, grouped(code.count));
-            if tokens::count(&next) > room {
+            let separator = if listed == 0 { "" } else { ", " };
+            let next = format!("{text}{separator}{} × {}", code.code, grouped(code.count));
+            if summary(&next).tokens(gap) > room {
                 break;
             }
-            (text, said) = (next, said + 1);
+            (text, listed) = (next, listed + 1);
         }
-        let more = self.codes.len() - said;
+        let more = self.codes.len() - listed;
         let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-        (said > 0).then(|| text + &others)
+        Ok((listed > 0).then(|| summary(&(text + &others))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::store::memory::output_of;
 
     fn finding(file: usize, code: &str) -> String {
@@ -143,12 +151,12 @@ mod tests {
         let odd = findings.odd();
         assert_eq!(output.read(odd[0].clone()).unwrap(), finding(3, "S102").as_bytes());
         assert_eq!(
-            findings.said(60).unwrap(),
-            "… omitted; 81 findings by code: D102 × 60, E501 × 20, S102 × 1"
+            summary_of(&findings, &output, 60).unwrap(),
+            "81 findings by code: D102 × 60, E501 × 20, S102 × 1"
         );
         assert_eq!(
-            findings.said(22).unwrap(),
-            "… omitted; 81 findings by code: D102 × 60, E501 × 20, and 1 more"
+            summary_of(&findings, &output, 22).unwrap(),
+            "81 findings by code: D102 × 60, E501 × 20, and 1 more"
         );
     }
 

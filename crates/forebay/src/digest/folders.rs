@@ -1,7 +1,10 @@
 //! A listing by folder: how many entries lie in each and of what kind they are, or which are the largest.
 
-use crate::text::count::{count, grouped};
-use crate::{Output, Result, outline, tokens};
+use crate::digest::ends::{Summarize, fitting, list_tokens};
+use crate::text::count::grouped;
+use crate::view::Summary;
+use crate::view::print::Gap;
+use crate::{Output, Result, outline};
 use std::collections::{HashMap, HashSet};
 
 /// So many folders are told apart. Where there are more, the deepest are counted with those they lie in.
@@ -198,19 +201,18 @@ impl Folders {
         &self.odd
     }
 
-    /// What is in the folders, the outer and larger ones first, as many as there is room for.
-    pub(crate) fn said(&self, gap: u64, room: u64) -> Option<String> {
-        let omitted = format!("… {} of a listing omitted", count("line", gap));
+    /// Folders with their entries, the outer and larger ones first; or the largest entries.
+    fn said(&self, room: u64) -> Option<Summary> {
+        let summary = Summary::of_lines().of_kind("a listing");
         if !self.largest.is_empty() {
             let line = |(size, _, path): &(String, f64, Vec<u8>)| {
                 let path =
                     if path.is_empty() { "." } else { &crate::printable(&String::from_utf8_lossy(path)) };
-                format!("\n{size} {}", crate::shortened(path, NAME))
+                format!("{size} {}", crate::shortened(path, NAME))
             };
-            let lines: Vec<String> = self.largest.iter().map(line).collect();
-            let said = fitted(lines.len(), room, |count| lines[..count].concat());
-            return (said > 0)
-                .then(|| format!("{omitted}; the largest entries of all{}", lines[..said].concat()));
+            let mut lines: Vec<String> = self.largest.iter().map(line).collect();
+            lines.truncate(fitted(lines.len(), room, |count| lines[..count].to_vec()));
+            return (!lines.is_empty()).then(|| summary.saying("the largest entries of all").listing(lines));
         }
         let all = self.folders.get(&Vec::new()).filter(|all| all.entries > 0)?;
         let mut order = self.order();
@@ -228,10 +230,8 @@ impl Folders {
         };
         let entries = grouped(all.entries);
         let within = if top.is_empty() { String::new() } else { format!(" in {}", shown(top)) };
-        Some(format!(
-            "{omitted}; all {entries} entries{within}{kinds}{folders}{}",
-            self.tree(&order[..said], top)
-        ))
+        let text = format!("all {entries} entries{within}{kinds}{folders}");
+        Some(summary.saying(text).listing(self.tree(&order[..said], top)))
     }
 
     /// Folders by how much lies in them, each behind those it lies in. One that holds nothing but another is passed over, and
@@ -255,7 +255,7 @@ impl Folders {
     }
 
     /// Folders as a tree, the larger ones first.
-    fn tree(&self, lines: &[Line], top: &[u8]) -> String {
+    fn tree(&self, lines: &[Line], top: &[u8]) -> Vec<String> {
         let said: HashSet<&[u8]> = lines.iter().map(|line| line.path).collect();
         let mut below: HashMap<&[u8], Vec<&Line>> = HashMap::new();
         for line in lines {
@@ -267,7 +267,7 @@ impl Folders {
         // What all entries have is said once, before the folders.
         let all = self.folders.get(&b""[..]);
         let alike = all.is_some_and(|all| all.extensions.iter().any(|(_, count)| *count == all.entries));
-        let mut text = String::new();
+        let mut tree = Vec::new();
         let mut waiting: Vec<(usize, usize, &Line)> = Vec::new();
         let push = |waiting: &mut Vec<_>, depth: usize, around: &[u8]| {
             let inside = below.get(around).into_iter().flatten().rev();
@@ -282,10 +282,10 @@ impl Folders {
             let indent = "  ".repeat(depth);
             let entries = grouped(line.counts.entries);
             let kinds = if alike { String::new() } else { self.kinds(line.counts) };
-            text += &format!("\n{indent}{name}{end} {entries}{kinds}");
+            tree.push(format!("{indent}{name}{end} {entries}{kinds}"));
             push(&mut waiting, depth + 1, line.path);
         }
-        text
+        tree
     }
 
     /// The commonest extensions of a folder.
@@ -376,9 +376,15 @@ fn upper(path: &[u8], depth: usize) -> &[u8] {
     }
 }
 
-/// The largest count whose text fits the room.
-fn fitted(most: usize, room: u64, text: impl Fn(usize) -> String) -> usize {
-    crate::digest::ends::fitting(most, |count| tokens::count(&text(count)) <= room)
+/// The largest count whose lines fit the room.
+fn fitted(most: usize, room: u64, lines: impl Fn(usize) -> Vec<String>) -> usize {
+    fitting(most, |count| list_tokens(&lines(count)) <= room)
+}
+
+impl Summarize for Folders {
+    fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
+        Ok(self.said(room))
+    }
 }
 
 #[cfg(test)]
@@ -389,8 +395,8 @@ mod tests {
 
     fn check(text: &str, room: u64, expected: Expect) {
         let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
-        expected.assert_eq(&folders.said(9, room).unwrap());
-        assert_eq!(folders.said(9, room), Folders::of(&output_of(text.as_bytes())).unwrap().said(9, room));
+        expected.assert_eq(&folders.said(room).unwrap().facts());
+        assert_eq!(folders.said(room), Folders::of(&output_of(text.as_bytes())).unwrap().said(room));
     }
 
     fn found() -> String {
@@ -437,7 +443,7 @@ mod tests {
             &found(),
             200,
             expect![[r#"
-                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder
+                all 57 entries (.rs 42, .md 13) by folder
                 src/ 44 (.rs 42)
                   query/ 42 (.rs 40)
                   view/ 2 (.rs)
@@ -467,7 +473,7 @@ mod tests {
             "/srv/one\n├── a.rs\n└── lib\n    ├── b.rs\n    └── c.rs\n/srv/two\n├── d.js\n└── e.js\n\n3 directories, 5 files\n",
             200,
             expect![[r#"
-                … 9 lines of a listing omitted; all 5 entries in /srv (.rs 3, .js 2) by folder
+                all 5 entries in /srv (.rs 3, .js 2) by folder
                 one/ 3 (.rs)
                   lib/ 2 (.rs)
                 two/ 2 (.js)"#]],
@@ -485,7 +491,7 @@ mod tests {
         text += "└── uuid v1.0.0\n[dev-dependencies]\n└── proptest v1.0.0\n";
         let folders = Folders::of(&crate::store::memory::output_of(text.as_bytes())).unwrap();
         assert_eq!(folders.odd(), [2, 11, 20, 22]);
-        let said = folders.said(9, 99).unwrap();
+        let said = folders.said(99).unwrap().facts();
         assert!(said.contains("axum v1.0.0/ 7") && !said.contains("dependencies"), "{said}");
     }
 
@@ -495,7 +501,7 @@ mod tests {
             "demo v0.1.0 (/srv/demo)\n├── axum v0.8.9\n│   ├── bytes v1.12.1\n│   ├── http v1.5.0\n│   └── mime v0.3.17\n├── reqwest v0.12.0\n│   ├── bytes v1.12.1\n│   └── http v1.5.0 (*)\n└── serde v1.0.0 (proc-macro)\n",
             200,
             expect![[r#"
-                … 9 lines of a listing omitted; all 6 entries in demo v0.1.0 by folder
+                all 6 entries in demo v0.1.0 by folder
                 axum v0.8.9/ 3
                 reqwest v0.12.0/ 2"#]],
         );
@@ -507,7 +513,7 @@ mod tests {
             "a/b/1.rs\na/b/2.rs\nc.rs\n",
             200,
             expect![[r#"
-                … 9 lines of a listing omitted; all 3 entries (.rs) by folder
+                all 3 entries (.rs) by folder
                 a/b/ 2"#]],
         );
     }
@@ -518,7 +524,7 @@ mod tests {
             &found(),
             25,
             expect![[r#"
-                … 9 lines of a listing omitted; all 57 entries (.rs 42, .md 13) by folder, 2 smaller folders not said
+                all 57 entries (.rs 42, .md 13) by folder, 2 smaller folders not said
                 src/ 44 (.rs 42)
                   query/ 42 (.rs 40)"#]],
         );
@@ -532,7 +538,7 @@ mod tests {
             &text,
             34,
             expect![[r#"
-                … 9 lines of a listing omitted; the largest entries of all
+                the largest entries of all
                 1.8G .
                 1.6G target
                 1.5G target/debug
@@ -547,14 +553,14 @@ mod tests {
         let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
         assert!(folders.folders.len() <= MANY);
         expect![[r#"
-            … 9 lines of a listing omitted; all 60,000 entries (.rs) by folder
+            all 60,000 entries (.rs) by folder
             0/ 20,000
             1/ 20,000
             2/ 20,000"#]]
-        .assert_eq(&folders.said(9, 100).unwrap());
+        .assert_eq(&folders.said(100).unwrap().facts());
         let flat: String = (0..60_000).map(|n| format!("{n}/c.rs\n")).collect();
         let folders = Folders::of(&output_of(flat.as_bytes())).unwrap();
-        let said = folders.said(9, 100).unwrap();
-        assert_eq!(said, "… 9 lines of a listing omitted; all 60,000 entries (.rs)");
+        let said = folders.said(100).unwrap().facts();
+        assert_eq!(said, "all 60,000 entries (.rs)");
     }
 }

@@ -6,6 +6,7 @@
 use crate::classify::diff::hunk;
 use crate::digest::READ;
 use crate::text::count::{count, grouped};
+use crate::view::Summary;
 use crate::{Output, Result, terminal};
 use std::ops::Range;
 
@@ -101,17 +102,15 @@ impl Formatting {
         odd
     }
 
-    /// What is said of the diff, and how many hunks change only the layout.
-    pub(crate) fn said(&self, text: String) -> String {
-        let (first, rest) = text.split_once('\n').map_or((&*text, None), |(first, rest)| (first, Some(rest)));
-        let how = match self.changed + self.maybe_changed {
+    /// The summary of a diff, with how many hunks change only the layout.
+    pub(crate) fn told_in(&self, summary: Summary) -> Summary {
+        let hunks = match self.changed + self.maybe_changed {
             0 => format!("all {} change", count("hunk", self.hunks as u64)),
             changed => {
                 format!("all but {} of {} hunks change", grouped(changed as u64), grouped(self.hunks as u64))
             }
         };
-        let rest = rest.map_or(String::new(), |rest| format!("\n{rest}"));
-        format!("{first}; {how} only white space, kinds of quotes, last commas or semicolons{rest}")
+        summary.saying(format!("{hunks} only white space, kinds of quotes, last commas or semicolons"))
     }
 }
 
@@ -276,9 +275,10 @@ mod tests {
                 odd.len() == 2 && odd[1].contains("LIMIT = 30") && odd[1].ends_with("+LIMIT = 3\n"),
                 "{odd:?}"
             );
+            let files = Summary::of_lines().of_kind("a diff").with("2 files");
             assert_eq!(
-                found.said("… 40 lines of a diff omitted, with 2 files\n1 x.py".to_owned()),
-                "… 40 lines of a diff omitted, with 2 files; all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons\n1 x.py"
+                found.told_in(files.listing(vec!["1 x.py".to_owned()])).facts(),
+                "with 2 files; all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons\n1 x.py"
             );
         }
     }
@@ -293,7 +293,7 @@ mod tests {
         let odd: Vec<&str> =
             found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
         assert_eq!((odd[1], odd[3]), ("-LIMIT = 30\n+LIMIT = 3\n", "-return a + b\n+return (a + b)\n"));
-        assert!(found.said("… x".to_owned()).contains("all but 2 of 11 hunks"));
+        assert!(found.told_in(Summary::of_lines()).facts().contains("all but 2 of 11 hunks"));
     }
 
     #[test]

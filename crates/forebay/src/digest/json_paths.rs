@@ -1,8 +1,11 @@
 //! The paths of JSON: what is found at each, and the records that are not like the others.
 
 use crate::classify::json::member;
+use crate::digest::ends::Summarize;
 use crate::outline::json::{JsonPath, Place, Shape, shape};
 use crate::text::count::count;
+use crate::view::Summary;
+use crate::view::print::Gap;
 use crate::{Output, Result, tokens};
 use std::ops::Range;
 
@@ -39,7 +42,7 @@ impl Paths {
         let line = |path: &JsonPath| {
             let said = |example: bool| -> Result<(String, u64)> {
                 let text = path_line(output, path, shape.documents, example)?;
-                let cost = tokens::count(&text);
+                let cost = tokens::count(&format!("\n{text}"));
                 Ok((text, cost))
             };
             let holds_only = path.types.iter().all(|(name, _)| *name == "object") && path.keys.is_none();
@@ -85,8 +88,8 @@ impl Paths {
         Ok(odd)
     }
 
-    /// As many of them as there is room for, of an output that is shown up to `shown`: what is seen there is not said again.
-    pub(crate) fn said(&self, shown: u64, room: u64) -> Option<String> {
+    /// Paths of an output that is shown up to `shown`: single values that the reader sees there are not repeated.
+    fn said(&self, shown: u64, room: u64) -> Option<Summary> {
         let is_new = |line: &&Line| !line.is_one_value || line.first >= shown;
         let lines: Vec<&Line> = self.lines.iter().filter(is_new).collect();
         let said = |number: usize| match lines[number].first >= shown {
@@ -104,7 +107,7 @@ impl Paths {
         });
         let mut chosen: Vec<usize> = fits.copied().collect();
         chosen.sort_unstable();
-        let listed: String = chosen.iter().map(|&number| said(number).0.as_str()).collect();
+        let listed: Vec<String> = chosen.iter().map(|&number| said(number).0.clone()).collect();
         let more = match (lines.len() - chosen.len(), self.shape.more) {
             (0, false) => String::new(),
             (0, true) => ", others deeper or further not said".to_owned(),
@@ -114,7 +117,14 @@ impl Paths {
             1 => "the JSON".to_owned(),
             many => format!("the {}", count("JSON document", many)),
         };
-        (!chosen.is_empty()).then(|| format!("… omitted; the shape of {documents}{more}{listed}"))
+        let text = format!("the shape of {documents}{more}");
+        (!chosen.is_empty()).then(|| Summary::uncounted().saying(text).listing(listed))
+    }
+}
+
+impl Summarize for Paths {
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
+        Ok(self.said(gap.bytes.start, room))
     }
 }
 
@@ -299,7 +309,7 @@ fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) ->
         values => format!(", {} twice", crate::text::count::count("value", values as u64)),
     };
     let first = which(path.count, path.of, &path.place)?;
-    Ok(format!("\n{} {}{times}{first}{values}{twice}", path.path, types.join(" or ")))
+    Ok(format!("{} {}{times}{first}{values}{twice}", path.path, types.join(" or ")))
 }
 
 #[cfg(test)]
@@ -346,7 +356,7 @@ mod tests {
         let shown: Vec<Vec<u8>> = odd.iter().map(|range| output.read(range.clone()).unwrap()).collect();
         let shown: Vec<&str> = shown.iter().map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
         assert!(shown.contains(&&*record(20)) && shown.contains(&&*record(187)), "{shown:?}");
-        let said = paths.said(0, 400).unwrap();
+        let said = paths.said(0, 400).unwrap().facts();
         assert!(said.contains("\n.id number: 0 to 299, 1 value twice"), "{said}");
     }
 
@@ -360,7 +370,7 @@ mod tests {
             .collect();
         let text = format!(r#"{{"name": "demo", "packages": {{{}}}}}"#, members.join(", "));
         let paths = Paths::of(&output_of(text.as_bytes())).unwrap();
-        let said = paths.said(0, 400).unwrap();
+        let said = paths.said(0, 400).unwrap().facts();
         assert!(
             said.contains("\n.packages[].optional boolean × 1 in .packages[\"node_modules/p40\"]"),
             "{said}"
@@ -379,7 +389,7 @@ mod tests {
                 r#".["a b"].rows[].note string × 1 in .["a b"].rows[7]"#,
             ),
         ] {
-            let said = Paths::of(&output_of(text.as_bytes())).unwrap().said(0, 400).unwrap();
+            let said = Paths::of(&output_of(text.as_bytes())).unwrap().said(0, 400).unwrap().facts();
             assert!(said.contains(expected), "{said}");
         }
     }

@@ -1,12 +1,13 @@
 //! What is said of the part of an output that is not shown, from its outline: files, definitions, headings, columns.
 
 use crate::classify::form::Form;
-use crate::digest::ends::fitting;
+use crate::digest::ends::{Summarize, fitting, list_tokens};
 use crate::outline::{Item, Outline};
-use crate::{Output, Result, tokens};
+use crate::view::Summary;
+use crate::view::print::Gap;
+use crate::{Output, Result};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 /// No more things than these are listed.
 const MOST: usize = 400;
@@ -39,10 +40,13 @@ impl<'a> Things<'a> {
         Things { outline, order, called }
     }
 
-    /// Those that begin in a gap, as many as there is room for.
-    pub(crate) fn said(&self, output: &Output, gap: &Range<u64>, room: u64) -> Result<Option<String>> {
+}
+
+impl Summarize for Things<'_> {
+    /// Items that begin in a gap.
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
         let form = self.outline.form;
-        let lines = output.newlines_before(gap.start)? + 1..=output.newlines_before(gap.end - 1)? + 1;
+        let lines = gap.lines.0..=gap.lines.1;
         let is_inside = |item: &&&Item| lines.contains(&item.line);
         let Some(first) = self.order.iter().find(is_inside) else { return Ok(None) };
         let mut chosen: Vec<&Item> = Vec::new();
@@ -57,7 +61,7 @@ impl<'a> Things<'a> {
                 with.sort_by_key(|item| (item.line, item.depth));
                 with
             };
-            let fits = |count: usize| tokens::count(&listed(&with(count), form, times)) <= room;
+            let fits = |count: usize| list_tokens(&listed(&with(count), form, times)) <= room;
             let count = fitting(next.len().min(MOST), fits);
             chosen = with(count);
             if count < next.len() {
@@ -75,12 +79,12 @@ impl<'a> Things<'a> {
         let all = inside().filter(is_counted).count();
         // Some that are called the same may be shown.
         let count = count.min(all);
-        let what = match form {
-            Form::Code(language) => format!(" of {}", language.name()),
-            Form::Text | Form::Log => String::new(),
-            Form::Matches => " of search results".to_owned(),
-            Form::Markdown | Form::Rst => format!(" of {}", form.name()),
-            form => format!(" of a {}", form.name()),
+        let kind = match form {
+            Form::Code(language) => Some(language.name().to_owned()),
+            Form::Text | Form::Log => None,
+            Form::Matches => Some("search results".to_owned()),
+            Form::Markdown | Form::Rst => Some(form.name().to_owned()),
+            form => Some(format!("a {}", form.name())),
         };
         let noun = match form {
             Form::Code(_) => "definition",
@@ -98,8 +102,8 @@ impl<'a> Things<'a> {
             0 => counted,
             _ => format!("{count} of {counted}"),
         };
-        let lines = crate::text::count::count("line", lines.end() - lines.start() + 1);
-        Ok(Some(format!("… {lines}{what} omitted, with {with}{}", listed(&chosen, form, times))))
+        let summary = Summary { kind, ..Summary::of_lines() };
+        Ok(Some(summary.with(with).listing(listed(&chosen, form, times))))
     }
 }
 
@@ -127,8 +131,8 @@ fn extent(item: &Item) -> u64 {
 }
 
 /// Items, a line each; those inside others on the line of these, and definitions all on one.
-fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> String {
-    let mut text = String::new();
+fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
     for item in items {
         let name = match form {
@@ -137,13 +141,16 @@ fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> String
             _ => &item.name,
         };
         let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
-        let before = if goes_on && !text.is_empty() { " · " } else { "\n" };
-        text += &format!("{before}{} {}", item.line, name.trim());
+        let mut text = format!("{} {}", item.line, name.trim());
         if let times @ 2.. = times(item) {
             text += &format!(" × {}", crate::text::count::grouped(times as u64));
         }
+        match lines.last_mut().filter(|_| goes_on) {
+            Some(line) => *line += &format!(" · {text}"),
+            None => lines.push(text),
+        }
     }
-    text
+    lines
 }
 
 /// Words before a definition that say who may use it and how.
@@ -189,28 +196,37 @@ fn unwrapped(name: &str) -> &str {
     after.map(|(_, rest)| rest).filter(|rest| rest.contains('(')).unwrap_or(name)
 }
 
-/// The columns of a table, as many as there is room for: those first of which something can be told.
-pub(crate) fn columns(outline: &Outline, gap: u64, room: u64) -> Option<String> {
+/// Columns of a table, those first of which something is known.
+pub(crate) struct Columns<'a>(pub(crate) &'a Outline);
+
+impl Summarize for Columns<'_> {
+    fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
+        Ok(columns(self.0, room))
+    }
+}
+
+fn columns(outline: &Outline, room: u64) -> Option<Summary> {
     let (table, columns) = outline.items.split_first()?;
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|&column| std::cmp::Reverse(columns[column].count));
     let listed = |count: usize| {
         let mut told = order[..count].to_vec();
         told.sort_unstable();
-        told.iter().map(|&column| format!("\n{}", columns[column].name)).collect::<String>()
+        told.iter().map(|&column| columns[column].name.clone()).collect::<Vec<String>>()
     };
-    let count = fitting(columns.len().min(MOST), |count| tokens::count(&listed(count)) <= room);
+    let count = fitting(columns.len().min(MOST), |count| list_tokens(&listed(count)) <= room);
     let more = match columns.len() - count {
         0 => String::new(),
         more => format!(", {} not said", crate::text::count::count("column", more as u64)),
     };
-    let lines = crate::text::count::count("line", gap);
-    Some(format!("… {lines} of a table omitted; {}{more}{}", table.name, listed(count)))
+    let summary = Summary::of_lines().of_kind("a table");
+    Some(summary.saying(format!("{}{more}", table.name)).listing(listed(count)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::outline;
     use crate::store::memory::output_of;
 
@@ -221,9 +237,10 @@ mod tests {
         let text: String = (0..40).map(part).collect();
         let output = output_of(text.as_bytes());
         let outline = outline::outline(&output).unwrap();
-        let said = Things::of(&outline).said(&output, &(200..output.len()), 60).unwrap().unwrap();
+        let gap = Gap::at(&output, &(200..output.len())).unwrap();
+        let said = Things::of(&outline).summary(&output, &gap, 60).unwrap().unwrap().facts();
         assert_eq!(said.matches("Certificate").count(), 1, "{said}");
-        assert!(said.starts_with("… 148 lines omitted, with 37 sections\n"), "{said}");
+        assert!(said.starts_with("with 37 sections\n"), "{said}");
         assert!(said.contains(" Certificate × 40"), "{said}");
     }
 
@@ -233,8 +250,9 @@ mod tests {
         (0..200).for_each(|n| {
             text += &format!("what {n} is,how {n} came,why {n} went,{},{n}\n", ["red", "blue"][n % 2]);
         });
-        let outline = outline::outline(&output_of(text.as_bytes())).unwrap();
-        let said = columns(&outline, 9, 24).unwrap();
+        let output = output_of(text.as_bytes());
+        let outline = outline::outline(&output).unwrap();
+        let said = summary_of(&Columns(&outline), &output, 24).unwrap();
         assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
     }
 
@@ -246,7 +264,7 @@ mod tests {
         let output = output_of(format!("package shop;\n\npublic class Cart {{\n{methods}}}\n").as_bytes());
         for (parsed, with) in [(u64::MAX, " of 91 definitions"), (1_000, " of at least ")] {
             let outline = outline::outline_parsing(&output, parsed).unwrap();
-            let said = Things::of(&outline).said(&output, &(0..output.len()), 40).unwrap().unwrap();
+            let said = summary_of(&Things::of(&outline), &output, 40).unwrap();
             assert!(said.contains(with), "{said}");
         }
     }
@@ -274,7 +292,7 @@ mod tests {
                 format!("{}\n\n{closed}\n\n{open}\n\n{}", text.unwrap(), closed.replace("close", "shut"));
             let output = output_of(text.as_bytes());
             let outline = outline::outline(&output).unwrap();
-            let said = Things::of(&outline).said(&output, &(0..output.len()), 8).unwrap().unwrap();
+            let said = summary_of(&Things::of(&outline), &output, 8).unwrap();
             assert!(said.contains("open") && !said.contains("close") && !said.contains("shut"), "{said}");
         }
     }

@@ -1,8 +1,11 @@
 //! The sections of a list: what stands above its parts, as in `git status`.
 
 use crate::digest::READ;
+use crate::digest::ends::{Summarize, fitting_lines};
 use crate::text::count::count;
-use crate::{Output, Result, printable, tokens};
+use crate::view::Summary;
+use crate::view::print::Gap;
+use crate::{Output, Result, printable};
 use std::ops::Range;
 
 /// More of them are folders.
@@ -23,18 +26,12 @@ pub(crate) struct Sections {
     pub(crate) longer: Vec<(String, u64)>,
 }
 
-impl Sections {
-    /// How many lines are in sections that are not shown whole, as much as there is room for.
-    pub(crate) fn said(&self, gap: u64, room: u64) -> Option<String> {
-        let mut text = String::new();
-        for (title, lines) in &self.longer {
-            let more = format!("\n{title} {}", count("line", *lines));
-            if tokens::count(&text) + tokens::count(&more) > room {
-                break;
-            }
-            text += &more;
-        }
-        (!text.is_empty()).then(|| format!("… {} omitted; in all{text}", count("line", gap)))
+impl Summarize for Sections {
+    /// Lines of each section that is not shown whole.
+    fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
+        let lines = self.longer.iter().map(|(title, lines)| format!("{title} {}", count("line", *lines)));
+        let listed = fitting_lines(lines, room);
+        Ok((!listed.is_empty()).then(|| Summary::of_lines().saying("in all").listing(listed)))
     }
 }
 
@@ -84,6 +81,7 @@ pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::store::memory::output_of;
 
     #[test]
@@ -92,11 +90,9 @@ mod tests {
         let text = format!(
             "On branch main\n\nChanges to be committed:\n  (use \"git restore\")\n\tmodified:   a.py\n\nUnmerged paths:\n\tboth modified:   b.py\n\nUntracked files:\n{untracked}\nno changes added\n"
         );
-        let sections = of(&output_of(text.as_bytes())).unwrap().unwrap();
-        assert_eq!(
-            sections.said(297, 99).unwrap(),
-            "… 297 lines omitted; in all\nUntracked files: 300 lines"
-        );
+        let output = output_of(text.as_bytes());
+        let sections = of(&output).unwrap().unwrap();
+        assert_eq!(summary_of(&sections, &output, 99).unwrap(), "in all\nUntracked files: 300 lines");
         let shown: Vec<&str> = sections
             .beginnings
             .into_iter()

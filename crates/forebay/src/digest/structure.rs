@@ -3,19 +3,20 @@
 use crate::classify::form;
 use crate::classify::form::Form;
 use crate::digest::conflicts::Conflicts;
-use crate::digest::ends::{BEGINNING, Parts, Shares, between, enough};
+use crate::digest::ends::{BEGINNING, Parts, Shares, Summarize, between, enough};
 use crate::digest::findings::Findings;
 use crate::digest::folders::Folders;
 use crate::digest::formatting::Formatting;
 use crate::digest::json_paths::Paths;
-use crate::digest::outline_items::Things;
+use crate::digest::outline_items::{Columns, Things};
 use crate::digest::templates::Templates;
 use crate::digest::threads::Threads;
-use crate::digest::{changes, marker, outline_items, sections, states, totals, wording};
+use crate::digest::{changes, outline_items, sections, states, totals, wording};
 use crate::outline::Outline;
 use crate::rank::choose::{Choice, ranges};
 use crate::rank::passage::Unit as Ranked;
-use crate::view::{View, units};
+use crate::view::print::{Gap, marker_tokens};
+use crate::view::{Summary, View, units};
 use crate::{Budget, Output, Result, outline, rank, tokens};
 use std::ops::Range;
 
@@ -34,13 +35,12 @@ pub(crate) fn document(output: &Output, budget: Budget, wanted: &[Range<u64>]) -
     };
     let starts = lines.iter().take(NAMED).map(|line| output.line_start(line - 1));
     let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
-    let said = |gap: &Range<u64>, room| things.said(output, gap, room);
     // How a dump ended stands at its end.
     let shares = match form::is_sql(output)? {
         true => Shares { head: SQL, ..Shares::DOCUMENT },
         false => Shares::DOCUMENT,
     };
-    between(output, budget, &shares, &Parts::of(wanted, odd), said)
+    between(output, budget, &shares, &Parts::of(wanted, odd), &things)
 }
 
 /// What the beginning of a dump of SQL has of what is shown of both ends.
@@ -54,7 +54,7 @@ pub(crate) fn findings(output: &Output, budget: Budget, wanted: &[Range<u64>]) -
     let Some(findings) = Findings::of(output)? else { return Ok(None) };
     let odd = findings.odd();
     let parts = Parts::of(wanted, odd);
-    Ok(Some(between(output, budget, &Shares::FINDINGS, &parts, |_, room| Ok(findings.said(room)))?))
+    between(output, budget, &Shares::FINDINGS, &parts, &findings).map(Some)
 }
 
 /// The view of a text in which versions are in conflict.
@@ -65,8 +65,7 @@ pub(crate) fn conflicts(
     (conflicts, wanted): (&Conflicts, &[Range<u64>]),
 ) -> Result<View> {
     let shares = Shares { odd: CONFLICTS, ..Shares::of(form) };
-    let said = |gap: &Range<u64>, room| Ok(conflicts.said(lines_of(output, gap)?, room));
-    between(output, budget, &shares, &Parts::of(wanted, conflicts.shown.clone()), said)
+    between(output, budget, &shares, &Parts::of(wanted, conflicts.shown.clone()), conflicts)
 }
 
 /// What is in conflict has so much of what is shown: it is what must be seen to.
@@ -89,8 +88,7 @@ pub(crate) fn sections(output: &Output, budget: Budget, wanted: &[Range<u64>]) -
     let beginnings = sections.beginnings.clone();
     let (odd, first) = troubles_before(output, budget, (units, trouble.most), beginnings)?;
     let parts = Parts::with_first(wanted, odd, first);
-    let said = |gap: &Range<u64>, room| Ok(sections.said(lines_of(output, gap)?, room));
-    Ok(Some(between(output, budget, &Shares::of(Form::Listing), &parts, said)?))
+    between(output, budget, &Shares::of(Form::Listing), &parts, &sections).map(Some)
 }
 
 /// The view of what the threads of a program do, if it is a dump of them.
@@ -102,7 +100,7 @@ pub(crate) fn threads(output: &Output, budget: Budget, wanted: &[Range<u64>]) ->
     let half = Budget { tokens: budget.tokens / 2, ..budget };
     let (odd, first) = troubles_before(output, half, (units, trouble.most), threads.odd())?;
     let parts = Parts::with_first(wanted, odd, first);
-    Ok(Some(between(output, budget, &Shares::THREADS, &parts, |_, room| Ok(threads.said(room)))?))
+    between(output, budget, &Shares::THREADS, &parts, &threads).map(Some)
 }
 
 /// What is worth less than this share of the worst trouble is none, and so much of a view is for troubles at most.
@@ -124,9 +122,8 @@ pub(crate) fn entries(
     let (units, trouble) = rank::troubles(output)?;
     let rare = lines_at(output, &templates.rare())?;
     let (odd, first) = troubles_before(output, budget, (weighed(units), trouble.most), rare)?;
-    let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
     let parts = Parts::with_first(wanted, odd, first);
-    Ok(Some(between(output, budget, &Shares::of(Form::Log), &parts, said)?))
+    between(output, budget, &Shares::of(Form::Log), &parts, &templates).map(Some)
 }
 
 /// Where an output tells of its worst troubles, if there are any, and then what is odd besides; with how many those are.
@@ -150,7 +147,7 @@ fn troubles(output: &Output, budget: Budget, mut units: Vec<Ranked>) -> Result<V
     let least = units.iter().map(|unit| unit.worth).fold(0.0, f32::max) * TROUBLE;
     // What is worth less may stand between two troubles.
     units.iter_mut().filter(|unit| unit.worth < least).for_each(|unit| unit.worth = 0.0);
-    let gap = marker(output, wording(budget));
+    let gap = marker_tokens(output, wording(budget));
     let tokens = (budget.tokens as f64 * TROUBLES) as u64;
     let choice = Choice { units, last: None, marker: gap, reads_on: false, hole: 0 };
     let chosen = choice.choose(Budget { tokens, ..budget }, |units| {
@@ -169,20 +166,18 @@ pub(crate) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<
             let paths = Paths::of(output)?;
             let odd = paths.odd(output)?;
             let parts = Parts::of(wanted, odd);
-            between(output, budget, &shares, &parts, |gap, room| Ok(paths.said(gap.start, room)))
+            between(output, budget, &shares, &parts, &paths)
         }
         Form::Log => {
             let templates = Templates::of(output)?;
             let odd = lines_at(output, &templates.rare())?;
-            let said = |gap: &Range<u64>, room| templates.said(output, lines_of(output, gap)?, room);
-            between(output, budget, &shares, &Parts::of(wanted, odd), said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), &templates)
         }
         Form::Listing => {
             let folders = Folders::of(output)?;
             let starts = folders.odd().iter().map(|line| output.line_start(line - 1));
             let odd = lines_at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
-            let said = |gap: &Range<u64>, room| Ok(folders.said(lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts::of(wanted, odd), said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), &folders)
         }
         Form::Table => {
             let (outline, templates) = output.both(|| outline::outline(output), || Templates::of(output));
@@ -197,9 +192,7 @@ pub(crate) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<
                 starts.insert(0, header);
             }
             let odd = lines_at(output, &starts)?;
-            let said =
-                |gap: &Range<u64>, room| Ok(outline_items::columns(&outline, lines_of(output, gap)?, room));
-            between(output, budget, &shares, &Parts::of(wanted, odd), said)
+            between(output, budget, &shares, &Parts::of(wanted, odd), &Columns(&outline))
         }
         _ => {
             let outline = outline::outline_parsing(output, PARSED)?;
@@ -229,14 +222,24 @@ pub(crate) fn fold(output: &Output, form: Form, budget: Budget, wanted: &[Range<
             };
             let parts = Parts::of(wanted, odd).past(&passed);
             let things = Things::of(&outline);
-            between(output, budget, &shares, &parts, |gap, room| {
-                let said = things.said(output, gap, room)?;
-                Ok(match &formatting {
-                    Some(formatting) => said.map(|text| formatting.said(text)),
-                    None => said,
-                })
-            })
+            match &formatting {
+                Some(formatting) => between(output, budget, &shares, &parts, &Changes { things, formatting }),
+                None => between(output, budget, &shares, &parts, &things),
+            }
         }
+    }
+}
+
+/// Files of a diff that hardly changes more than the layout.
+struct Changes<'a> {
+    things: Things<'a>,
+    formatting: &'a Formatting,
+}
+
+impl Summarize for Changes<'_> {
+    fn summary(&self, output: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
+        let summary = self.things.summary(output, gap, room)?;
+        Ok(summary.map(|summary| self.formatting.told_in(summary)))
     }
 }
 
@@ -275,11 +278,6 @@ fn ends_with_tests(outline: &Outline) -> bool {
 fn lines_at(output: &Output, places: &[u64]) -> Result<Vec<Range<u64>>> {
     let unit = |&place: &u64| Ok(units::around(output, place, 0, 0)?.pop().map(|unit| unit.range));
     places.iter().map(unit).filter_map(Result::transpose).collect()
-}
-
-/// How many lines have bytes in a gap.
-fn lines_of(output: &Output, gap: &Range<u64>) -> Result<u64> {
-    Ok(output.newlines_before(gap.end - 1)? - output.newlines_before(gap.start)? + 1)
 }
 
 #[cfg(test)]

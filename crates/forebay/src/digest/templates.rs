@@ -1,9 +1,12 @@
 //! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
 
+use crate::digest::ends::{Listed, Summarize};
 use crate::text::count::{count, grouped};
 use crate::text::similarity::{pattern, template};
 use crate::text::timestamp;
-use crate::{Output, Result, terminal, tokens};
+use crate::view::Summary;
+use crate::view::print::Gap;
+use crate::{Output, Result, terminal};
 use memchr::memchr;
 use std::collections::{HashMap, hash_map::Entry};
 use std::ops::Range;
@@ -67,33 +70,33 @@ impl Templates {
         places.split_off(places.len().saturating_sub(RARE))
     }
 
-    /// The commonest templates with how often they occur, as many as there is room for.
-    pub(crate) fn said(&self, output: &Output, gap: u64, room: u64) -> Result<Option<String>> {
-        let mut text = String::new();
-        let mut said = 0;
+}
+
+impl Summarize for Templates {
+    /// The most frequent templates with how often they occur.
+    fn summary(&self, output: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
+        let mut listed = Listed::new(room);
         for template in self.templates.iter().filter(|template| template.count > 2) {
             let end = template.first.end.min(template.first.start + LONG as u64);
             let bytes = terminal::screen(&output.read(template.first.start..end)?);
             let pattern = pattern(&String::from_utf8_lossy(timestamp::unstamped(&bytes)));
             let pattern = crate::shortened(&crate::printable(untimed(pattern.trim())), LONGEST);
             let (first, last) = template.lines;
-            let line = format!("\n× {} in {first}–{last}: {pattern}", grouped(template.count));
-            if tokens::count(&text) + tokens::count(&line) > room {
+            if !listed.take(format!("× {} in {first}–{last}: {pattern}", grouped(template.count))) {
                 break;
             }
-            text += &line;
-            said += 1;
         }
-        if said == 0 {
+        let lines = listed.lines;
+        if lines.is_empty() {
             return Ok(None);
         }
-        let more = match (self.templates.len() - said, self.others) {
+        let more = match (self.templates.len() - lines.len(), self.others) {
             (0, 0) => String::new(),
             (more, 0) => format!(", {}", count("other", more as u64)),
             (_, others) => format!(", {} of other templates", count("line", others)),
         };
-        let lines = count("line", gap);
-        Ok(Some(format!("… {lines} omitted; templates of the whole output, with # for numbers{more}{text}")))
+        let text = format!("templates of the whole output, with # for numbers{more}");
+        Ok(Some(Summary::of_lines().saying(text).listing(lines)))
     }
 }
 
@@ -187,6 +190,7 @@ fn untimed(pattern: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::store::memory::output_of;
 
     #[test]
@@ -197,9 +201,9 @@ mod tests {
         text += &"heartbeat\n".repeat(30);
         let output = output_of(text.as_bytes());
         let templates = Templates::of(&output).unwrap();
-        let said = templates.said(&output, 230, 200).unwrap().unwrap();
+        let said = summary_of(&templates, &output, 200).unwrap();
         expect_test::expect![[r#"
-            … 230 lines omitted; templates of the whole output, with # for numbers, 1 other
+            templates of the whole output, with # for numbers, 1 other
             × 200 in 1–200: GET /items/# # in # ms
             × 30 in 202–231: heartbeat"#]]
         .assert_eq(&said);

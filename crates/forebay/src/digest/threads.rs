@@ -2,8 +2,11 @@
 //! shown.
 
 use crate::digest::READ;
+use crate::digest::ends::Summarize;
 use crate::formats::frames::is_frame;
 use crate::text::count::{count, grouped};
+use crate::view::Summary;
+use crate::view::print::Gap;
 use crate::{Output, Result, tokens};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -155,30 +158,33 @@ impl Threads {
         self.threads[..next].last().is_some_and(|thread| at < thread.end)
     }
 
-    /// How many threads do what, as much as there is room for.
-    pub(crate) fn said(&self, room: u64) -> Option<String> {
-        let mut text = format!("… omitted; {}", count("thread", self.threads.len() as u64));
-        let mut said = 0;
+}
+
+impl Summarize for Threads {
+    /// Groups of threads with the calls of each, the largest first.
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
+        let mut summary = Summary::uncounted().saying(count("thread", self.threads.len() as u64));
         for group in &self.groups {
-            let calls = &self.threads[group[0]].calls;
-            let does = does(calls);
-            let line = format!("\n× {}: {does}", grouped(group.len() as u64));
-            if tokens::count(&text) + tokens::count(&line) > room {
+            let calls = calls_of(&self.threads[group[0]].calls);
+            let line = format!("× {}: {calls}", grouped(group.len() as u64));
+            if summary.tokens(gap) + tokens::count(&format!("\n{line}")) > room {
                 break;
             }
-            text += &line;
-            said += 1;
+            summary.list.push(line);
         }
-        match self.groups.len() - said {
-            _ if said == 0 => None,
-            0 => Some(text),
-            more => Some(text + &format!("\nand {}", count("other group", more as u64))),
+        if summary.list.is_empty() {
+            return Ok(None);
         }
+        let more = self.groups.len() - summary.list.len();
+        if more > 0 {
+            summary.list.push(format!("and {}", count("other group", more as u64)));
+        }
+        Ok(Some(summary))
     }
 }
 
-/// What a thread does, by its innermost calls: where these are of a library, the first is followed by the program's own.
-fn does(calls: &[(String, Range<u64>)]) -> String {
+/// Innermost calls of a thread. Where they are of a library, the first one is followed by those of the program.
+fn calls_of(calls: &[(String, Range<u64>)]) -> String {
     let own = calls.iter().position(|(function, _)| !is_of_library(function)).unwrap_or(0);
     let innermost = if own > 1 { calls.first() } else { None };
     let from = if own > 1 { own } else { 0 };
@@ -290,16 +296,18 @@ fn shown(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::ends::summary_of;
     use crate::store::memory::output_of;
 
     fn odd(text: &str) -> (Vec<String>, String) {
-        let threads = Threads::of(&output_of(text.as_bytes())).unwrap().unwrap();
+        let output = output_of(text.as_bytes());
+        let threads = Threads::of(&output).unwrap().unwrap();
         let shown = threads
             .odd()
             .iter()
             .map(|range| text[range.start as usize..range.end as usize].to_owned())
             .collect();
-        (shown, threads.said(200).unwrap())
+        (shown, summary_of(&threads, &output, 200).unwrap())
     }
 
     #[test]
@@ -319,7 +327,7 @@ mod tests {
         assert!(others[0].starts_with("Thread 0 ") && others.len() == 3, "{others:?}");
         assert_eq!(
             said,
-            "… omitted; 20 threads\n× 19: __futex_wait ← wait_job ← clone3\n× 1: __futex_wait ← ___pthread_mutex_lock ← transfer ← clone3"
+            "20 threads\n× 19: __futex_wait ← wait_job ← clone3\n× 1: __futex_wait ← ___pthread_mutex_lock ← transfer ← clone3"
         );
     }
 

@@ -6,8 +6,8 @@
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
 use crate::text::{html, lookalikes};
-use crate::view::{Canvas, Piece, View, Why, Wording};
-use crate::{Kind, Output, Query, Result, terminal};
+use crate::view::{Canvas, Omitted, Piece, Summary, View, Why, Wording};
+use crate::{Kind, Output, Query, Result, terminal, tokens};
 use std::ops::Range;
 
 /// What is true of the bytes that a marker stands for.
@@ -97,12 +97,12 @@ impl View {
                     lines_called |= *why != Why::Lost && gap.whole_lines;
                     self.omitted(output, &gap, *why)
                 }
-                Piece::Digest { text, .. } => {
+                Piece::Digest { summary, .. } => {
                     let gap = count(piece.range())?;
                     let known = lines_called && gap.whole_lines && self.wording == Wording::Ranges;
                     called = true;
                     lines_called |= gap.whole_lines && output.record().kind != Kind::Binary;
-                    self.digest(output, &gap, text, known)
+                    self.digest(output, &gap, summary, known)
                 }
             };
             // What a browser shows has lines of its own.
@@ -129,8 +129,7 @@ impl View {
     }
 
     fn omitted(&self, output: &Output, gap: &Gap, why: Why) -> String {
-        let bytes = gap.bytes.end - gap.bytes.start;
-        let lines = gap.lines.1 - gap.lines.0 + 1;
+        let (bytes, lines) = (gap.byte_count(), gap.line_count());
         if why == Why::Lost {
             let why = output.record().lost.as_ref().map_or("the store failed", |lost| &lost.why);
             return format!("[… {} bytes are lost: {why}]", grouped(bytes));
@@ -170,19 +169,15 @@ impl View {
         }
     }
 
-    /// What is said of a gap, with the call that reads it; only with its lines where the call is `known`.
-    fn digest(&self, output: &Output, gap: &Gap, text: &str, known: bool) -> String {
+    /// Marker with a summary. A `known` call is shortened to the lines that it would read.
+    fn digest(&self, output: &Output, gap: &Gap, summary: &Summary, known: bool) -> String {
         let call = match output.record().kind {
             // Nobody reads such bytes by lines.
             Kind::Binary => self.surface.raw(&output.record().handle),
             _ if known => format!("{}:{}", gap.lines.0, gap.lines.1),
             _ => self.call(output, gap),
         };
-        // What is listed comes behind the call.
-        match text.split_once('\n') {
-            Some((text, list)) => format!("[{text}: {call}\n{list}]"),
-            None => format!("[{text}: {call}]"),
-        }
+        format!("[{}: {call}{}]", summary.first_line(gap), summary.further_lines())
     }
 
     /// The call that reads a gap.
@@ -210,14 +205,84 @@ fn ranged(gap: &Gap, why: Why, lines_called: bool) -> String {
     }
 }
 
-/// Counts a gap with the line index. Its characters are what the shown pieces leave of the whole, where it is the only gap.
+impl Summary {
+    /// First line of its marker, without the call.
+    fn first_line(&self, gap: &Gap) -> String {
+        let kind = self.kind.as_ref().map_or(String::new(), |kind| format!(" of {kind}"));
+        let contents = self.contents.as_ref().map_or(String::new(), |contents| format!(", with {contents}"));
+        let lines = || count("line", gap.line_count());
+        let (omitted, separator) = match self.omitted {
+            Omitted::Unsaid => (String::new(), ""),
+            Omitted::Uncounted => (format!("…{kind} omitted{contents}"), "; "),
+            Omitted::Lines => (format!("… {}{kind} omitted{contents}", lines()), "; "),
+            Omitted::Size => (format!("{}, {} not shown", lines(), count("byte", gap.byte_count())), ": "),
+        };
+        match &self.text {
+            Some(text) => omitted + separator + text,
+            None => omitted,
+        }
+    }
+
+    /// Lines of its marker after the call, each with the line break before it.
+    fn further_lines(&self) -> String {
+        self.list.iter().flat_map(|line| ["\n", line]).collect()
+    }
+
+    /// Tokens of its marker, without the call.
+    pub(crate) fn tokens(&self, gap: &Gap) -> u64 {
+        tokens::count(&(self.first_line(gap) + &self.further_lines()))
+    }
+
+    /// Its facts without the count of what is missing, for a reader who is shown other parts of the same bytes.
+    pub(crate) fn facts(&self) -> String {
+        let contents = self.contents.as_ref().map(|contents| format!("with {contents}"));
+        let facts: Vec<String> = contents.into_iter().chain(self.text.clone()).collect();
+        facts.join("; ") + &self.further_lines()
+    }
+}
+
+/// Approximate tokens of a marker in the middle of an output.
+pub(crate) fn marker_tokens(output: &Output, wording: Wording) -> u64 {
+    let middle = output.record().size.lines / 2 + 1;
+    tokens::count(&match wording {
+        Wording::Ranges => format!("[… {middle}:{}]\n", middle * 2),
+        _ => {
+            let call = output.call(&Query::Lines(vec![middle..=middle * 2]));
+            format!("[… {} lines omitted: {call}]\n", grouped(middle))
+        }
+    })
+}
+
+impl Gap {
+    /// Gap with the counts of the line index, and no count of characters.
+    pub(crate) fn at(output: &Output, range: &Range<u64>) -> Result<Gap> {
+        let before = output.newlines_before(range.start)?;
+        let inside_last = output.newlines_before(range.end - 1)?;
+        let begins_a_line = is_line_start(output, range.start)?;
+        Ok(Gap {
+            bytes: range.clone(),
+            lines: (before + 1, inside_last + 1),
+            begins_a_line,
+            whole_lines: begins_a_line && is_line_start(output, range.end)?,
+            characters: 0,
+        })
+    }
+
+    fn line_count(&self) -> u64 {
+        self.lines.1 - self.lines.0 + 1
+    }
+
+    fn byte_count(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+}
+
+/// Counts a gap with the line index. Its characters are those of the whole that the shown pieces leave, where it is the
+/// only gap.
 fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
-    let before = output.newlines_before(range.start)?;
-    let inside_last = output.newlines_before(range.end - 1)?;
-    let begins_a_line = is_line_start(output, range.start)?;
-    let whole_lines = begins_a_line && is_line_start(output, range.end)?;
+    let gap = Gap::at(output, range)?;
     let characters = match view.wording {
-        Wording::Lines if !whole_lines => {
+        Wording::Lines if !gap.whole_lines => {
             let mut characters = Characters::default();
             output.for_each_block(range.clone(), |_, block| characters.update(block))?;
             characters.finish().0
@@ -232,13 +297,7 @@ fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
         }
         _ => 0,
     };
-    Ok(Gap {
-        bytes: range.clone(),
-        lines: (before + 1, inside_last + 1),
-        begins_a_line,
-        whole_lines,
-        characters,
-    })
+    Ok(Gap { characters, ..gap })
 }
 
 /// Whether a line starts at `offset`, or the output ends there.

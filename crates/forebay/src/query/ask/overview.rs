@@ -68,13 +68,6 @@ pub(crate) fn with_whole(
     }))
 }
 
-/// What is said of bytes, without that they are omitted: some of them may be in other passages.
-fn told_of(said: &str) -> &str {
-    let rest =
-        said.split_once("omitted").filter(|(before, _)| before.starts_with('…') && !before.contains('\n'));
-    rest.map_or(said, |(_, rest)| rest.trim_start_matches([';', ',', ' ', '\n']))
-}
-
 /// Passages of two kinds in their order, those as one that touch.
 pub(crate) fn merged(output: &Output, words: Vec<Passage>, others: Vec<Passage>) -> Result<Vec<Passage>> {
     let mut all: Vec<Passage> = words.into_iter().chain(others).collect();
@@ -101,7 +94,8 @@ fn of_view(output: &Output, view: &View) -> Result<Vec<Passage>> {
         let range = piece.range().clone();
         let (text, said) = match piece {
             Piece::Omitted { .. } => continue,
-            Piece::Digest { text, .. } => (String::new(), Some(told_of(text).to_owned())),
+            // Some of its bytes may be in other passages.
+            Piece::Digest { summary, .. } => (String::new(), Some(summary.facts())),
             Piece::Verbatim(_) | Piece::Rendered { .. } => (visible(&output.read(range.clone())?), None),
         };
         if said.is_none() && text.trim().is_empty() {
