@@ -1,4 +1,4 @@
-//! The folds that presets name, and the choice among them.
+//! Presets: the fold that each names.
 
 pub(crate) mod handle;
 pub(crate) mod head_tail;
@@ -10,16 +10,16 @@ use crate::settings::Preset;
 use crate::view::{Omitted, Summary, View, Wording};
 use crate::{Output, Result, Settings, digest};
 
-/// The view of an output that holds the budget of a digest, whatever the preset.
+/// View of an output within the budget of a digest, whatever the preset.
 pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
-    match output.record().lost.is_some() {
-        true => top_and_bottom(output, settings.digest.budget),
-        false => digest::fold(output, settings),
+    if output.record().lost.is_some() {
+        return top_and_bottom(output, settings.digest.budget);
     }
+    digest::fold(output, settings)
 }
 
-/// The smallest view: one line, with the cause. Under the preset `handle` it is the message's first two lines, because a
-/// model that was told to call `tool_output` must be able to.
+/// Smallest view: one line with the cause. Under the preset `handle` it is the first two lines of the message, because a model
+/// that knows the tool `tool_output` needs the handle to call it.
 pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<View> {
     if !output.lost().is_empty() {
         return View::showing(output, &[], Wording::Commands);
@@ -31,7 +31,7 @@ pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<V
     View::summarized(output, summary)
 }
 
-/// The view of an output that does not fit, under the preset of `settings`.
+/// View of an output that does not fit, under the preset of `settings`.
 pub fn fold(output: &Output, settings: &Settings) -> Result<View> {
     if output.record().lost.is_some() {
         return top_and_bottom(output, settings.digest.budget);

@@ -1,4 +1,4 @@
-//! A view: a partition of one output into what is shown, what is left out and what is summed up.
+//! A view: a partition of one output into parts that are shown, left out or summed up.
 //!
 //! Folds are small pure functions that choose pieces ([`fold`](crate::fold)). [`View::new`] checks that every byte of the output
 //! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
@@ -22,7 +22,7 @@ use crate::{Error, Output, Result, Surface, terminal};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A partition of one output into pieces, with what is said around them.
+/// A partition of one output into pieces, with a text before and after them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct View {
@@ -31,12 +31,12 @@ pub struct View {
     pub(crate) wording: Wording,
     pub(crate) opening: String,
     pub(crate) closing: String,
-    /// Where its reader is: how the calls in its markers are written.
+    /// Place of its reader, which decides how the calls in its markers are written.
     #[serde(default)]
     pub(crate) surface: Surface,
 }
 
-/// A view as it is written down, before its tiling is checked.
+/// A view as it is stored, before its tiling is checked.
 #[derive(Deserialize)]
 struct Unchecked {
     total: u64,
@@ -83,7 +83,7 @@ impl View {
         let mut at = 0;
         let lost = output.record().kept()..output.record().size.bytes;
         let gap = |pieces: &mut Vec<Piece>, range: Range<u64>| -> Result<()> {
-            // What is left out of an output that could not be kept is in part left out, in part lost.
+            // A gap of an output that could not be kept whole may be left out in part and lost in part.
             for (part, lost) in [
                 (range.start..range.end.min(lost.start), false),
                 (range.start.max(lost.start)..range.end.min(lost.end), true),
@@ -123,7 +123,7 @@ impl View {
         Ok(View { surface: output.surface().clone(), ..view })
     }
 
-    /// The same view, with what was written for a browser shown as in one.
+    /// The same view, with verbatim parts rendered as in a browser.
     pub(crate) fn on_page(mut self) -> View {
         for piece in &mut self.pieces {
             if let Piece::Verbatim(range) = piece {
@@ -133,7 +133,7 @@ impl View {
         self
     }
 
-    /// The same view, with what was written for a screen shown as on one.
+    /// The same view, with verbatim parts rendered as on a screen, where that changes them.
     pub(crate) fn on_screen(mut self, output: &Output) -> Result<View> {
         for piece in &mut self.pieces {
             if let Piece::Verbatim(range) = piece {
@@ -150,7 +150,7 @@ impl View {
         Ok(self)
     }
 
-    /// The same view, with lines that look like markers shown so that they are told apart from ours.
+    /// The same view, with a backslash before lines of the output that look like markers.
     pub(crate) fn quoting(mut self, output: &Output) -> Result<View> {
         let mut pieces = Vec::with_capacity(self.pieces.len());
         for piece in std::mem::take(&mut self.pieces) {
@@ -163,7 +163,7 @@ impl View {
                 }
             };
             let bytes = output.read(range.clone())?;
-            // What a screen shows of many lines may depend on all of them.
+            // The rendered form of many lines may depend on all of them.
             if on.is_some() {
                 let ours = lookalikes::like_ours(&terminal::screen(&bytes)).next().is_some();
                 let on = if ours { Canvas::Quoted } else { Canvas::Screen };
@@ -186,12 +186,12 @@ impl View {
         Ok(View { pieces, ..self })
     }
 
-    /// The same view, with a text before and behind it.
+    /// The same view, with a text before and after it.
     pub(crate) fn framed(self, opening: impl Into<String>, closing: impl Into<String>) -> View {
         View { opening: opening.into(), closing: closing.into(), ..self }
     }
 
-    /// How many bytes the output had.
+    /// Bytes of the output.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -201,7 +201,7 @@ impl View {
         &self.pieces
     }
 
-    /// How many bytes of the output are shown as they are.
+    /// Bytes of the output that are shown as they are.
     pub fn verbatim_bytes(&self) -> u64 {
         self.pieces
             .iter()
@@ -211,7 +211,7 @@ impl View {
     }
 }
 
-/// Why a gap is one: overwritten if it is the inside of one line and ends with a carriage return.
+/// Reason for a gap: overwritten if it is inside of one line and ends with a carriage return.
 fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let ends_overwritten = output.read(gap.end - 1..gap.end)? == b"\r" && gap.end < output.len();
     let one_line =

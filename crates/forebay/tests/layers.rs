@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("request", &["request", "surface"]),
     ("store", &["bounds", "event", "output", "store"]),
-    ("formats", &["classify", "formats"]),
+    ("formats", &["classify", "formats", "weights"]),
     ("rank", &["outline", "rank"]),
     ("view", &["view"]),
     ("digest", &["digest", "presets"]),

@@ -1,24 +1,41 @@
-//! What bytes are that are not text: told from how they begin, and of archives and databases also what is in them.
+//! Outputs that are not text: their kind from their first bytes, and the contents of archives and databases.
 
+use crate::classify::form::Form;
+use crate::digest::frame::framed;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::fitting;
 use crate::text::count::grouped;
-use crate::view::Summary;
-use crate::{Output, Result, tokens};
+use crate::view::{Summary, View};
+use crate::weights::folding::ARCHIVE_NAMES_PERCENT;
+use crate::{Budget, Output, Result, tokens};
 
-/// So many of the first bytes tell what it is.
-const LOOKED_AT: u64 = 64 * 1024;
+/// Bytes at the beginning that are searched for signatures and for the tables of a database.
+const BEGINNING: u64 = 64 * 1024;
 
-/// So many of the last bytes have the end of an archive's directory.
-const END: u64 = 66 * 1024;
+/// Bytes at the end that have the end of a zip directory: its comment has at most 64 KiB.
+const ZIP_END: u64 = 66 * 1024;
 
-/// So much of the directory of an archive is read, and so many headers of one that has no directory.
-const DIRECTORY: u64 = 1024 * 1024;
-const HEADERS: usize = 2_000;
+/// Maximum bytes read of the directory of a zip archive.
+const ZIP_DIRECTORY: u64 = 1024 * 1024;
 
-/// What is in an archive has so many of a hundred tokens of the view.
-const NAMES: u64 = 60;
+/// Maximum headers read of a tar archive, which has no directory.
+const TAR_HEADERS: usize = 2_000;
 
-/// How files begin, and what they are.
-const BEGINNINGS: &[(&[u8], &str)] = &[
+/// Plans the view of an output that is not text: a summary in place of all of it.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) -> Result<Option<Plan<'p>>> {
+    if probe.form()? != Form::Binary {
+        return Ok(None);
+    }
+    let output = probe.output;
+    let view = |room| framed(View::summarized(output, summary(output, room)?)?, output, budget);
+    let whole = view(budget.tokens)?;
+    let fits = budget.holds(&whole.print(output)?);
+    Ok(Some(Plan::View(if fits { whole } else { view(0)? })))
+}
+
+/// Signatures of kinds of files.
+const SIGNATURES: &[(&[u8], &str)] = &[
     (b"MZ", "Windows program"),
     (b"\xca\xfe\xba\xbe", "Java class or Mach-O program"),
     (b"\xcf\xfa\xed\xfe", "Mach-O program"),
@@ -50,14 +67,14 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"\x80\x05", "Python pickle"),
 ];
 
-/// Kind of an output that is not text, its size, and what an archive or a database has in it.
-pub(crate) fn summary(output: &Output, room: u64) -> Result<Summary> {
+/// Kind and size of an output that is not text, and the contents of an archive or a database.
+fn summary(output: &Output, room: u64) -> Result<Summary> {
     Ok(Summary::stated(&described(output, room)?))
 }
 
 fn described(output: &Output, room: u64) -> Result<String> {
     let size = format!("{} bytes that are not text", grouped(output.len()));
-    let start = output.read(0..LOOKED_AT.min(output.len()))?;
+    let start = output.read(0..BEGINNING.min(output.len()))?;
     let Some(name) = name(&start) else { return Ok(size) };
     let inside = match &start[..] {
         [b'P', b'K', 3, 4, ..] => zip(output)?,
@@ -66,35 +83,33 @@ fn described(output: &Output, room: u64) -> Result<String> {
     };
     Ok(match inside {
         Some(inside) => {
-            format!("{name} of {}, {size}{}", inside.counted(), inside.listed(room))
+            let entries = match inside.entries {
+                1 => "1 entry".to_owned(),
+                entries => format!("{} entries", grouped(entries)),
+            };
+            format!("{name} of {entries}, {size}{}", inside.listed(room))
         }
         None => format!("{name}, {size}"),
     })
 }
 
-/// What is in an archive.
+/// Contents of an archive.
 #[derive(Debug, PartialEq)]
 struct Inside {
     entries: u64,
-    /// The names of the first entries with their sizes.
+    /// Names of the first entries with their sizes.
     names: Vec<(String, u64)>,
 }
 
 impl Inside {
-    fn counted(&self) -> String {
-        if self.entries == 1 { "1 entry".to_owned() } else { format!("{} entries", grouped(self.entries)) }
-    }
-
     fn listed(&self, room: u64) -> String {
         let line = |(name, size): &(String, u64)| match size {
             0 => format!("\n{name}"),
             size => format!("\n{name} {}", grouped(*size)),
         };
         let lines: Vec<String> = self.names.iter().map(line).collect();
-        let room = room * NAMES / 100;
-        let fits = crate::digest::ends::fitting(lines.len(), |count| {
-            tokens::count(&lines[..count].concat()) <= room
-        });
+        let room = room * ARCHIVE_NAMES_PERCENT / 100;
+        let fits = fitting(lines.len(), |count| tokens::count(&lines[..count].concat()) <= room);
         let more = match self.entries - fits as u64 {
             0 => String::new(),
             more => format!("\nand {} more", grouped(more)),
@@ -107,15 +122,15 @@ fn shown(name: &[u8]) -> String {
     crate::shortened(&crate::printable(&String::from_utf8_lossy(name)), 100)
 }
 
-/// The entries of a zip archive, from the directory at its end.
+/// Entries of a zip archive, from the directory at its end.
 fn zip(output: &Output) -> Result<Option<Inside>> {
-    let from = output.len().saturating_sub(END);
+    let from = output.len().saturating_sub(ZIP_END);
     let end = output.read(from..output.len())?;
     let Some(place) = memchr::memmem::rfind(&end, b"PK\x05\x06") else { return Ok(None) };
     let (Some(entries), Some(start)) = (little(&end, place + 10, 2), little(&end, place + 16, 4)) else {
         return Ok(None);
     };
-    let until = (start + DIRECTORY).min(output.len());
+    let until = (start + ZIP_DIRECTORY).min(output.len());
     let directory = if start < until { output.read(start..until)? } else { Vec::new() };
     let mut names = Vec::new();
     let mut here = 0;
@@ -130,7 +145,7 @@ fn zip(output: &Output) -> Result<Option<Inside>> {
     Ok(Some(Inside { entries: entries.max(names.len() as u64), names }))
 }
 
-/// The entries of a tar archive, from header to header; nothing if it has too many to count.
+/// Entries of a tar archive, from header to header; `None` if there are too many to count.
 fn tar(output: &Output) -> Result<Option<Inside>> {
     let mut names = Vec::new();
     let mut here = 0;
@@ -139,13 +154,13 @@ fn tar(output: &Output) -> Result<Option<Inside>> {
         if !at(&header, 257, b"ustar") {
             break;
         }
-        if names.len() == HEADERS {
+        if names.len() == TAR_HEADERS {
             return Ok(None);
         }
         let digits: Vec<u8> = header[124..136].iter().copied().filter(u8::is_ascii_digit).collect();
         let size = std::str::from_utf8(&digits).ok().and_then(|digits| u64::from_str_radix(digits, 8).ok());
         let size = size.unwrap_or(0);
-        // Other headers say more of the entry that follows.
+        // Headers of other types describe the entry after them.
         if matches!(header[156], b'0' | 0 | b'5' | b'2' | b'1') {
             let name = header[..100].split(|&byte| byte == 0).next().unwrap_or_default();
             names.push((shown(name), size));
@@ -167,7 +182,7 @@ fn big(bytes: &[u8], from: usize, length: usize) -> Option<u64> {
     Some(bytes.get(from..from + length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-/// What bytes are that begin so, if it is known.
+/// Kind of a file by its first bytes, if it is known.
 fn name(start: &[u8]) -> Option<String> {
     let at = |from: usize, bytes: &[u8]| at(start, from, bytes);
     let sized = |name: &str, size: Option<(u64, u64)>| {
@@ -224,11 +239,11 @@ fn name(start: &[u8]) -> Option<String> {
     if at(0, b"SQLite format 3\0") {
         return Some(sqlite(start));
     }
-    let known = BEGINNINGS.iter().find(|(beginning, _)| at(0, beginning));
+    let known = SIGNATURES.iter().find(|(beginning, _)| at(0, beginning));
     known.map(|(_, name)| (*name).to_owned())
 }
 
-/// The width and the height of a JPEG image, from the first segment that has them.
+/// Width and height of a JPEG image, from the first segment that has them.
 fn jpeg(start: &[u8]) -> Option<(u64, u64)> {
     let mut here = 2;
     loop {
@@ -265,7 +280,7 @@ fn elf(start: &[u8]) -> String {
     format!("ELF{bits} {kind}{machine}")
 }
 
-/// A database with the tables whose definitions stand in its first pages.
+/// A database with the tables that are defined in its first pages.
 fn sqlite(start: &[u8]) -> String {
     let mut tables: Vec<String> = Vec::new();
     for place in memchr::memmem::find_iter(start, b"CREATE TABLE ") {
@@ -279,10 +294,10 @@ fn sqlite(start: &[u8]) -> String {
         }
     }
     tables.sort();
-    match tables.is_empty() {
-        true => "SQLite database".to_owned(),
-        false => format!("SQLite database with the tables {}", tables.join(", ")),
+    if tables.is_empty() {
+        return "SQLite database".to_owned();
     }
+    format!("SQLite database with the tables {}", tables.join(", "))
 }
 
 #[cfg(test)]

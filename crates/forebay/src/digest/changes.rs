@@ -1,15 +1,13 @@
-//! What of a diff need not be read: what stands behind the last change of a hunk, and paths that are said twice.
+//! Lines of a diff that need not be read: those after the last change of a hunk, and repeated paths.
 
 use crate::classify::diff::hunk;
+use crate::weights::folding::LINES_BEFORE_CHANGE;
 use std::ops::Range;
 
-/// So many lines before a change tell where it is.
-const BEFORE: usize = 3;
-
-/// The lines of a diff that are passed over, those that follow each other together.
-pub(crate) fn passed_over(text: &[u8]) -> Vec<Range<u64>> {
-    let mut passed: Vec<Range<u64>> = Vec::new();
-    // Lines that tell nothing unless something comes behind them: the context, or the header of a file.
+/// Ranges of a diff that are skipped.
+pub(crate) fn skipped(text: &[u8]) -> Vec<Range<u64>> {
+    let mut skipped: Vec<Range<u64>> = Vec::new();
+    // Lines that matter only if something follows them: context, or the header of a file.
     let mut waiting: Vec<Range<u64>> = Vec::new();
     let (mut old, mut new) = (0_u64, 0_u64);
     let mut start = 0;
@@ -20,46 +18,46 @@ pub(crate) fn passed_over(text: &[u8]) -> Vec<Range<u64>> {
         match line.first() {
             Some(b'+') if !is_header => {
                 new -= new.min(1);
-                pass(&mut passed, &mut waiting, BEFORE);
+                skip(&mut skipped, &mut waiting, LINES_BEFORE_CHANGE);
             }
             Some(b'-') if !is_header => {
                 old -= old.min(1);
-                pass(&mut passed, &mut waiting, BEFORE);
+                skip(&mut skipped, &mut waiting, LINES_BEFORE_CHANGE);
             }
             Some(b' ' | b'\n' | b'\r') if !is_header => {
                 (old, new) = (old - old.min(1), new - new.min(1));
                 waiting.push(range);
                 if old == 0 && new == 0 {
-                    pass(&mut passed, &mut waiting, 0);
+                    skip(&mut skipped, &mut waiting, 0);
                 }
             }
             Some(b'\\') => {}
             _ if is_repeated(line) => waiting.push(range),
             _ => {
-                // The path of the new file stands for the lines before it, but not where these say more.
+                // The path of the new file replaces the lines before it, unless these say more.
                 let says_all = line.starts_with(b"+++ ") && !line.starts_with(b"+++ /dev/null");
                 let kept = if says_all { 0 } else { waiting.len() };
-                pass(&mut passed, &mut waiting, kept);
+                skip(&mut skipped, &mut waiting, kept);
                 (old, new) = hunk(&String::from_utf8_lossy(line)).map_or((0, 0), |(lines, _)| lines);
             }
         }
     }
-    passed
+    skipped
 }
 
-/// Lines of a header whose path the line for the new file has too.
+/// Whether a line of a header has the same path as the line for the new file.
 fn is_repeated(line: &[u8]) -> bool {
     let repeats: [&[u8]; 3] = [b"diff --git ", b"index ", b"--- a/"];
     repeats.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// Passes over the lines that wait, but for the last ones.
-fn pass(passed: &mut Vec<Range<u64>>, waiting: &mut Vec<Range<u64>>, kept: usize) {
+/// Skips the waiting lines, except for the last `kept` ones.
+fn skip(skipped: &mut Vec<Range<u64>>, waiting: &mut Vec<Range<u64>>, kept: usize) {
     let lines = waiting.len().saturating_sub(kept);
     if let (Some(first), Some(last)) = (waiting.first(), waiting[..lines].last()) {
-        match passed.last_mut() {
+        match skipped.last_mut() {
             Some(before) if before.end == first.start => before.end = last.end,
-            _ => passed.push(first.start..last.end),
+            _ => skipped.push(first.start..last.end),
         }
     }
     waiting.clear();
@@ -72,7 +70,7 @@ mod tests {
     fn read(text: &str) -> String {
         let mut read = String::new();
         let mut at = 0;
-        for range in passed_over(text.as_bytes()) {
+        for range in skipped(text.as_bytes()) {
             read += &text[at..range.start as usize];
             read += "…\n";
             at = range.end as usize;
@@ -81,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_behind_the_last_change_and_repeated_paths_are_passed_over() {
+    fn the_context_behind_the_last_change_and_repeated_paths_are_skipped() {
         let diff = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,7 +1,8 @@ fn f\n 1\n 2\n 3\n+new\n 4\n 5\n 6\n 7\n\
                     diff --git a/y b/y\nindex 1..2 100644\n--- a/y\n+++ b/y\n@@ -9,2 +9,2 @@\n 9\n-old\n+new\n";
         assert_eq!(

@@ -1,46 +1,68 @@
-//! Where the versions of a text are in conflict, as `git merge` leaves them.
+//! Merge conflicts, as `git merge` leaves them.
 
-use crate::digest::READ;
-use crate::digest::ends::Summarize;
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::Summarize;
 use crate::text::count::count;
 use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result, tokens};
+use crate::weights::folding::{CONFLICT_SIDE_LINES, FAILED_RUN, MAX_CONFLICTS, Shares, WHOLE_CONFLICT_LINES};
+use crate::{Budget, Output, Result, tokens};
 use memchr::memmem;
 use std::ops::Range;
 
-/// A conflict of so many lines is shown whole; of a longer one so many lines of our version and of theirs.
-const SHORT: usize = 24;
-const FIRST: usize = 6;
+/// Plans the view of a text with merge conflicts that reports no failure.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, wanted: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
+    let form = probe.form()?;
+    let may_have_conflicts =
+        matches!(form, Form::Code(_) | Form::Text | Form::Markdown | Form::Rst | Form::Html | Form::Json);
+    if wanted.exclusive || !may_have_conflicts {
+        return Ok(None);
+    }
+    let Some(conflicts) = probe.whole()?.and_then(Conflicts::of) else { return Ok(None) };
+    if reports_failure(probe, form)? {
+        return Ok(None);
+    }
+    let outliers = conflicts.shown.clone();
+    let shares = Shares::of(form).with_conflicts();
+    Ok(Some(Plan::Ends(Parts { outliers, ..Parts::new(shares, conflicts) })))
+}
 
-/// So many conflicts are looked at.
-const MANY: usize = 200;
+/// Whether output with merge conflicts also reports a failure. Files that were read do not count: they may only mention
+/// errors.
+fn reports_failure(probe: &Probe, form: Form) -> Result<bool> {
+    if probe.exited_badly() || probe.call().reads() {
+        return Ok(probe.exited_badly());
+    }
+    let ranked = probe.ranked()?;
+    let ended = || Ok(form == Form::Text && probe.ends_badly()?);
+    Ok(ranked.trouble.most >= FAILED_RUN
+        && (ranked.trouble.verdict || ranked.starts_with_error() || ended()?))
+}
 
-/// How the parts of a conflict begin: ours, theirs, and the end.
+/// Beginnings of the parts of a conflict: ours, theirs, and the end.
 const OURS: &[u8] = b"<<<<<<< ";
 const THEIRS: &[u8] = b"=======";
 const END: &[u8] = b">>>>>>> ";
 
 /// The conflicts of a text.
 pub(crate) struct Conflicts {
-    /// What is shown of them, in their order.
-    pub(crate) shown: Vec<Range<u64>>,
-    /// The lines that they begin in, counted from 1.
+    /// Ranges of them that are worth showing, in their order.
+    shown: Vec<Range<u64>>,
+    /// Lines in which they begin, counted from 1.
     begin: Vec<u64>,
 }
 
 impl Conflicts {
-    /// The conflicts of a text, if there are any.
-    pub(crate) fn of(output: &Output) -> Result<Option<Conflicts>> {
-        if output.len() > READ {
-            return Ok(None);
-        }
-        let bytes = output.read(0..output.len())?;
-        if !bytes.starts_with(OURS) && memmem::find(&bytes, &[b"\n", OURS].concat()).is_none() {
-            return Ok(None);
+    /// Conflicts of a text, if there are any.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Conflicts> {
+        if !bytes.starts_with(OURS) && memmem::find(bytes, &[b"\n", OURS].concat()).is_none() {
+            return None;
         }
         let mut conflicts = Conflicts { shown: Vec::new(), begin: Vec::new() };
-        // The lines of the conflict that is open, the one it begins in, and which of them divides its versions.
+        // Lines of the open conflict, the number of its first one, and which of them divides its versions.
         let (mut open, mut first, mut divided): (Vec<Range<u64>>, u64, Option<usize>) = Default::default();
         let mut at = 0;
         for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
@@ -58,16 +80,15 @@ impl Conflicts {
             if line.starts_with(END) {
                 if let Some(divided) = divided {
                     conflicts.begin.push(first);
-                    if conflicts.begin.len() <= MANY {
+                    if conflicts.begin.len() <= MAX_CONFLICTS {
                         conflicts.shown.extend(shown(&open, divided));
                     }
                 }
                 open.clear();
             }
         }
-        Ok((!conflicts.begin.is_empty()).then_some(conflicts))
+        (!conflicts.begin.is_empty()).then_some(conflicts)
     }
-
 }
 
 impl Summarize for Conflicts {
@@ -87,20 +108,20 @@ impl Summarize for Conflicts {
     }
 }
 
-/// What is shown of a conflict: all of it, or the beginnings of our version and of theirs.
+/// Ranges of a conflict that are shown: all of it, or the beginnings of our version and of theirs.
 fn shown(lines: &[Range<u64>], divided: usize) -> Vec<Range<u64>> {
     let range = |lines: &[Range<u64>]| lines[0].start..lines[lines.len() - 1].end;
-    if lines.len() <= SHORT {
+    if lines.len() <= WHOLE_CONFLICT_LINES {
         return vec![range(lines)];
     }
-    let ours = range(&lines[..divided.min(FIRST + 1)]);
-    vec![ours, range(&lines[divided..lines.len().min(divided + FIRST + 1)])]
+    let ours = range(&lines[..divided.min(CONFLICT_SIDE_LINES + 1)]);
+    vec![ours, range(&lines[divided..lines.len().min(divided + CONFLICT_SIDE_LINES + 1)])]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::summarize::summary_of;
     use crate::store::memory::output_of;
 
     fn conflict(name: &str, lines: usize) -> String {
@@ -118,7 +139,7 @@ mod tests {
             + &"between\n".repeat(9)
             + &conflict("two", 30)
             + "last\n";
-        let conflicts = Conflicts::of(&output_of(text.as_bytes())).unwrap().unwrap();
+        let conflicts = Conflicts::of(text.as_bytes()).unwrap();
         let texts: Vec<&str> =
             conflicts.shown.iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
         let two = conflict("two", 6);
@@ -138,7 +159,7 @@ mod tests {
             " <<<<<<< HEAD\na\n=======\nb\n >>>>>>> x\n",
             "++<<<<<<< HEAD\n++=======\n++>>>>>>> x\n",
         ] {
-            assert!(Conflicts::of(&output_of(text.as_bytes())).unwrap().is_none(), "{text}");
+            assert!(Conflicts::of(text.as_bytes()).is_none(), "{text}");
         }
     }
 }

@@ -1,46 +1,50 @@
-//! What linters find, by their codes: how often each was found, and those that were found hardly ever.
+//! Findings of linters by their codes, with those of rare codes as outliers.
 
-use crate::digest::READ;
-use crate::digest::ends::Summarize;
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::Summarize;
 use crate::formats::finding::{FEW as FEW_ERRORS, are_few, code_in_file, is_error};
 use crate::text::count::{count, grouped};
 use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result};
+use crate::weights::folding::{FINDINGS_PERCENT, MAX_CODES, MIN_FINDINGS, Shares};
+use crate::{Budget, Output, Result};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// So many findings make a list of them, if they are this share of all lines, in hundredths.
-const MANY: usize = 40;
-const SHARE: usize = 70;
-
-/// So many codes are looked at of which one finding may be shown.
-const SHOWN: usize = 24;
+/// Plans the view of the findings of a linter, if the output is a list of findings with codes.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, wanted: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
+    let may_have_findings = matches!(probe.form()?, Form::Matches | Form::TestRun | Form::Text | Form::Log);
+    if wanted.exclusive || !may_have_findings {
+        return Ok(None);
+    }
+    let Some(findings) = probe.whole()?.and_then(Findings::of) else { return Ok(None) };
+    let outliers = findings.outliers();
+    Ok(Some(Plan::Ends(Parts { outliers, ..Parts::new(Shares::FINDINGS, findings) })))
+}
 
 /// A list of findings.
 pub(crate) struct Findings {
     codes: Vec<Code>,
     count: u64,
-    /// The errors among them, up to one more than are few.
+    /// Errors among them, up to one more than are few.
     errors: Vec<Range<u64>>,
 }
 
-/// A code with what was found.
+/// A code of a linter.
 struct Code {
     code: String,
     count: u64,
-    /// The first one.
+    /// First finding with it.
     first: Range<u64>,
     is_error: bool,
 }
 
 impl Findings {
-    /// The findings of an output that has hardly anything else.
-    pub(crate) fn of(output: &Output) -> Result<Option<Findings>> {
-        if output.len() > READ {
-            return Ok(None);
-        }
-        let bytes = output.read(0..output.len())?;
+    /// Findings of an output that has hardly anything else.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Findings> {
         let mut codes: HashMap<&[u8], Code> = HashMap::new();
         let (mut at, mut lines, mut found, mut errors) = (0, 0, 0, Vec::new());
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -51,9 +55,9 @@ impl Findings {
             }
             lines += 1;
             let Some(code) = code_in_file(line) else {
-                // What is no such list is not read to its end.
-                if lines > MANY * 2 && found * 2 < lines {
-                    return Ok(None);
+                // Another output is not read to its end.
+                if lines > MIN_FINDINGS * 2 && found * 2 < lines {
+                    return None;
                 }
                 continue;
             };
@@ -69,29 +73,29 @@ impl Findings {
             });
             known.count += 1;
         }
-        if found < MANY || found * 100 < lines * SHARE {
-            return Ok(None);
+        if found < MIN_FINDINGS || found * 100 < lines * FINDINGS_PERCENT {
+            return None;
         }
         let mut codes: Vec<Code> = codes.into_values().collect();
         codes.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.start.cmp(&b.first.start)));
-        Ok(Some(Findings { codes, count: found as u64, errors }))
+        Some(Findings { codes, count: found as u64, errors })
     }
 
-    /// A finding of each code, those first that were found least often: of errors, then of what else was found. If errors
-    /// are few, all of them stand between.
-    pub(crate) fn odd(&self) -> Vec<Range<u64>> {
+    /// A finding of each code, the least frequent codes first: errors, then other findings. If errors are few, all others of
+    /// them are in between.
+    fn outliers(&self) -> Vec<Range<u64>> {
         let mut codes: Vec<&Code> = self.codes.iter().collect();
         codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));
-        codes.truncate(SHOWN);
+        codes.truncate(MAX_CODES);
         let errors = codes.partition_point(|code| code.is_error);
-        let mut odd: Vec<Range<u64>> = codes.iter().map(|code| code.first.clone()).collect();
+        let mut outliers: Vec<Range<u64>> = codes.iter().map(|code| code.first.clone()).collect();
         if are_few(self.errors.len(), self.count as usize) {
-            let others: Vec<_> = self.errors.iter().filter(|error| !odd.contains(error)).cloned().collect();
-            odd.splice(errors..errors, others);
+            let others: Vec<_> =
+                self.errors.iter().filter(|error| !outliers.contains(error)).cloned().collect();
+            outliers.splice(errors..errors, others);
         }
-        odd
+        outliers
     }
-
 }
 
 impl Summarize for Findings {
@@ -117,7 +121,7 @@ impl Summarize for Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::summarize::summary_of;
     use crate::store::memory::output_of;
 
     fn finding(file: usize, code: &str) -> String {
@@ -129,27 +133,29 @@ mod tests {
         let remarks: String = (0..60).map(|file| finding(file, "C: Style/Alias:")).collect();
         let errors = |count| (0..count).map(|file| finding(file, "E: Lint/Syntax:")).collect::<String>();
         for (count, shown) in [(3, 4), (7, 2)] {
-            let output = output_of((errors(count) + &remarks).as_bytes());
-            assert_eq!(Findings::of(&output).unwrap().unwrap().odd().len(), shown, "{count}");
+            let text = errors(count) + &remarks;
+            assert_eq!(Findings::of(text.as_bytes()).unwrap().outliers().len(), shown, "{count}");
         }
         // The rarest of them is the first.
         let fatal = finding(9, "F: Lint/Fatal:");
-        let output = output_of((errors(3) + &fatal + &remarks).as_bytes());
-        let odd = Findings::of(&output).unwrap().unwrap().odd();
-        let lines: Vec<u64> = odd.iter().map(|range| output.newlines_before(range.start).unwrap()).collect();
+        let text = errors(3) + &fatal + &remarks;
+        let output = output_of(text.as_bytes());
+        let outliers = Findings::of(text.as_bytes()).unwrap().outliers();
+        let lines: Vec<u64> =
+            outliers.iter().map(|range| output.newlines_before(range.start).unwrap()).collect();
         assert_eq!(lines, [3, 0, 1, 2, 4]);
     }
 
     #[test]
-    fn findings_are_told_by_code_and_those_that_are_hardly_ever_found_are_shown() {
+    fn findings_are_counted_by_code_and_those_of_rare_codes_are_shown() {
         let mut text: String = (0..60).map(|file| finding(file, "D102")).collect();
         text += &finding(3, "S102");
         text += &(0..20).map(|file| finding(file, "E501")).collect::<String>();
         text += "Found 81 errors.\n";
         let output = output_of(text.as_bytes());
-        let findings = Findings::of(&output).unwrap().unwrap();
-        let odd = findings.odd();
-        assert_eq!(output.read(odd[0].clone()).unwrap(), finding(3, "S102").as_bytes());
+        let findings = Findings::of(text.as_bytes()).unwrap();
+        let outliers = findings.outliers();
+        assert_eq!(output.read(outliers[0].clone()).unwrap(), finding(3, "S102").as_bytes());
         assert_eq!(
             summary_of(&findings, &output, 60).unwrap(),
             "81 findings by code: D102 × 60, E501 × 20, S102 × 1"
@@ -165,18 +171,18 @@ mod tests {
         let mut text: String = (0..50).map(|file| finding(file, "C0116:")).collect();
         text += &finding(1, "W0107:");
         text += &(0..4).map(|file| finding(file, "E1101:")).collect::<String>();
-        let findings = Findings::of(&output_of(text.as_bytes())).unwrap().unwrap();
-        let first = findings.odd()[0].clone();
+        let findings = Findings::of(text.as_bytes()).unwrap();
+        let first = findings.outliers()[0].clone();
         assert_eq!(&text[first.start as usize..first.end as usize], finding(0, "E1101:"));
     }
 
     #[test]
-    fn what_has_few_findings_is_no_list_of_them() {
+    fn an_output_with_few_findings_is_not_a_list_of_findings() {
         let few: String = (0..10).map(|file| finding(file, "D102")).collect();
         let among: String =
             (0..100).map(|n| format!("{}step {n}\nstep {n} done\n", finding(n, "D102"))).collect();
         for text in [few, among, String::new(), "plain words\n".repeat(300)] {
-            assert!(Findings::of(&output_of(text.as_bytes())).unwrap().is_none(), "{text}");
+            assert!(Findings::of(text.as_bytes()).is_none(), "{text}");
         }
     }
 }

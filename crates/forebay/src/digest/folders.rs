@@ -1,70 +1,73 @@
-//! A listing by folder: how many entries lie in each and of what kind they are, or which are the largest.
+//! Listings by folder: the number of entries in each and their extensions, or the largest entries.
 
-use crate::digest::ends::{Summarize, fitting, list_tokens};
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::{Summarize, fitting, list_tokens};
 use crate::text::count::grouped;
-use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result, outline};
+use crate::view::{Summary, units};
+use crate::weights::folding::{
+    ENTRIES_PER_OUTER, FILES_PER_OUTLIER, MAX_EXTENSIONS_NAMED, MAX_FILE_KINDS, MAX_OUTER_BRANCHES,
+    MAX_UNUSUAL_ALIKE, MIN_FILES, NAMED_EXTENSION, Shares,
+};
+use crate::{Budget, Output, Result, outline};
 use std::collections::{HashMap, HashSet};
 
-/// So many folders are told apart. Where there are more, the deepest are counted with those they lie in.
-const MANY: usize = 2_048;
+/// Maximum folders kept, which bounds memory. Where there are more, the deepest are counted with their parents.
+const MAX_FOLDERS: usize = 2_048;
 
-/// Folders that lie deeper are counted with those they lie in.
-const DEEPEST: usize = 8;
+/// Greatest depth of a folder that is counted by itself.
+const MAX_DEPTH: usize = 8;
 
-/// So many extensions are counted.
-const EXTENSIONS: usize = 256;
+/// Maximum extensions kept, which bounds memory.
+const MAX_EXTENSIONS: usize = 256;
 
-/// So many of them are said of a folder, if a twentieth of its entries have them.
-const SAID: usize = 3;
-const FEW: u64 = 20;
+/// Maximum entries kept by size. No summary has room for more.
+const MAX_LARGEST: usize = 64;
 
-/// So many of the largest are known.
-const LARGEST: usize = 64;
+/// Maximum folders listed. No summary has room for more.
+const MAX_LISTED: usize = 200;
 
-/// No more folders than these are said.
-const MOST: usize = 200;
-
-/// So much of a name is said.
+/// Maximum characters printed of a name.
 const NAME: usize = 120;
 
-/// Files are odd that may be used as hardly any other, that belong to somebody else, or that are empty: so few are alike,
-/// and all such files are at most one in so many, of so many in all.
-const ALIKE: u64 = 2;
-const RARE: u64 = 20;
-const FILES: u64 = 50;
-
-/// So many branches of a tree that lie in nothing else are shown, if they are one in so many of all entries at most.
-const OUTER: usize = 80;
-const INNER: usize = 3;
-
-/// Where more kinds of files are told apart, nothing is usual.
-const KINDS: usize = 256;
-
-/// What a listing lists.
-pub(crate) struct Folders {
-    /// In each folder, with all that is below it.
-    folders: HashMap<Vec<u8>, Counts>,
-    extensions: Vec<Vec<u8>>,
-    /// The largest entries first: their sizes as they are written and in bytes, and their paths.
-    largest: Vec<(String, f64, Vec<u8>)>,
-    /// The lines of files that are not like the others, each behind that of its folder, or of the outer branches of a tree.
-    odd: Vec<u64>,
+/// Plans the view of a listing.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
+    if probe.form()? != Form::Listing {
+        return Ok(None);
+    }
+    let output = probe.output;
+    let folders = Folders::of(output)?;
+    let starts = folders.outliers.iter().map(|line| output.line_start(line - 1));
+    let outliers = units::at(output, &starts.collect::<Result<Vec<u64>>>()?)?;
+    Ok(Some(Plan::Ends(Parts { outliers, ..Parts::new(Shares::of(Form::Listing), folders) })))
 }
 
-/// Files that are alike in all that a long listing tells, but for their size and time.
+/// Entries of a listing by folder.
+pub(crate) struct Folders {
+    /// Counts of each folder, with those of all folders below it.
+    folders: HashMap<Vec<u8>, Counts>,
+    extensions: Vec<Vec<u8>>,
+    /// Largest entries first: the size as it is printed, the size in bytes, and the path.
+    largest: Vec<(String, f64, Vec<u8>)>,
+    /// Lines of files that are unlike the others, each after the line of its folder; or of the outermost branches of a tree.
+    outliers: Vec<u64>,
+}
+
+/// Files with the same mode, owner and group, and alike in whether they are empty.
 #[derive(Default)]
 struct Alike {
     count: u64,
-    /// The lines of the first few and of their folders.
+    /// Lines of the first few, with the lines of their folders.
     lines: Vec<(Option<u64>, u64)>,
 }
 
 #[derive(Clone, Default)]
 struct Counts {
     entries: u64,
-    /// The extensions that there are, by their numbers, with how many entries have each.
+    /// Extensions by their numbers, with the count of entries of each.
     extensions: Vec<(usize, u64)>,
 }
 
@@ -96,60 +99,61 @@ impl Counts {
     }
 }
 
-/// The lines of the files that hardly any other is like, in order, each behind that of its folder.
-fn odd(files: HashMap<Vec<u8>, Alike>) -> Vec<u64> {
+/// Lines of the files that are unlike the others, in order, each after the line of its folder.
+fn unusual(files: HashMap<Vec<u8>, Alike>) -> Vec<u64> {
     let all: u64 = files.values().map(|alike| alike.count).sum();
-    let is_usual = files.len() <= KINDS && all >= FILES;
-    let few = files.into_values().filter(|alike| alike.count <= ALIKE);
+    let is_usual = files.len() <= MAX_FILE_KINDS && all >= MIN_FILES;
+    let few = files.into_values().filter(|alike| alike.count <= MAX_UNUSUAL_ALIKE);
     let mut lines: Vec<(Option<u64>, u64)> = few.flat_map(|alike| alike.lines).collect();
-    if !is_usual || lines.len() as u64 * RARE > all {
+    if !is_usual || lines.len() as u64 * FILES_PER_OUTLIER > all {
         return Vec::new();
     }
     lines.sort_unstable_by_key(|(_, line)| *line);
-    let mut odd: Vec<u64> = Vec::new();
+    let mut unusual: Vec<u64> = Vec::new();
     for line in lines.into_iter().flat_map(|(folder, line)| folder.into_iter().chain([line])) {
-        if !odd.contains(&line) {
-            odd.push(line);
+        if !unusual.contains(&line) {
+            unusual.push(line);
         }
     }
-    odd
+    unusual
 }
 
-/// A folder as it is said.
+/// A folder of the list.
 struct Line<'a> {
     path: &'a [u8],
     counts: &'a Counts,
 }
 
 impl Folders {
-    pub(crate) fn of(output: &Output) -> Result<Folders> {
+    /// Entries of a listing.
+    fn of(output: &Output) -> Result<Folders> {
         let mut folders: HashMap<Vec<u8>, Counts> = HashMap::new();
         let mut known = Extensions::default();
         let mut largest: Vec<(String, f64, Vec<u8>)> = Vec::new();
-        let mut deepest = DEEPEST;
+        let mut deepest = MAX_DEPTH;
         let mut files: HashMap<Vec<u8>, Alike> = HashMap::new();
         let (mut outer, mut entries): (Vec<u64>, usize) = Default::default();
-        // An entry that others lie in is a folder. It comes right before the first of them, or behind the last.
+        // An entry with others inside it is a folder. It comes right before the first of them, or after the last.
         let mut last: (Vec<u8>, Vec<u8>, Option<usize>) = Default::default();
         outline::for_each_entry(output, |entry| {
             entries += 1;
-            if entry.is_outer && outer.len() <= OUTER {
+            if entry.is_outer && outer.len() <= MAX_OUTER_BRANCHES {
                 outer.push(entry.line);
             }
             if let Some(file) = entry.file {
                 let kind = [file.mode, file.owner, file.group, &[u8::from(file.is_empty)]].join(&b' ');
-                if files.len() <= KINDS {
+                if files.len() <= MAX_FILE_KINDS {
                     let alike = files.entry(kind).or_default();
                     alike.count += 1;
-                    if alike.count <= ALIKE {
+                    if alike.count <= MAX_UNUSUAL_ALIKE {
                         alike.lines.push((entry.below, entry.line));
                     }
                 }
             }
             if let Some((size, bytes)) = entry.size {
                 let place = largest.partition_point(|(_, known, _)| *known >= bytes);
-                if place < LARGEST {
-                    largest.truncate(LARGEST - 1);
+                if place < MAX_LARGEST {
+                    largest.truncate(MAX_LARGEST - 1);
                     largest.insert(place, (size.to_owned(), bytes, entry.path.to_vec()));
                 }
             }
@@ -164,7 +168,7 @@ impl Folders {
                 return;
             }
             let mut key = upper(folder, deepest);
-            while folders.len() >= MANY && deepest > 0 && !folders.contains_key(key) {
+            while folders.len() >= MAX_FOLDERS && deepest > 0 && !folders.contains_key(key) {
                 deepest -= 1;
                 let deep = std::mem::take(&mut folders);
                 for (path, counts) in deep {
@@ -191,18 +195,14 @@ impl Folders {
                 all.entry(upper(path, depth).to_vec()).or_default().merge(counts);
             }
         }
-        let is_told = (2..=OUTER).contains(&outer.len()) && outer.len() * INNER <= entries;
-        let odd = if is_told { outer } else { odd(files) };
-        Ok(Folders { folders: all, extensions: known.names, largest, odd })
-    }
-
-    /// The lines of files that are not like the others, each behind that of its folder; of a tree what lies in it first.
-    pub(crate) fn odd(&self) -> &[u64] {
-        &self.odd
+        let has_branches =
+            (2..=MAX_OUTER_BRANCHES).contains(&outer.len()) && outer.len() * ENTRIES_PER_OUTER <= entries;
+        let outliers = if has_branches { outer } else { unusual(files) };
+        Ok(Folders { folders: all, extensions: known.names, largest, outliers })
     }
 
     /// Folders with their entries, the outer and larger ones first; or the largest entries.
-    fn said(&self, room: u64) -> Option<Summary> {
+    fn listed(&self, room: u64) -> Option<Summary> {
         let summary = Summary::of_lines().of_kind("a listing");
         if !self.largest.is_empty() {
             let line = |(size, _, path): &(String, f64, Vec<u8>)| {
@@ -216,14 +216,14 @@ impl Folders {
         }
         let all = self.folders.get(&Vec::new()).filter(|all| all.entries > 0)?;
         let mut order = self.order();
-        // The folder that all the others lie in is said first.
+        // The folder that has all others in it is named before the list.
         let top = match order.first().filter(|first| first.counts.entries == all.entries) {
             Some(_) => order.remove(0).path,
             None => b"",
         };
-        let said = fitted(order.len().min(MOST), room, |count| self.tree(&order[..count], top));
+        let listed = fitted(order.len().min(MAX_LISTED), room, |count| self.tree(&order[..count], top));
         let kinds = self.kinds(all);
-        let folders = match (said, order.len() - said) {
+        let folders = match (listed, order.len() - listed) {
             (0, _) => String::new(),
             (_, 0) => " by folder".to_owned(),
             (_, more) => format!(" by folder, {} smaller folders not said", grouped(more as u64)),
@@ -231,11 +231,11 @@ impl Folders {
         let entries = grouped(all.entries);
         let within = if top.is_empty() { String::new() } else { format!(" in {}", shown(top)) };
         let text = format!("all {entries} entries{within}{kinds}{folders}");
-        Some(summary.saying(text).listing(self.tree(&order[..said], top)))
+        Some(summary.saying(text).listing(self.tree(&order[..listed], top)))
     }
 
-    /// Folders by how much lies in them, each behind those it lies in. One that holds nothing but another is passed over, and
-    /// one with a single entry: that entry says more.
+    /// Folders by the number of their entries, each after its parents. A folder with nothing but another folder is skipped, and
+    /// so is one with a single entry, which says more.
     fn order(&self) -> Vec<Line<'_>> {
         let mut order: Vec<Line> = self.folders.iter().map(|(path, counts)| Line { path, counts }).collect();
         order.sort_by(|a, b| {
@@ -256,15 +256,15 @@ impl Folders {
 
     /// Folders as a tree, the larger ones first.
     fn tree(&self, lines: &[Line], top: &[u8]) -> Vec<String> {
-        let said: HashSet<&[u8]> = lines.iter().map(|line| line.path).collect();
+        let listed: HashSet<&[u8]> = lines.iter().map(|line| line.path).collect();
         let mut below: HashMap<&[u8], Vec<&Line>> = HashMap::new();
         for line in lines {
-            // The nearest folder around it that is said too.
+            // The nearest parent that is listed too.
             let mut around = (1..depth(line.path)).rev().map(|depth| upper(line.path, depth));
-            let parent = around.find(|path| said.contains(path));
+            let parent = around.find(|path| listed.contains(path));
             below.entry(parent.unwrap_or(top)).or_default().push(line);
         }
-        // What all entries have is said once, before the folders.
+        // An extension that all entries have is named once, before the folders.
         let all = self.folders.get(&b""[..]);
         let alike = all.is_some_and(|all| all.extensions.iter().any(|(_, count)| *count == all.entries));
         let mut tree = Vec::new();
@@ -288,24 +288,24 @@ impl Folders {
         tree
     }
 
-    /// The commonest extensions of a folder.
+    /// Most frequent extensions of a folder.
     fn kinds(&self, counts: &Counts) -> String {
         let mut kinds: Vec<(usize, u64)> = counts.extensions.clone();
-        kinds.retain(|(_, count)| *count > 0 && count * FEW >= counts.entries);
+        kinds.retain(|(_, count)| *count > 0 && count * NAMED_EXTENSION >= counts.entries);
         kinds.sort_by_key(|(number, count)| (std::cmp::Reverse(*count), *number));
-        kinds.truncate(SAID);
-        let said = |(number, count): &(usize, u64)| {
+        kinds.truncate(MAX_EXTENSIONS_NAMED);
+        let named = |(number, count): &(usize, u64)| {
             let name = crate::printable(&String::from_utf8_lossy(&self.extensions[*number]));
             if *count == counts.entries { format!(".{name}") } else { format!(".{name} {}", grouped(*count)) }
         };
-        match kinds.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", kinds.iter().map(said).collect::<Vec<_>>().join(", ")),
+        if kinds.is_empty() {
+            return String::new();
         }
+        format!(" ({})", kinds.iter().map(named).collect::<Vec<_>>().join(", "))
     }
 }
 
-/// The extensions that are counted, in the order in which they came.
+/// Extensions that are counted, in the order in which they occur.
 #[derive(Default)]
 struct Extensions {
     names: Vec<Vec<u8>>,
@@ -318,7 +318,7 @@ impl Extensions {
             return Some(number);
         }
         let number = self.names.len();
-        (number < EXTENSIONS).then(|| {
+        (number < MAX_EXTENSIONS).then(|| {
             self.names.push(extension.to_vec());
             self.numbers.insert(extension.to_vec(), number);
             number
@@ -330,7 +330,7 @@ fn shown(path: &[u8]) -> String {
     crate::shortened(&crate::printable(&String::from_utf8_lossy(path)), NAME)
 }
 
-/// The end of a name that says what kind of file it is; a version or a number may stand behind it.
+/// Extension of a name; a version or a number may follow it.
 fn extension(path: &[u8]) -> Option<&[u8]> {
     let mut name = memchr::memrchr2(b'/', b'\\', path).map_or(path, |slash| &path[slash + 1..]);
     while let Some(dot) = memchr::memrchr(b'.', name).filter(|&dot| dot + 1 < name.len())
@@ -346,7 +346,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
     is_one.then_some(extension)
 }
 
-/// The folder of a path; nothing for one at the top.
+/// Folder of a path; empty for one at the top.
 fn folder(path: &[u8]) -> &[u8] {
     match memchr::memrchr2(b'/', b'\\', path) {
         Some(0) => &path[..1],
@@ -355,7 +355,7 @@ fn folder(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Where the folders of a path end. The root is none by itself.
+/// Offsets at which the folders of a path end. The root alone is not a folder.
 fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
     let rooted = usize::from(path.first().is_some_and(|byte| b"/\\".contains(byte)));
     memchr::memchr2_iter(b'/', b'\\', &path[rooted..])
@@ -363,7 +363,7 @@ fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
         .chain((!path.is_empty()).then_some(path.len()))
 }
 
-/// How many folders a path of a folder names.
+/// Number of folders that the path of a folder names.
 fn depth(path: &[u8]) -> usize {
     ends(path).count()
 }
@@ -383,7 +383,7 @@ fn fitted(most: usize, room: u64, lines: impl Fn(usize) -> Vec<String>) -> usize
 
 impl Summarize for Folders {
     fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
-        Ok(self.said(room))
+        Ok(self.listed(room))
     }
 }
 
@@ -395,8 +395,8 @@ mod tests {
 
     fn check(text: &str, room: u64, expected: Expect) {
         let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
-        expected.assert_eq(&folders.said(room).unwrap().facts());
-        assert_eq!(folders.said(room), Folders::of(&output_of(text.as_bytes())).unwrap().said(room));
+        expected.assert_eq(&folders.listed(room).unwrap().facts());
+        assert_eq!(folders.listed(room), Folders::of(&output_of(text.as_bytes())).unwrap().listed(room));
     }
 
     fn found() -> String {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_long_listing_are_odd_by_what_may_be_done_with_them_whose_they_are_and_if_they_are_empty() {
+    fn files_of_a_long_listing_are_outliers_by_mode_owner_and_whether_they_are_empty() {
         let file = |n: u64| {
             let (mode, owner, size) = match n {
                 30 => ("-rw-rw-rw-", "root", 616),
@@ -424,17 +424,17 @@ mod tests {
         let head = ".:\ntotal 8\ndrwxr-xr-x 2 root root 4096 Nov 17 03:55 a\n\n";
         let text = head.to_owned() + &folder("./a", 0, 60) + &folder("./b", 60, 90);
         let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
-        let odd: Vec<&str> =
-            folders.odd().iter().map(|line| text.lines().nth(*line as usize - 1).unwrap()).collect();
+        let outliers: Vec<&str> =
+            folders.outliers.iter().map(|line| text.lines().nth(*line as usize - 1).unwrap()).collect();
         let (one, other, empty) = (file(30), file(50), file(70));
-        assert_eq!(odd, ["./a:", one.trim_end(), other.trim_end(), "./b:", empty.trim_end()]);
-        // Where every file is somebody else's, none is odd.
+        assert_eq!(outliers, ["./a:", one.trim_end(), other.trim_end(), "./b:", empty.trim_end()]);
+        // Where every file has its own owner, none is an outlier.
         let others: String =
             (0..400).map(|n| file(n).replace("root root", &format!("user{n} root"))).collect();
-        assert!(Folders::of(&output_of(others.as_bytes())).unwrap().odd().is_empty());
-        // Among few files none is odd.
+        assert!(Folders::of(&output_of(others.as_bytes())).unwrap().outliers.is_empty());
+        // Among few files none is an outlier.
         let few = folder("./a", 28, 40);
-        assert!(Folders::of(&output_of(few.as_bytes())).unwrap().odd().is_empty());
+        assert!(Folders::of(&output_of(few.as_bytes())).unwrap().outliers.is_empty());
     }
 
     #[test]
@@ -490,8 +490,8 @@ mod tests {
         }
         text += "└── uuid v1.0.0\n[dev-dependencies]\n└── proptest v1.0.0\n";
         let folders = Folders::of(&crate::store::memory::output_of(text.as_bytes())).unwrap();
-        assert_eq!(folders.odd(), [2, 11, 20, 22]);
-        let said = folders.said(99).unwrap().facts();
+        assert_eq!(folders.outliers, [2, 11, 20, 22]);
+        let said = folders.listed(99).unwrap().facts();
         assert!(said.contains("axum v1.0.0/ 7") && !said.contains("dependencies"), "{said}");
     }
 
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_little_room_the_outer_and_larger_folders_are_said() {
+    fn where_there_is_little_room_the_outer_and_larger_folders_are_listed() {
         check(
             &found(),
             25,
@@ -551,16 +551,16 @@ mod tests {
     fn of_a_million_folders_the_deepest_are_counted_with_those_they_lie_in() {
         let text: String = (0..60_000).map(|n| format!("{}/{n}/a/b/c.rs\n", n % 3)).collect();
         let folders = Folders::of(&output_of(text.as_bytes())).unwrap();
-        assert!(folders.folders.len() <= MANY);
+        assert!(folders.folders.len() <= MAX_FOLDERS);
         expect![[r#"
             all 60,000 entries (.rs) by folder
             0/ 20,000
             1/ 20,000
             2/ 20,000"#]]
-        .assert_eq(&folders.said(100).unwrap().facts());
+        .assert_eq(&folders.listed(100).unwrap().facts());
         let flat: String = (0..60_000).map(|n| format!("{n}/c.rs\n")).collect();
         let folders = Folders::of(&output_of(flat.as_bytes())).unwrap();
-        let said = folders.said(100).unwrap().facts();
+        let said = folders.listed(100).unwrap().facts();
         assert_eq!(said, "all 60,000 entries (.rs)");
     }
 }

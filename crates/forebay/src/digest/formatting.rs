@@ -1,46 +1,36 @@
-//! Diffs that hardly change more than how a text is laid out: which hunks do.
+//! Diffs of which most hunks change only the layout, and the hunks that change more.
 //!
-//! What may change a meaning is no layout: quotes that are gone, a comma that is not the last one, a parenthesis, and where
-//! that counts, how far a line is indented.
+//! A change that may change the meaning is not one of layout: quotes that are gone, a comma that is not the last one, a
+//! parenthesis, and the indentation in languages where it counts.
 
 use crate::classify::diff::hunk;
-use crate::digest::READ;
+use crate::terminal;
 use crate::text::count::{count, grouped};
-use crate::view::Summary;
-use crate::{Output, Result, terminal};
+use crate::weights::folding::{LAYOUT_HUNKS_PER_CHANGE, MAX_CHANGES, MIN_LAYOUT_HUNKS};
 use std::ops::Range;
-
-/// So many hunks that change only the layout make a reformatting, if there are so many times as many as others.
-const MANY: usize = 5;
-const TIMES: usize = 3;
-
-/// No more changes are looked at to be shown.
-const SHOWN: usize = 100;
 
 /// A diff of which most hunks change only the layout.
 #[derive(Default)]
 pub(crate) struct Formatting {
     hunks: usize,
-    /// What changes more, and what changes more but for parentheses and the like: the header of its file, and its lines.
+    /// Changes of more than the layout, and those that differ only in parentheses and the like: the header of the file, and the
+    /// lines.
     changes: Vec<(Range<u64>, Range<u64>)>,
     maybe: Vec<(Range<u64>, Range<u64>)>,
-    /// In how many hunks they are.
+    /// Number of hunks with either.
     changed: usize,
     maybe_changed: usize,
 }
 
 impl Formatting {
-    /// Of a diff, if it is mostly that.
-    pub(crate) fn of(output: &Output) -> Result<Option<Formatting>> {
-        if output.len() > READ {
-            return Ok(None);
-        }
+    /// Changes of a diff, if most of its hunks change only the layout.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Formatting> {
         let mut found = Formatting::default();
-        // A header of git stands for those below it, which other diffs have alone.
+        // The header of git has the path; diffs without one have it in the line of the new file.
         let (mut file, mut is_git, mut indents) = (0..0, false, false);
         let mut current = Hunk::default();
         let mut at = 0;
-        for line in output.read(0..output.len())?.split_inclusive(|&byte| byte == b'\n') {
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let range = at..at + line.len() as u64;
             at = range.end;
             let line = terminal::readable(line);
@@ -61,7 +51,9 @@ impl Formatting {
         }
         found.add(&file, current);
         let layout = found.hunks - found.changed;
-        Ok((layout >= MANY && layout >= found.changed * TIMES).then_some(found))
+        let is_mostly_layout =
+            layout >= MIN_LAYOUT_HUNKS && layout >= found.changed * LAYOUT_HUNKS_PER_CHANGE;
+        is_mostly_layout.then_some(found)
     }
 
     fn add(&mut self, file: &Range<u64>, hunk: Hunk) {
@@ -74,59 +66,63 @@ impl Formatting {
             return;
         }
         let is_sure = bare(&hunk.old) != bare(&hunk.new);
-        let differs = |run: &&Run| match is_sure {
-            true => bare(&run.removed) != bare(&run.added),
-            false => moves(run) || substance(&run.removed) != substance(&run.added),
+        let differs = |run: &&Run| {
+            if is_sure {
+                bare(&run.removed) != bare(&run.added)
+            } else {
+                moves(run) || substance(&run.removed) != substance(&run.added)
+            }
         };
         let any = hunk.runs.iter().any(|run| differs(&run));
         let runs = hunk.runs.iter().filter(|run| !any || differs(run));
-        let (changes, changed) = match is_sure {
-            true => (&mut self.changes, &mut self.changed),
-            false => (&mut self.maybe, &mut self.maybe_changed),
+        let (changes, changed) = if is_sure {
+            (&mut self.changes, &mut self.changed)
+        } else {
+            (&mut self.maybe, &mut self.maybe_changed)
         };
         *changed += 1;
         changes.extend(runs.map(|run| (file.clone(), run.range.clone())));
     }
 
-    /// What changes more than the layout, the surest first, with the header of each file.
-    pub(crate) fn odd(&self) -> Vec<Range<u64>> {
-        let mut odd: Vec<Range<u64>> = Vec::new();
+    /// Changes of more than the layout, the surest first, with the header of each file.
+    pub(crate) fn outliers(&self) -> Vec<Range<u64>> {
+        let mut outliers: Vec<Range<u64>> = Vec::new();
         let mut last = &(0..0);
-        for (file, lines) in self.changes.iter().chain(&self.maybe).take(SHOWN) {
+        for (file, lines) in self.changes.iter().chain(&self.maybe).take(MAX_CHANGES) {
             if !file.is_empty() && file != last {
-                odd.push(file.clone());
+                outliers.push(file.clone());
             }
             last = file;
-            odd.push(lines.clone());
+            outliers.push(lines.clone());
         }
-        odd
+        outliers
     }
 
-    /// The summary of a diff, with how many hunks change only the layout.
-    pub(crate) fn told_in(&self, summary: Summary) -> Summary {
+    /// Facts for the summary of the diff: the share of hunks that change only the layout.
+    pub(crate) fn text(&self) -> String {
         let hunks = match self.changed + self.maybe_changed {
             0 => format!("all {} change", count("hunk", self.hunks as u64)),
             changed => {
                 format!("all but {} of {} hunks change", grouped(changed as u64), grouped(self.hunks as u64))
             }
         };
-        summary.saying(format!("{hunks} only white space, kinds of quotes, last commas or semicolons"))
+        format!("{hunks} only white space, kinds of quotes, last commas or semicolons")
     }
 }
 
 /// A hunk as it is read.
 #[derive(Default)]
 struct Hunk {
-    /// Lines that it still has of the old and of the new file.
+    /// Lines that are left of the old and of the new file.
     old_left: u64,
     new_left: u64,
     /// Both texts.
     old: Vec<u8>,
     new: Vec<u8>,
-    /// Lines that follow each other and are removed or added.
+    /// Runs of removed or added lines.
     runs: Vec<Run>,
     is_open: bool,
-    /// Whether it matters in this file how far a line is indented.
+    /// Whether indentation counts in this file.
     indents: bool,
 }
 
@@ -138,7 +134,7 @@ struct Run {
 }
 
 impl Hunk {
-    /// Takes a line, if it is one of the hunk.
+    /// Takes a line. Returns whether it belongs to the hunk.
     fn take(&mut self, line: &[u8], range: &Range<u64>) -> bool {
         if self.old_left == 0 && self.new_left == 0 {
             return false;
@@ -174,7 +170,7 @@ impl Hunk {
 }
 
 impl Run {
-    /// Whether a line stands elsewhere but is the same.
+    /// Whether a line changes only its indentation.
     fn moves(&self) -> bool {
         let lines = |text: &'_ [u8]| text.split(|&byte| byte == b'\n').count();
         let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
@@ -184,44 +180,43 @@ impl Run {
     }
 }
 
-/// Whether a path is that of a language in which it matters how far a line is indented.
+/// Whether the path in a header is of a language in which indentation counts.
 fn is_indented(line: &[u8]) -> bool {
     const ENDINGS: &[&str] =
         &[".py", ".pyi", ".yml", ".yaml", ".mk", "Makefile", ".haml", ".pug", ".sass", ".nim", ".coffee"];
-    // `diff -u` writes a time behind the path.
+    // `diff -u` writes a time after the path.
     let path = line.split(|&byte| byte == b'\t').next().unwrap_or_default().trim_ascii_end();
     ENDINGS.iter().any(|ending| path.ends_with(ending.as_bytes()))
 }
 
-/// What a text says but for what formatters put around it: parentheses, commas, quotes.
+/// A text without the signs that formatters add: white space, parentheses, commas, quotes.
 fn bare(text: &[u8]) -> Vec<u8> {
     let is_around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;()\\".contains(byte);
     text.iter().copied().filter(|byte| !is_around(byte)).collect()
 }
 
-/// What a text says but for its layout: without white space, with one kind of quotes, and without commas before what closes
-/// and semicolons at the end of a line.
+/// A text without its layout: without white space, with one kind of quotes, without commas before closing brackets and without
+/// semicolons at the end of a line.
 fn substance(text: &[u8]) -> Vec<u8> {
-    let mut said: Vec<u8> = Vec::with_capacity(text.len());
+    let mut substance: Vec<u8> = Vec::with_capacity(text.len());
     for &byte in text {
         match byte {
-            b'\n' => said.pop_if(|last| *last == b';').map_or((), drop),
+            b'\n' => substance.pop_if(|last| *last == b';').map_or((), drop),
             byte if byte.is_ascii_whitespace() => {}
-            b'\'' | b'`' => said.push(b'"'),
+            b'\'' | b'`' => substance.push(b'"'),
             b')' | b']' | b'}' => {
-                said.pop_if(|last| *last == b',');
-                said.push(byte);
+                substance.pop_if(|last| *last == b',');
+                substance.push(byte);
             }
-            byte => said.push(byte),
+            byte => substance.push(byte),
         }
     }
-    said
+    substance
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::output_of;
 
     fn hunks(layout: usize, others: &[&str]) -> String {
         let quotes = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,5 @@\n a = 1\n-call('x', 'y')\n+call(\n+    \"x\",\n+    \"y\",\n+)\n b = 2\n";
@@ -229,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_a_meaning_is_no_layout() {
+    fn a_change_that_may_change_the_meaning_is_not_one_of_layout() {
         let is_layout = |path: &str, old: &str, new: &str| {
             let count = |text: &str| text.lines().count();
             let lines = |sign: &str, text: &str| -> String {
@@ -243,7 +238,7 @@ mod tests {
                 lines("+", new)
             );
             let text = hunks(9, &[&hunk]);
-            Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap().odd().is_empty()
+            Formatting::of(text.as_bytes()).unwrap().outliers().is_empty()
         };
         let table = [
             ("a.js", "f('x')", "f(\"x\");", true),
@@ -267,18 +262,22 @@ mod tests {
         let limit = "diff --git a/y.py b/y.py\n--- a/y.py\n+++ b/y.py\n@@ -7,6 +7,6 @@ def f():\n-s = 'a'\n+s = \"a\"\n x = 1\n-LIMIT = 30\n+LIMIT = 3\n y = 2\n-t = 'b'\n+t = \"b\"\n z = 3\n";
         let text = hunks(9, &[limit]);
         for text in [text.clone(), text.replace("-LIMIT = 30\n", "\x1b[31m-LIMIT = 30\x1b[m\n")] {
-            let found = Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap();
-            let odd: Vec<&str> =
-                found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
-            assert_eq!(odd[0], "diff --git a/y.py b/y.py\n");
+            let found = Formatting::of(text.as_bytes()).unwrap();
+            let outliers: Vec<&str> = found
+                .outliers()
+                .iter()
+                .map(|range| &text[range.start as usize..range.end as usize])
+                .collect();
+            assert_eq!(outliers[0], "diff --git a/y.py b/y.py\n");
             assert!(
-                odd.len() == 2 && odd[1].contains("LIMIT = 30") && odd[1].ends_with("+LIMIT = 3\n"),
-                "{odd:?}"
+                outliers.len() == 2
+                    && outliers[1].contains("LIMIT = 30")
+                    && outliers[1].ends_with("+LIMIT = 3\n"),
+                "{outliers:?}"
             );
-            let files = Summary::of_lines().of_kind("a diff").with("2 files");
             assert_eq!(
-                found.told_in(files.listing(vec!["1 x.py".to_owned()])).facts(),
-                "with 2 files; all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons\n1 x.py"
+                found.text(),
+                "all but 1 of 10 hunks change only white space, kinds of quotes, last commas or semicolons"
             );
         }
     }
@@ -289,11 +288,14 @@ mod tests {
             format!("diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-{old}\n+{new}\n")
         };
         let text = hunks(9, &[&hunk("return a + b", "return (a + b)"), &hunk("LIMIT = 30", "LIMIT = 3")]);
-        let found = Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap();
-        let odd: Vec<&str> =
-            found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
-        assert_eq!((odd[1], odd[3]), ("-LIMIT = 30\n+LIMIT = 3\n", "-return a + b\n+return (a + b)\n"));
-        assert!(found.told_in(Summary::of_lines()).facts().contains("all but 2 of 11 hunks"));
+        let found = Formatting::of(text.as_bytes()).unwrap();
+        let outliers: Vec<&str> =
+            found.outliers().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
+        assert_eq!(
+            (outliers[1], outliers[3]),
+            ("-LIMIT = 30\n+LIMIT = 3\n", "-return a + b\n+return (a + b)\n")
+        );
+        assert!(found.text().contains("all but 2 of 11 hunks"));
     }
 
     #[test]
@@ -304,16 +306,16 @@ mod tests {
         let quotes: String = (0..9).map(|n| hunk(&format!("f{n}.py"), "f('x')", "f(\"x\")")).collect();
         let moved = hunk("m.py", "    save()", "save()");
         let text = quotes.clone() + &moved + &quotes + &hunk("k.py", "LIMIT = 30", "LIMIT = 3");
-        let found = Formatting::of(&output_of(text.as_bytes())).unwrap().unwrap();
-        let odd: Vec<&str> =
-            found.odd().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
+        let found = Formatting::of(text.as_bytes()).unwrap();
+        let outliers: Vec<&str> =
+            found.outliers().iter().map(|range| &text[range.start as usize..range.end as usize]).collect();
         let expected = [
             "+++ new/k.py\t2024-05-02\n",
             "-LIMIT = 30\n+LIMIT = 3\n",
             "+++ new/m.py\t2024-05-02\n",
             "-    save()\n+save()\n",
         ];
-        assert_eq!(odd, expected);
+        assert_eq!(outliers, expected);
     }
 
     #[test]
@@ -321,11 +323,7 @@ mod tests {
         let change = "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-one\n+two\n";
         for (layout, changes, expected) in [(9, 3, true), (9, 4, false), (4, 0, false), (5, 0, true)] {
             let text = hunks(layout, &vec![change; changes]);
-            assert_eq!(
-                Formatting::of(&output_of(text.as_bytes())).unwrap().is_some(),
-                expected,
-                "{layout} {changes}"
-            );
+            assert_eq!(Formatting::of(text.as_bytes()).is_some(), expected, "{layout} {changes}");
         }
     }
 }

@@ -1,84 +1,109 @@
-//! What is said of the part of an output that is not shown, from its outline: files, definitions, headings, columns.
+//! Items of an outline as the summary of a gap: files, definitions, headings.
 
 use crate::classify::form::Form;
-use crate::digest::ends::{Summarize, fitting, list_tokens};
-use crate::outline::{Item, Outline};
+use crate::digest::ends::Parts;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::{Summarize, fitting, list_tokens};
+use crate::outline::{self, Item, Outline};
+use crate::text::count::{count, grouped};
 use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result};
+use crate::weights::folding::{SAME_NAME, Shares};
+use crate::{Budget, Output, Result};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// No more things than these are listed.
-const MOST: usize = 400;
+/// Maximum items listed of one depth. No summary has room for more.
+const MAX_LISTED: usize = 400;
 
-/// The things of an outline in the order in which they are said: the outer ones before what lies in them, and of files
-/// and definitions the largest first.
-pub(crate) struct Things<'a> {
-    outline: &'a Outline,
-    order: Vec<&'a Item>,
-    /// How many of a depth are called the same, where these are many. Of definitions each is said.
-    called: HashMap<(u32, &'a str), usize>,
+/// Plans the view of any output, by its outline.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
+    let items = OutlineItems::new(outline::outline(probe.output)?);
+    Ok(Some(Plan::Ends(Parts::new(Shares::of(probe.form()?), items))))
 }
 
-/// So many that are called the same are said as one.
-const SAME: usize = 4;
+/// Items of an outline in the order in which they are listed: the outer ones before those inside them, and the largest files
+/// and definitions first.
+pub(crate) struct OutlineItems {
+    form: Form,
+    items: Vec<Counted>,
+    /// Whether the outline has more items than it keeps.
+    has_more: bool,
+    /// Whether a part of the output is not outlined.
+    is_partial: bool,
+}
 
-impl<'a> Things<'a> {
-    pub(crate) fn of(outline: &'a Outline) -> Things<'a> {
+/// An item, and how many of its depth have its name, if these are many. Each definition counts alone.
+struct Counted {
+    item: Item,
+    times: usize,
+}
+
+impl OutlineItems {
+    /// Items of an outline.
+    pub(crate) fn new(outline: Outline) -> OutlineItems {
         let by_size = matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_));
-        let mut called: HashMap<(u32, &str), usize> = HashMap::new();
+        let mut names: HashMap<(u32, &str), usize> = HashMap::new();
         for item in outline.items.iter().filter(|_| !by_size) {
-            *called.entry((item.depth, &item.name)).or_default() += 1;
+            *names.entry((item.depth, &item.name)).or_default() += 1;
         }
-        called.retain(|_, count| *count >= SAME);
-        let mut order: Vec<&Item> = outline.items.iter().collect();
-        let is_open = openness(outline);
-        order.sort_by_key(|item| {
+        let times =
+            |item: &Item| names.get(&(item.depth, &*item.name)).copied().filter(|count| *count >= SAME_NAME);
+        let times: Vec<usize> = outline.items.iter().map(|item| times(item).unwrap_or(1)).collect();
+        let is_open = openness(&outline);
+        let Outline { form, items, more, note, .. } = outline;
+        let mut items: Vec<Counted> =
+            items.into_iter().zip(times).map(|(item, times)| Counted { item, times }).collect();
+        items.sort_by_key(|Counted { item, .. }| {
             (item.depth, !is_open(item), Reverse(if by_size { extent(item) } else { 0 }))
         });
-        Things { outline, order, called }
+        OutlineItems { form, items, has_more: more > 0, is_partial: note.is_some() }
     }
 
-}
-
-impl Summarize for Things<'_> {
-    /// Items that begin in a gap.
-    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
-        let form = self.outline.form;
-        let lines = gap.lines.0..=gap.lines.1;
-        let is_inside = |item: &&&Item| lines.contains(&item.line);
-        let Some(first) = self.order.iter().find(is_inside) else { return Ok(None) };
-        let mut chosen: Vec<&Item> = Vec::new();
-        let times = |item: &Item| self.called.get(&(item.depth, &*item.name)).copied().unwrap_or(1);
-        for group in self.order.chunk_by(|a, b| a.depth == b.depth) {
-            let mut said = HashSet::new();
-            let inside = group.iter().filter(is_inside).copied();
-            let new = inside.filter(|item: &&Item| times(item) == 1 || said.insert(item.name.as_str()));
-            let next: Vec<&Item> = new.take(MOST + 1).collect();
+    /// Items that a list of `room` tokens has of those that begin in a range of lines.
+    fn chosen(&self, is_inside: impl Fn(&&Counted) -> bool, room: u64) -> Vec<&Counted> {
+        let mut chosen: Vec<&Counted> = Vec::new();
+        for group in self.items.chunk_by(|a, b| a.item.depth == b.item.depth) {
+            let mut names = HashSet::new();
+            let inside = group.iter().filter(&is_inside);
+            let new = inside.filter(|item| item.times == 1 || names.insert(item.item.name.as_str()));
+            let next: Vec<&Counted> = new.take(MAX_LISTED + 1).collect();
             let with = |count: usize| {
-                let mut with: Vec<&Item> = chosen.iter().chain(&next[..count]).copied().collect();
-                with.sort_by_key(|item| (item.line, item.depth));
+                let mut with: Vec<&Counted> = chosen.iter().chain(&next[..count]).copied().collect();
+                with.sort_by_key(|Counted { item, .. }| (item.line, item.depth));
                 with
             };
-            let fits = |count: usize| list_tokens(&listed(&with(count), form, times)) <= room;
-            let count = fitting(next.len().min(MOST), fits);
+            let fits = |count: usize| list_tokens(&listed(&with(count), self.form)) <= room;
+            let count = fitting(next.len().min(MAX_LISTED), fits);
             chosen = with(count);
             if count < next.len() {
                 break;
             }
         }
-        // Files have parts, and what lies in other things is of the same kind as these.
+        chosen
+    }
+}
+
+impl Summarize for OutlineItems {
+    /// Items that begin in a gap.
+    fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
+        let form = self.form;
+        let lines = gap.lines.0..=gap.lines.1;
+        let is_inside = |item: &&Counted| lines.contains(&item.item.line);
+        let Some(Counted { item: first, .. }) = self.items.iter().find(is_inside) else { return Ok(None) };
+        let chosen = self.chosen(is_inside, room);
+        // The parts of files are not counted. Items inside of others are of the same kind as these.
         let is_counted =
-            |item: &&&Item| item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches);
-        let count: usize = chosen.iter().filter(is_counted).map(|item| times(item)).sum();
-        if count == 0 {
+            |item: &&Counted| item.item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches);
+        let listed_count: usize = chosen.iter().filter(|item| is_counted(item)).map(|item| item.times).sum();
+        if listed_count == 0 {
             return Ok(None);
         }
-        let inside = || self.order.iter().filter(is_inside);
+        let inside = || self.items.iter().filter(is_inside);
         let all = inside().filter(is_counted).count();
-        // Some that are called the same may be shown.
-        let count = count.min(all);
+        // Some of one name may be shown.
+        let listed_count = listed_count.min(all);
         let kind = match form {
             Form::Code(language) => Some(language.name().to_owned()),
             Form::Text | Form::Log => None,
@@ -89,25 +114,25 @@ impl Summarize for Things<'_> {
         let noun = match form {
             Form::Code(_) => "definition",
             Form::Matches | Form::Diff => "file",
-            Form::Text if inside().all(|item| item.kind == first.kind) => first.kind,
+            Form::Text if inside().all(|item| item.item.kind == first.kind) => first.kind,
             Form::Text => "part",
             Form::Markdown | Form::Rst | Form::Html => "heading",
             _ => "part",
         };
-        let counted = crate::text::count::count(noun, all as u64);
-        let with = match all - count {
-            _ if self.outline.more > 0 => format!("{count} of more than {counted}"),
-            // Where a program is not parsed, some are not found.
-            _ if self.outline.note.is_some() => format!("{count} of at least {counted}"),
+        let counted = count(noun, all as u64);
+        let contents = match all - listed_count {
+            _ if self.has_more => format!("{listed_count} of more than {counted}"),
+            // The part of a program that is not parsed may have others.
+            _ if self.is_partial => format!("{listed_count} of at least {counted}"),
             0 => counted,
-            _ => format!("{count} of {counted}"),
+            _ => format!("{listed_count} of {counted}"),
         };
         let summary = Summary { kind, ..Summary::of_lines() };
-        Ok(Some(summary.with(with).listing(listed(&chosen, form, times))))
+        Ok(Some(summary.with(contents).listing(listed(&chosen, form))))
     }
 }
 
-/// Which definitions others may use, where a program says so: then those are said before the rest.
+/// Tells public definitions from private ones, if the program marks either. Public ones are listed first.
 fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
     let is_code = matches!(outline.form, Form::Code(_));
     let outer = || outline.items.iter().filter(|item| is_code && item.depth == 0);
@@ -121,20 +146,20 @@ fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
     move |item| (!any_opens || opens(item)) && (!any_closes || !closes(item))
 }
 
-/// Words before a definition that let others use it, and such as do not.
+/// Words before a public definition, and before a private one.
 const OPEN: &[&str] = &["pub ", "pub(", "export ", "public "];
 const CLOSED: &[&str] = &["static ", "private ", "internal "];
 
-/// How much there is of a thing: what was counted in it, or its lines.
+/// Size of an item: the count of its parts, or its lines.
 fn extent(item: &Item) -> u64 {
     item.count.unwrap_or(item.last_line - item.line)
 }
 
-/// Items, a line each; those inside others on the line of these, and definitions all on one.
-fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> Vec<String> {
+/// Items, a line each; those inside others on the line of these, and definitions all on one line.
+fn listed(items: &[&Counted], form: Form) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let outermost = items.iter().map(|item| item.depth).min().unwrap_or(0);
-    for item in items {
+    let outermost = items.iter().map(|item| item.item.depth).min().unwrap_or(0);
+    for Counted { item, times } in items {
         let name = match form {
             Form::Code(_) => definition(&item.name),
             _ if item.depth > outermost => item.name.split('(').next().unwrap_or_default(),
@@ -142,8 +167,8 @@ fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> Vec<St
         };
         let goes_on = matches!(form, Form::Code(_)) || item.depth > outermost;
         let mut text = format!("{} {}", item.line, name.trim());
-        if let times @ 2.. = times(item) {
-            text += &format!(" × {}", crate::text::count::grouped(times as u64));
+        if *times > 1 {
+            text += &format!(" × {}", grouped(*times as u64));
         }
         match lines.last_mut().filter(|_| goes_on) {
             Some(line) => *line += &format!(" · {text}"),
@@ -153,7 +178,7 @@ fn listed(items: &[&Item], form: Form, times: impl Fn(&Item) -> usize) -> Vec<St
     lines
 }
 
-/// Words before a definition that say who may use it and how.
+/// Words before a definition that say who may use it, and how.
 const MODIFIERS: [&str; 13] = [
     "pub",
     "export",
@@ -170,7 +195,7 @@ const MODIFIERS: [&str; 13] = [
     "synchronized",
 ];
 
-/// What is defined, without who may use it and what it takes and gives.
+/// Keyword and name of a definition, without modifiers, parameters and type.
 pub(crate) fn definition(name: &str) -> &str {
     let mut name = unwrapped(name);
     while let Some((word, rest)) = name.split_once(' ')
@@ -178,7 +203,7 @@ pub(crate) fn definition(name: &str) -> &str {
     {
         name = rest;
     }
-    // What a method of Go belongs to stands before its name.
+    // A method of Go has its receiver before its name.
     let receiver = match name.strip_prefix("func (") {
         Some(rest) => rest.find(')').map_or(0, |end| name.len() - rest.len() + end),
         None => 0,
@@ -187,7 +212,7 @@ pub(crate) fn definition(name: &str) -> &str {
     &name[..end]
 }
 
-/// A definition without the macro of C before it that says what it gives: `GIT_INLINE(bool) is_empty(void)`.
+/// A definition without the macro of C before it that names its type: `GIT_INLINE(bool) is_empty(void)`.
 fn unwrapped(name: &str) -> &str {
     let is_macro =
         |word: &str| word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
@@ -196,81 +221,43 @@ fn unwrapped(name: &str) -> &str {
     after.map(|(_, rest)| rest).filter(|rest| rest.contains('(')).unwrap_or(name)
 }
 
-/// Columns of a table, those first of which something is known.
-pub(crate) struct Columns<'a>(pub(crate) &'a Outline);
-
-impl Summarize for Columns<'_> {
-    fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
-        Ok(columns(self.0, room))
-    }
-}
-
-fn columns(outline: &Outline, room: u64) -> Option<Summary> {
-    let (table, columns) = outline.items.split_first()?;
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|&column| std::cmp::Reverse(columns[column].count));
-    let listed = |count: usize| {
-        let mut told = order[..count].to_vec();
-        told.sort_unstable();
-        told.iter().map(|&column| columns[column].name.clone()).collect::<Vec<String>>()
-    };
-    let count = fitting(columns.len().min(MOST), |count| list_tokens(&listed(count)) <= room);
-    let more = match columns.len() - count {
-        0 => String::new(),
-        more => format!(", {} not said", crate::text::count::count("column", more as u64)),
-    };
-    let summary = Summary::of_lines().of_kind("a table");
-    Some(summary.saying(format!("{}{more}", table.name)).listing(listed(count)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::plan::shown;
+    use crate::digest::summarize::summary_of;
     use crate::outline;
     use crate::store::memory::output_of;
 
     #[test]
-    fn sections_that_are_called_the_same_are_said_once_with_how_many_there_are() {
+    fn sections_of_one_name_are_listed_once_with_their_number() {
         let part =
             |n: u64| format!("Certificate:\n    Version: 3\n    Serial: {n}\n    Issuer: CN=A{n}, C=ES\n");
         let text: String = (0..40).map(part).collect();
         let output = output_of(text.as_bytes());
         let outline = outline::outline(&output).unwrap();
         let gap = Gap::at(&output, &(200..output.len())).unwrap();
-        let said = Things::of(&outline).summary(&output, &gap, 60).unwrap().unwrap().facts();
+        let said = OutlineItems::new(outline).summary(&output, &gap, 60).unwrap().unwrap().facts();
         assert_eq!(said.matches("Certificate").count(), 1, "{said}");
         assert!(said.starts_with("with 37 sections\n"), "{said}");
         assert!(said.contains(" Certificate × 40"), "{said}");
     }
 
     #[test]
-    fn of_many_columns_those_are_said_of_which_something_can_be_told() {
-        let mut text = "first note,second note,third note,colour,amount\n".to_owned();
-        (0..200).for_each(|n| {
-            text += &format!("what {n} is,how {n} came,why {n} went,{},{n}\n", ["red", "blue"][n % 2]);
-        });
-        let output = output_of(text.as_bytes());
-        let outline = outline::outline(&output).unwrap();
-        let said = summary_of(&Columns(&outline), &output, 24).unwrap();
-        assert!(said.contains("\ncolour: red × 100, blue × 100") && !said.contains("first note"), "{said}");
-    }
-
-    #[test]
     #[cfg(feature = "lang-java")]
-    fn of_a_program_that_is_not_parsed_to_its_end_no_count_is_said_to_be_whole() {
+    fn the_count_of_a_program_that_is_parsed_in_part_is_a_least_one() {
         let method = |n: u64| format!("    int total{n}(int n) {{\n        return n + {n};\n    }}\n\n");
         let methods: String = (0..90).map(method).collect();
         let output = output_of(format!("package shop;\n\npublic class Cart {{\n{methods}}}\n").as_bytes());
         for (parsed, with) in [(u64::MAX, " of 91 definitions"), (1_000, " of at least ")] {
             let outline = outline::outline_parsing(&output, parsed).unwrap();
-            let said = summary_of(&Things::of(&outline), &output, 40).unwrap();
+            let said = summary_of(&OutlineItems::new(outline), &output, 40).unwrap();
             assert!(said.contains(with), "{said}");
         }
     }
 
     #[test]
-    fn what_others_may_use_is_said_first() {
+    fn public_definitions_are_listed_first() {
         for (open, closed) in [
             (
                 "int git_open(int n)\n{\n\treturn n;\n}\n",
@@ -292,7 +279,7 @@ mod tests {
                 format!("{}\n\n{closed}\n\n{open}\n\n{}", text.unwrap(), closed.replace("close", "shut"));
             let output = output_of(text.as_bytes());
             let outline = outline::outline(&output).unwrap();
-            let said = summary_of(&Things::of(&outline), &output, 8).unwrap();
+            let said = summary_of(&OutlineItems::new(outline), &output, 8).unwrap();
             assert!(said.contains("open") && !said.contains("close") && !said.contains("shut"), "{said}");
         }
     }
@@ -315,5 +302,20 @@ mod tests {
         ] {
             assert_eq!(definition(name), expected);
         }
+    }
+
+    #[test]
+    fn of_many_files_in_a_diff_or_a_search_the_largest_are_named() {
+        let mut text = String::new();
+        for file in 0..80 {
+            let lines = if file == 50 { 40 } else { 2 };
+            (0..lines).for_each(|line| text += &format!("src/part_{file}.rs:{line}:the word\n"));
+        }
+        let text = shown(recognize, &text, Form::Matches, 400);
+        assert!(text.contains("src/part_50.rs: 40 matches"), "{text}");
+        let counts: String =
+            (0..300).map(|n| format!("src/part_{n}.rs:{}\n", if n == 150 { 9_000 } else { n % 7 })).collect();
+        let text = shown(recognize, &counts, Form::Matches, 400);
+        assert!(text.contains("src/part_150.rs: 9,000 matches"), "{text}");
     }
 }

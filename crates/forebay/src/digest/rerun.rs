@@ -1,51 +1,48 @@
-//! What changed since the same call was made before.
+//! Differences from an earlier output of the same call.
 //!
-//! What is new counts more, and what is gone is told, since no view of this output could show it. Nothing counts less
-//! for having been there before: a failure that persists is as bad as a new one.
+//! New lines score higher, and lines that are gone are counted, since no view of this output could show them. No line scores
+//! lower because it was there before: a failure that persists is as bad as a new one.
 
 use crate::rank::passage::Unit;
 use crate::text::count::{count, grouped};
 use crate::text::similarity::template;
 use crate::text::timestamp;
+use crate::weights::folding::{MAX_FIXED_NAMED, NEW_LINE};
 use crate::{Output, Result, printable, shortened, terminal};
 use std::collections::HashSet;
 
-/// Longer outputs are not compared.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// Largest output that is compared, in bytes.
+const COMPARED: u64 = 64 * 1024 * 1024;
 
-/// So many different lines are remembered.
-const REMEMBERED: usize = 500_000;
+/// Maximum templates of lines kept of an output, which bounds memory.
+const MAX_TEMPLATES: usize = 500_000;
 
-/// What a line counts more that was not there before.
-const NEW: f32 = 1.5;
-
-/// So many failures that are gone are named, by so many characters each.
-const NAMED: usize = 4;
+/// Maximum characters printed of a failure that is gone.
 const NAME: usize = 90;
 
-/// How an output differs from an earlier one of the same call.
-pub(crate) struct Again {
+/// Differences of an output from an earlier one of the same call.
+pub(crate) struct Rerun {
     before: HashSet<u64>,
-    /// One line that says it.
+    /// One line that sums them up.
     pub(crate) text: String,
 }
 
-impl Again {
-    /// The differences, where there is an earlier output that can be compared.
-    pub(crate) fn of(output: &Output) -> Result<Option<Again>> {
+impl Rerun {
+    /// Differences, if there is an earlier output that can be compared.
+    pub(crate) fn of(output: &Output) -> Result<Option<Rerun>> {
         let Some(earlier) = output.before() else { return Ok(None) };
-        if output.len() > LONGEST || earlier.len() > LONGEST {
+        if output.len() > COMPARED || earlier.len() > COMPARED {
             return Ok(None);
         }
         let (now, lines) = templates(output, None)?;
         let (before, _) = templates(earlier, None)?;
-        if now.len() >= REMEMBERED || before.len() >= REMEMBERED {
+        if now.len() >= MAX_TEMPLATES || before.len() >= MAX_TEMPLATES {
             return Ok(None);
         }
         let new = templates(output, Some(&before))?.1;
         let gone = templates(earlier, Some(&now))?.1;
-        let failing = spoken(output)?;
-        let failed = spoken(earlier)?;
+        let failing = error_lines(output)?;
+        let failed = error_lines(earlier)?;
         let newly = failing.iter().filter(|(line, _)| !before.contains(line)).count();
         let fixed: Vec<&String> =
             failed.iter().filter(|(line, _)| !now.contains(line)).map(|(_, text)| text).collect();
@@ -58,18 +55,18 @@ impl Again {
         );
         text += &format!("; of those that speak of errors {newly} new, {} as before", failing.len() - newly);
         if !fixed.is_empty() {
-            let named: Vec<&str> = fixed.iter().take(NAMED).map(|text| text.as_str()).collect();
+            let named: Vec<&str> = fixed.iter().take(MAX_FIXED_NAMED).map(|text| text.as_str()).collect();
             text += &format!(", {} gone: {}", fixed.len(), named.join(" · "));
         }
         text += "]\n";
-        Ok(Some(Again { before, text }))
+        Ok(Some(Rerun { before, text }))
     }
 
-    /// The same units, with more worth for what is new.
-    pub(crate) fn weighed(&self, mut units: Vec<Unit>) -> Vec<Unit> {
+    /// The same units, with higher scores for new lines.
+    pub(crate) fn weighted(&self, mut units: Vec<Unit>) -> Vec<Unit> {
         for unit in &mut units {
             if !self.before.contains(&hash(unit.text.as_bytes())) {
-                unit.worth *= NEW;
+                unit.worth *= NEW_LINE;
             }
         }
         units
@@ -80,7 +77,7 @@ fn hash(line: &[u8]) -> u64 {
     template(timestamp::unstamped(line).trim_ascii())
 }
 
-/// The templates of an output's lines; and how many lines there are that are not among `known`.
+/// Templates of the lines of an output, and the number of lines whose template is not `known`.
 fn templates(output: &Output, known: Option<&HashSet<u64>>) -> Result<(HashSet<u64>, u64)> {
     let mut seen = HashSet::new();
     let mut lines = 0;
@@ -92,15 +89,15 @@ fn templates(output: &Output, known: Option<&HashSet<u64>>) -> Result<(HashSet<u
         }
         let line = hash(&line);
         lines += u64::from(known.is_none_or(|known| !known.contains(&line)));
-        if seen.len() < REMEMBERED {
+        if seen.len() < MAX_TEMPLATES {
             seen.insert(line);
         }
     }
     Ok((seen, lines))
 }
 
-/// The lines that speak of errors, each once.
-fn spoken(output: &Output) -> Result<Vec<(u64, String)>> {
+/// Lines that mention a failure, each template once.
+fn error_lines(output: &Output) -> Result<Vec<(u64, String)>> {
     let mut lines = Vec::new();
     let mut seen = HashSet::new();
     for at in output.error_lines()? {

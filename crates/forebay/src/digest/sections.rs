@@ -1,28 +1,46 @@
-//! The sections of a list: what stands above its parts, as in `git status`.
+//! Sections of a list below their titles, as in `git status`.
 
-use crate::digest::READ;
-use crate::digest::ends::{Summarize, fitting_lines};
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::{Summarize, fitting_lines};
+use crate::digest::{failures, states};
 use crate::text::count::count;
 use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result, printable};
+use crate::weights::folding::{
+    MAX_SECTIONS, SECTION_START_LINES, SECTIONS_PERCENT, Shares, WHOLE_SECTION_LINES,
+};
+use crate::{Budget, Output, Result, printable};
 use std::ops::Range;
 
-/// More of them are folders.
-const MANY: usize = 12;
+/// Plans the view of a list that has a few sections, or that has a state before each of its lines.
+pub(crate) fn recognize<'p>(
+    probe: &'p Probe<'p>,
+    wanted: &Wanted,
+    budget: Budget,
+) -> Result<Option<Plan<'p>>> {
+    if wanted.exclusive || probe.form()? != Form::Text || probe.ends_badly()? || probe.exited_badly() {
+        return Ok(None);
+    }
+    let sections = probe.whole()?.and_then(|bytes| of(bytes).or_else(|| states::of(bytes)));
+    let Some(sections) = sections else { return Ok(None) };
+    let failures = probe.failures()?;
+    if failures.trouble.verdict {
+        return Ok(None);
+    }
+    let first = failures::worst(probe.output, budget, failures.units.clone(), failures.trouble.most)?;
+    let outliers = sections.beginnings.clone();
+    let parts = Parts::new(Shares::of(Form::Listing), sections);
+    Ok(Some(Plan::Ends(Parts { first, outliers, ..parts })))
+}
 
-/// A section of so many lines is shown whole; of a longer one the title and so many lines.
-pub(crate) const SHORT: usize = 8;
-pub(crate) const FIRST: usize = 3;
-
-/// So many of a hundred lines are indented below a title.
-const SHARE: usize = 80;
-
-/// The sections of a list.
+/// Sections of a list.
 pub(crate) struct Sections {
-    /// Their beginnings, the shortest first.
+    /// Their beginnings, the shortest section first.
     pub(crate) beginnings: Vec<Range<u64>>,
-    /// The titles of those that are not shown whole, with how many lines each has.
+    /// Titles of those that are not shown whole, with the number of lines of each.
     pub(crate) longer: Vec<(String, u64)>,
 }
 
@@ -35,12 +53,8 @@ impl Summarize for Sections {
     }
 }
 
-/// The sections of a list, where there are a few and hardly anything else.
-pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
-    if output.len() > READ {
-        return Ok(None);
-    }
-    let bytes = output.read(0..output.len())?;
+/// Sections of a list that has a few and hardly anything else.
+fn of(bytes: &[u8]) -> Option<Sections> {
     let mut sections: Vec<Vec<Range<u64>>> = Vec::new();
     let (mut at, mut is_open, mut lines) = (0, false, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -55,33 +69,33 @@ pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
             None => {}
         }
         is_open = is_title || is_open && is_indented;
-        if sections.len() > MANY {
-            return Ok(None);
+        if sections.len() > MAX_SECTIONS {
+            return None;
         }
     }
     sections.retain(|section| section.len() > 1);
     let inside: usize = sections.iter().map(Vec::len).sum();
-    if sections.len() < 2 || inside * 100 < lines * SHARE {
-        return Ok(None);
+    if sections.len() < 2 || inside * 100 < lines * SECTIONS_PERCENT {
+        return None;
     }
-    let is_longer = |section: &&Vec<Range<u64>>| section.len() > SHORT;
-    let told = |section: &Vec<Range<u64>>| {
+    let is_longer = |section: &&Vec<Range<u64>>| section.len() > WHOLE_SECTION_LINES;
+    let title_and_length = |section: &Vec<Range<u64>>| {
         let title = &bytes[section[0].start as usize..section[0].end as usize];
         (printable(String::from_utf8_lossy(title).trim()), section.len() as u64 - 1)
     };
-    let longer = sections.iter().filter(is_longer).map(told).collect();
+    let longer = sections.iter().filter(is_longer).map(title_and_length).collect();
     sections.sort_by_key(|section| (section.len(), section[0].start));
     let shown = |section: &Vec<Range<u64>>| {
-        let last = if section.len() <= SHORT { section.len() } else { FIRST };
+        let last = if section.len() <= WHOLE_SECTION_LINES { section.len() } else { SECTION_START_LINES };
         section[0].start..section[last - 1].end
     };
-    Ok(Some(Sections { beginnings: sections.iter().map(shown).collect(), longer }))
+    Some(Sections { beginnings: sections.iter().map(shown).collect(), longer })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::summarize::summary_of;
     use crate::store::memory::output_of;
 
     #[test]
@@ -91,7 +105,7 @@ mod tests {
             "On branch main\n\nChanges to be committed:\n  (use \"git restore\")\n\tmodified:   a.py\n\nUnmerged paths:\n\tboth modified:   b.py\n\nUntracked files:\n{untracked}\nno changes added\n"
         );
         let output = output_of(text.as_bytes());
-        let sections = of(&output).unwrap().unwrap();
+        let sections = of(text.as_bytes()).unwrap();
         assert_eq!(summary_of(&sections, &output, 99).unwrap(), "in all\nUntracked files: 300 lines");
         let shown: Vec<&str> = sections
             .beginnings
@@ -111,12 +125,12 @@ mod tests {
     #[test]
     fn a_text_with_a_list_in_it_has_no_sections() {
         let text = "To do:\n  this\nTo wait for:\n  that\n".to_owned() + &"Words of a text.\n".repeat(9);
-        assert!(of(&output_of(text.as_bytes())).unwrap().is_none());
+        assert!(of(text.as_bytes()).is_none());
     }
 
     #[test]
     fn folders_of_a_list_are_no_sections() {
         let text: String = (0..30).map(|n| format!("./dir {n}:\n  a.rs\n")).collect();
-        assert!(of(&output_of(text.as_bytes())).unwrap().is_none());
+        assert!(of(text.as_bytes()).is_none());
     }
 }

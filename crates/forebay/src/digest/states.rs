@@ -1,27 +1,15 @@
-//! Lists that say before each of their lines in which state it is, as `git status --short` does.
+//! Lists with a state before each line, such as `git status --short`.
 
-use crate::digest::READ;
-use crate::digest::sections::{FIRST, SHORT, Sections};
-use crate::{Output, Result, printable};
+use crate::digest::sections::Sections;
+use crate::printable;
+use crate::weights::folding::{
+    MAX_STATES, MIN_STATED, PATHS_PERCENT, SECTION_START_LINES, STATED_PERCENT, WHOLE_SECTION_LINES,
+};
 use std::ops::Range;
 
-/// So many lines make a list of states, if they are this share of all lines, in hundredths.
-const STATED: usize = 20;
-const STATED_SHARE: usize = 85;
-
-/// So many of a hundred names are paths: they have an extension or lie in a folder.
-const PATHS: usize = 60;
-
-/// More states than these are none.
-const STATES: usize = 16;
-
-/// The lines of a list by the state that stands before each, as in `git status --short`, `git diff --name-status`, `svn status`
-/// and `rsync --itemize-changes`: where there are a few and hardly anything else.
-pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
-    if output.len() > READ {
-        return Ok(None);
-    }
-    let bytes = output.read(0..output.len())?;
+/// Lines of a list by the state before each, as in `git status --short`, `git diff --name-status`, `svn status` and
+/// `rsync --itemize-changes`, if there are a few states and hardly any other lines.
+pub(crate) fn of(bytes: &[u8]) -> Option<Sections> {
     let mut states: Vec<(&[u8], Vec<Range<u64>>)> = Vec::new();
     let (mut at, mut lines, mut stated, mut pathlike) = (0, 0, 0, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -29,9 +17,9 @@ pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
         at = range.end;
         lines += usize::from(!line.trim_ascii().is_empty());
         let Some((state, path)) = state(line) else {
-            // What is no such list is not read to its end.
-            if lines > STATED * 4 && stated * 2 < lines {
-                return Ok(None);
+            // Another output is not read to its end.
+            if lines > MIN_STATED * 4 && stated * 2 < lines {
+                return None;
             }
             continue;
         };
@@ -41,33 +29,33 @@ pub(crate) fn of(output: &Output) -> Result<Option<Sections>> {
             Some((_, lines)) => lines.push(range),
             None => states.push((state, vec![range])),
         }
-        if states.len() > STATES {
-            return Ok(None);
+        if states.len() > MAX_STATES {
+            return None;
         }
     }
     if states.len() < 2
-        || stated < STATED
-        || stated * 100 < lines * STATED_SHARE
-        || pathlike * 100 < stated * PATHS
+        || stated < MIN_STATED
+        || stated * 100 < lines * STATED_PERCENT
+        || pathlike * 100 < stated * PATHS_PERCENT
     {
-        return Ok(None);
+        return None;
     }
     states.sort_by_key(|(_, lines)| (lines.len(), lines[0].start));
     let shown = |(_, lines): &(&[u8], Vec<Range<u64>>)| {
-        let shown = if lines.len() <= SHORT { lines.len() } else { FIRST };
+        let shown = if lines.len() <= WHOLE_SECTION_LINES { lines.len() } else { SECTION_START_LINES };
         lines[..shown].to_vec()
     };
-    let longer = states.iter().filter(|(_, lines)| lines.len() > SHORT).rev();
-    let told = |(state, lines): &(&[u8], Vec<Range<u64>>)| {
+    let longer = states.iter().filter(|(_, lines)| lines.len() > WHOLE_SECTION_LINES).rev();
+    let name_and_length = |(state, lines): &(&[u8], Vec<Range<u64>>)| {
         (printable(&String::from_utf8_lossy(state)), lines.len() as u64)
     };
-    Ok(Some(Sections {
+    Some(Sections {
         beginnings: states.iter().flat_map(shown).collect(),
-        longer: longer.map(told).collect(),
-    }))
+        longer: longer.map(name_and_length).collect(),
+    })
 }
 
-/// A state has no more bytes than this.
+/// Longest state, in bytes: that of `rsync` has eleven.
 const STATE: usize = 12;
 
 /// The state before a path, and the path: `M`, `??`, `R100`, `>f+++++++++`, `*deleting`.
@@ -92,7 +80,6 @@ fn state(line: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::output_of;
 
     #[test]
     fn lines_are_told_apart_by_the_state_before_them() {
@@ -107,7 +94,7 @@ mod tests {
             ("cd+++++++++", ".d..t......"),
         ] {
             let text = lines(common, 30) + &lines(rare, 2) + &lines(common, 30);
-            let sections = of(&output_of(text.as_bytes())).unwrap().unwrap();
+            let sections = of(text.as_bytes()).unwrap();
             let shown =
                 sections.beginnings.iter().map(|range| &text[range.start as usize..range.end as usize]);
             let expected = lines(rare, 2) + &lines(common, 3);
@@ -115,12 +102,12 @@ mod tests {
             assert_eq!(sections.longer, [(common.trim().to_owned(), 60)]);
         }
         let names = lines(" M", 30) + "UU Makefile\n M \"docs/my file.md\"\n D LICENSE\n";
-        let sections = of(&output_of(names.as_bytes())).unwrap().unwrap();
+        let sections = of(names.as_bytes()).unwrap();
         let first = &sections.beginnings[0];
         assert_eq!(&names[first.start as usize..first.end as usize], "UU Makefile\n");
         assert_eq!(sections.longer, [("M".to_owned(), 31)]);
         let ended = lines(" M", 19) + &lines("??", 2) + "sent 16,857 bytes  received 1,414 bytes\n";
-        assert!(of(&output_of(ended.as_bytes())).unwrap().is_some());
+        assert!(of(ended.as_bytes()).is_some());
     }
 
     #[test]
@@ -135,13 +122,13 @@ mod tests {
         ] {
             let other = if line.starts_with('O') { "?? b.rs\n" } else { "M a.rs\n" };
             let text: String = (0..60).map(|n| line.replace('#', &n.to_string()) + "\n").collect();
-            assert!(of(&output_of((text + other).as_bytes())).unwrap().is_none(), "{line}");
+            assert!(of((text + other).as_bytes()).is_none(), "{line}");
         }
         // One state alone says nothing, and too many are none.
         let one: String = (0..60).map(|n| format!("M a{n}.rs\n")).collect();
         let many: String = (0..60).map(|n| format!("R{n} a.rs\n")).collect();
         for text in [one, many] {
-            assert!(of(&output_of(text.as_bytes())).unwrap().is_none(), "{text}");
+            assert!(of(text.as_bytes()).is_none(), "{text}");
         }
     }
 }

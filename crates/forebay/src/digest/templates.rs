@@ -1,47 +1,47 @@
-//! The lines of a log by what they have in common: lines that differ only in their numbers are of one template.
+//! Templates of the lines of a log: lines that differ only in their numbers have one template.
 
-use crate::digest::ends::{Listed, Summarize};
+use crate::digest::summarize::{Listed, Summarize};
 use crate::text::count::{count, grouped};
 use crate::text::similarity::{pattern, template};
 use crate::text::timestamp;
 use crate::view::Summary;
 use crate::view::print::Gap;
+use crate::weights::folding::{
+    MAX_RARE_LINES, MIN_LOG_LINES, MOSTLY_ALIKE_PERCENT, RARE_TEMPLATE, REPEATING_PERCENT,
+};
 use crate::{Output, Result, terminal};
 use memchr::memchr;
 use std::collections::{HashMap, hash_map::Entry};
 use std::ops::Range;
 
-/// So many templates are told apart; lines of further ones are only counted.
-const MANY: usize = 4_096;
+/// Maximum templates kept, which bounds memory. Lines of further ones are only counted.
+const MAX_TEMPLATES: usize = 4_096;
 
-/// A longer line is looked at only so far.
-const LONG: usize = 1_024;
+/// Maximum bytes of a line that its template is made from.
+const LINE_BYTES: usize = 1_024;
 
-/// So much of a template is said.
-const LONGEST: usize = 100;
+/// Maximum characters printed of a template: a line of a terminal.
+const PRINTED: usize = 100;
 
-/// So many lines that are like no other are shown by themselves, of a log of so many lines.
-const RARE: usize = 8;
-const LINES: u64 = 50;
-
-/// The templates of a log.
+/// Templates of a log.
 pub(crate) struct Templates {
-    /// The commonest first.
+    /// The most frequent first.
     templates: Vec<Template>,
-    /// How many lines are of templates that are not told apart.
+    /// Number of lines of templates that are not kept.
     others: u64,
     lines: u64,
 }
 
 struct Template {
     count: u64,
-    /// The lines of the first and the last one, counted from 1.
+    /// Numbers of its first and its last line, counted from 1.
     lines: (u64, u64),
-    /// The first one.
+    /// Its first line.
     first: Range<u64>,
 }
 
 impl Templates {
+    /// Templates of an output.
     pub(crate) fn of(output: &Output) -> Result<Templates> {
         let mut all = Known::default();
         for part in Output::in_parts(&output.parts()?, |part| Known::in_part(output, part))? {
@@ -52,35 +52,36 @@ impl Templates {
         Ok(Templates { templates, others: all.others, lines: all.lines })
     }
 
-    /// Whether nearly all lines are like others, so that what they have in common tells more than any of them.
+    /// Whether the log repeats itself: a template then says more than any of its lines.
     pub(crate) fn are_alike(&self) -> bool {
-        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
-        self.lines >= LINES && alike * 10 >= self.lines * 9
+        self.lines >= MIN_LOG_LINES && self.frequent_lines() * 100 >= self.lines * REPEATING_PERCENT
     }
 
-    /// Where the lines are that are like no other, the last ones, if they are few among many.
+    /// Offsets of the last lines of rare templates, if most lines are of frequent ones.
     pub(crate) fn rare(&self) -> Vec<u64> {
-        let alike: u64 = self.templates.iter().filter(|template| template.count > 2).map(|t| t.count).sum();
-        if self.lines < LINES || alike * 4 < self.lines * 3 {
+        if self.lines < MIN_LOG_LINES || self.frequent_lines() * 100 < self.lines * MOSTLY_ALIKE_PERCENT {
             return Vec::new();
         }
-        let rare = self.templates.iter().filter(|template| template.count <= 2);
+        let rare = self.templates.iter().filter(|template| !template.is_frequent());
         let mut places: Vec<u64> = rare.map(|template| template.first.start).collect();
         places.sort_unstable();
-        places.split_off(places.len().saturating_sub(RARE))
+        places.split_off(places.len().saturating_sub(MAX_RARE_LINES))
     }
 
+    fn frequent_lines(&self) -> u64 {
+        self.templates.iter().filter(|template| template.is_frequent()).map(|template| template.count).sum()
+    }
 }
 
 impl Summarize for Templates {
     /// The most frequent templates with how often they occur.
     fn summary(&self, output: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
         let mut listed = Listed::new(room);
-        for template in self.templates.iter().filter(|template| template.count > 2) {
-            let end = template.first.end.min(template.first.start + LONG as u64);
+        for template in self.templates.iter().filter(|template| template.is_frequent()) {
+            let end = template.first.end.min(template.first.start + LINE_BYTES as u64);
             let bytes = terminal::screen(&output.read(template.first.start..end)?);
             let pattern = pattern(&String::from_utf8_lossy(timestamp::unstamped(&bytes)));
-            let pattern = crate::shortened(&crate::printable(untimed(pattern.trim())), LONGEST);
+            let pattern = crate::shortened(&crate::printable(untimed(pattern.trim())), PRINTED);
             let (first, last) = template.lines;
             if !listed.take(format!("× {} in {first}–{last}: {pattern}", grouped(template.count))) {
                 break;
@@ -100,7 +101,13 @@ impl Summarize for Templates {
     }
 }
 
-/// The templates of a part of a log.
+impl Template {
+    fn is_frequent(&self) -> bool {
+        self.count > RARE_TEMPLATE
+    }
+}
+
+/// Templates of a part of a log.
 #[derive(Default)]
 struct Known {
     templates: HashMap<u64, Template>,
@@ -111,7 +118,7 @@ struct Known {
 impl Known {
     fn in_part(output: &Output, part: Range<u64>) -> Result<Known> {
         let mut known = Known::default();
-        // A part that begins inside a line begins with what its neighbour took.
+        // The part before this one has the line that this one may begin inside of.
         let mut inside = part.start > 0 && output.read(part.start - 1..part.start)? != b"\n";
         let mut open: Vec<u8> = Vec::new();
         let mut opened = 0;
@@ -119,15 +126,15 @@ impl Known {
             let mut rest = 0;
             while let Some(newline) = memchr(b'\n', &block[rest..]) {
                 let line = &block[rest..rest + newline];
-                match () {
-                    () if inside => inside = false,
-                    () if open.is_empty() => known.take(line, at + rest as u64),
-                    () => {
-                        let room = LONG.saturating_sub(open.len());
-                        open.extend_from_slice(&line[..line.len().min(room)]);
-                        known.take(&open, opened);
-                        open.clear();
-                    }
+                if inside {
+                    inside = false;
+                } else if open.is_empty() {
+                    known.take(line, at + rest as u64);
+                } else {
+                    let room = LINE_BYTES.saturating_sub(open.len());
+                    open.extend_from_slice(&line[..line.len().min(room)]);
+                    known.take(&open, opened);
+                    open.clear();
                 }
                 rest += newline + 1;
             }
@@ -135,7 +142,7 @@ impl Known {
                 if open.is_empty() {
                     opened = at + rest as u64;
                 }
-                let room = LONG.saturating_sub(open.len());
+                let room = LINE_BYTES.saturating_sub(open.len());
                 open.extend_from_slice(&block[rest..block.len().min(rest + room)]);
             }
         })?;
@@ -145,17 +152,17 @@ impl Known {
         Ok(known)
     }
 
-    /// Takes a line, or as much of a long one as is looked at.
+    /// Takes a line, or the beginning of a long one.
     fn take(&mut self, line: &[u8], start: u64) {
         self.lines += 1;
-        let seen = timestamp::unstamped(&line[..line.len().min(LONG)]).trim_ascii();
+        let seen = timestamp::unstamped(&line[..line.len().min(LINE_BYTES)]).trim_ascii();
         if !seen.is_empty() {
             let first = start..start + line.len() as u64;
             self.add(template(seen), Template { count: 1, lines: (self.lines, self.lines), first });
         }
     }
 
-    /// Takes in the next part.
+    /// Adds the templates of the next part.
     fn join(&mut self, part: Known) {
         let mut templates: Vec<(u64, Template)> = part.templates.into_iter().collect();
         templates.sort_unstable_by_key(|(_, template)| template.first.start);
@@ -168,7 +175,7 @@ impl Known {
     }
 
     fn add(&mut self, key: u64, more: Template) {
-        let full = self.templates.len() >= MANY;
+        let full = self.templates.len() >= MAX_TEMPLATES;
         match self.templates.entry(key) {
             Entry::Occupied(mut known) => {
                 let known = known.get_mut();
@@ -181,7 +188,7 @@ impl Known {
     }
 }
 
-/// A template without the numbers that it begins with, if these are two or more: a date and a time.
+/// A template without two or more numbers at its beginning: a date and a time.
 fn untimed(pattern: &str) -> &str {
     let rest = pattern.trim_start_matches("# ");
     if pattern.starts_with("# # ") && !rest.is_empty() { rest } else { pattern }
@@ -190,7 +197,7 @@ fn untimed(pattern: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::summarize::summary_of;
     use crate::store::memory::output_of;
 
     #[test]
@@ -213,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_no_part_of_a_template() {
+    fn the_time_is_not_a_part_of_a_template() {
         assert_eq!(untimed("# # INFO # of #"), "INFO # of #");
         assert_eq!(untimed("# files"), "# files");
     }
 
     #[test]
-    fn a_log_that_says_the_same_over_and_over_is_known() {
+    fn a_log_that_repeats_itself_is_recognized() {
         let alike = |lines: u64, others: u64| {
             let mut text: String = (0..lines).map(|n| format!("GET /items/{n}\n")).collect();
             (0..others).for_each(|n| text += &format!("{}\n", "x".repeat(n as usize + 1)));
@@ -242,7 +249,7 @@ mod tests {
         };
         let text: String = (0..20_000).map(|n| format!("{}\n", letters(n * 7_919))).collect();
         let templates = Templates::of(&output_of(text.as_bytes())).unwrap();
-        assert_eq!(templates.templates.len(), MANY);
+        assert_eq!(templates.templates.len(), MAX_TEMPLATES);
         assert!(templates.others > 10_000 && templates.rare().is_empty());
     }
 }

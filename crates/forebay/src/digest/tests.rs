@@ -1,5 +1,7 @@
 use crate::digest::*;
 use crate::store::memory::output_of;
+use crate::view::{Canvas, Piece};
+use crate::{Grep, Query};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -76,23 +78,6 @@ fn of_a_progress_bar_only_what_a_person_would_have_seen_is_shown() {
             all done
         "#]],
     );
-}
-
-#[test]
-fn units_behind_an_area_that_was_painted_again_have_the_next_numbers() {
-    let text = "one\nbase: 1%\nbase: 2%\nbase: 3%\ntwo\nthree\n";
-    let output = output_of(text.as_bytes());
-    let mut start = 0;
-    let unit = |(index, line): (usize, &str)| {
-        let range = start..start + line.len() as u64;
-        start = range.end;
-        Unit { index: index as u64, range, text: line.to_owned(), worth: index as f32 }
-    };
-    let units: Vec<Unit> = text.split_inclusive('\n').enumerate().map(unit).collect();
-    let (units, last) = painted_once(&output, units, &[4..31]).unwrap();
-    let numbers: Vec<(u64, f32)> = units.iter().map(|unit| (unit.index, unit.worth)).collect();
-    assert_eq!(numbers, [(0, 0.0), (1, 3.0), (2, 4.0), (3, 5.0)]);
-    assert_eq!(last, 3);
 }
 
 #[test]
@@ -374,7 +359,7 @@ fn what_is_wanted_is_shown_beside_what_went_wrong() {
     assert!(view("").contains("gold"), "{}", view(""));
     assert_eq!(view(""), view("Which record is unlike the others?"));
     assert_ne!(view(""), view("Which record has the id 137?"));
-    // What everyday words lead to stands beside what a view shows anyway.
+    // Lines that match everyday words are shown beside the rest of the view.
     let record = |n: u64| match n {
         90 => "{\"id\":90,\"plan\":\"gold\"}\n".to_owned(),
         150 => "{\"id\":150,\"plan\":\"free for the orphanage\"}\n".to_owned(),

@@ -1,43 +1,55 @@
-//! Dumps of what every thread of a program does: those that do the same are one group, and those that do something else are
-//! shown.
+//! Dumps of the threads of a program: threads with the same calls are one group, and threads of small groups are outliers.
 
-use crate::digest::READ;
-use crate::digest::ends::Summarize;
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::failures;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::digest::summarize::Summarize;
 use crate::formats::frames::is_frame;
 use crate::text::count::{count, grouped};
 use crate::view::Summary;
 use crate::view::print::Gap;
-use crate::{Output, Result, tokens};
+use crate::weights::folding::{
+    CALLS_OF_GROUP, FAILURES_OF_DUMP, INNERMOST_CALLS, LINES_BEFORE_THREADS, MAX_THREADS, MIN_THREADS,
+    RARE_GROUP, STACKS_PERCENT, Shares, THREADS_PER_OUTLIER,
+};
+use crate::{Budget, Output, Result, tokens};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// So many threads make a dump, if they are this share of all lines, in hundredths.
-const MANY: usize = 8;
-const SHARE: usize = 70;
+/// Plans the view of a dump of threads.
+pub(crate) fn recognize<'p>(
+    probe: &'p Probe<'p>,
+    wanted: &Wanted,
+    budget: Budget,
+) -> Result<Option<Plan<'p>>> {
+    // The calls of a dump look like a program.
+    let may_be_dump =
+        matches!(probe.form()?, Form::Code(_) | Form::Matches | Form::TestRun | Form::Text | Form::Log);
+    if wanted.exclusive || !may_be_dump {
+        return Ok(None);
+    }
+    let Some(threads) = probe.whole()?.and_then(Threads::of) else { return Ok(None) };
+    // Failures outside of the stacks say why the threads were dumped.
+    let failures = probe.failures()?;
+    let units = failures.units.iter().filter(|unit| !threads.hold(unit.range.start)).cloned().collect();
+    let part = Budget { tokens: budget.tokens / FAILURES_OF_DUMP, ..budget };
+    let first = failures::worst(probe.output, part, units, failures.trouble.most)?;
+    let outliers = threads.outliers();
+    Ok(Some(Plan::Ends(Parts { first, outliers, ..Parts::new(Shares::THREADS, threads) })))
+}
 
-/// Threads of a group are few if it has one in so many of all, or this many.
-const RARE: usize = 12;
-const FEW: usize = 2;
-
-/// No more threads are shown.
-const SHOWN: usize = 24;
-
-/// So many of the innermost calls of a thread are shown, and tell whether it waits.
-const INNERMOST: usize = 6;
-
-/// So many calls tell what the threads of a group do.
-const CALLS: usize = 5;
-
-/// What the innermost calls of a thread, or what is said of it, have in them that waits for a lock.
+/// Words in the innermost calls or the notes of a thread that waits for a lock.
 const BLOCKED: &[&str] = &["mutex", "Mutex", "BLOCKED", "waiting to lock", "lock_wait", "semacquire"];
 
-/// What stands above the locks that a thread of Java has.
+/// Title above the locks that a thread of Java holds.
 const LOCKED: &str = "Locked ownable synchronizers:";
 
-/// What the threads of a program do.
+/// Threads of a program.
 pub(crate) struct Threads {
     threads: Vec<Thread>,
-    /// Those that do the same, the largest group first.
+    /// Numbers of threads with the same calls, the largest group first.
     groups: Vec<Vec<usize>>,
 }
 
@@ -45,22 +57,18 @@ pub(crate) struct Threads {
 #[derive(Default)]
 struct Thread {
     heading: Range<u64>,
-    /// The functions, the innermost first, each with its lines.
+    /// Functions, the innermost first, each with its lines.
     calls: Vec<(String, Range<u64>)>,
-    /// What is said of locks and states.
+    /// Lines about locks and states.
     notes: Vec<Range<u64>>,
     is_blocked: bool,
-    /// Where it ends.
+    /// Offset of its end.
     end: u64,
 }
 
 impl Threads {
-    /// The threads of an output that has hardly anything else.
-    pub(crate) fn of(output: &Output) -> Result<Option<Threads>> {
-        if output.len() > READ {
-            return Ok(None);
-        }
-        let bytes = output.read(0..output.len())?;
+    /// Threads of an output that has hardly anything else.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Threads> {
         let mut threads: Vec<Thread> = Vec::new();
         let (mut at, mut lines, mut inside, mut is_open) = (0, 0, 0, false);
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -80,20 +88,20 @@ impl Threads {
             } else if text.is_empty() {
                 is_open = false;
             } else if text.trim_start() == LOCKED {
-                // Behind an empty line, jstack says which locks the thread has.
+                // After an empty line, jstack lists the locks of the thread.
                 is_open = !threads.is_empty();
             } else if let Some(thread) = threads.last_mut().filter(|_| is_open) {
                 is_open = thread.take(text, range);
             }
             inside += usize::from(is_open);
-            // What is no dump is not read to its end.
-            if lines > 2_000 && threads.is_empty() {
-                return Ok(None);
+            // Another output is not read to its end.
+            if lines > LINES_BEFORE_THREADS && threads.is_empty() {
+                return None;
             }
         }
         let calling = threads.iter().filter(|thread| !thread.calls.is_empty()).count();
-        if calling < MANY || calling * 2 < threads.len() || inside * 100 < lines * SHARE {
-            return Ok(None);
+        if calling < MIN_THREADS || calling * 2 < threads.len() || inside * 100 < lines * STACKS_PERCENT {
+            return None;
         }
         let mut groups: HashMap<Vec<&str>, Vec<usize>> = HashMap::new();
         for (number, thread) in threads.iter().enumerate() {
@@ -102,11 +110,11 @@ impl Threads {
         }
         let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
         groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group[0]));
-        Ok(Some(Threads { threads, groups }))
+        Some(Threads { threads, groups })
     }
 
-    /// The lines of threads that do what hardly any other does, without what most have: those first that wait for a lock.
-    pub(crate) fn odd(&self) -> Vec<Range<u64>> {
+    /// Lines of threads of small groups, without the calls that most threads have. Threads that wait for a lock come first.
+    fn outliers(&self) -> Vec<Range<u64>> {
         let mut having: HashMap<&str, usize> = HashMap::new();
         for thread in &self.threads {
             let mut functions: Vec<&str> = thread.calls.iter().map(|(function, _)| &**function).collect();
@@ -114,8 +122,9 @@ impl Threads {
             functions.dedup();
             functions.iter().for_each(|function| *having.entry(function).or_default() += 1);
         }
-        let is_rare = |group: &Vec<usize>| group.len() <= FEW.max(self.threads.len() / RARE);
-        let mut odd: Vec<(bool, bool, bool, usize, usize, usize)> = Vec::new();
+        let is_rare =
+            |group: &Vec<usize>| group.len() <= RARE_GROUP.max(self.threads.len() / THREADS_PER_OUTLIER);
+        let mut outliers: Vec<(bool, bool, bool, usize, usize, usize)> = Vec::new();
         for group in &self.groups {
             let is_common = !is_rare(group);
             let key = |(place, &number): (usize, &usize)| {
@@ -123,28 +132,29 @@ impl Threads {
                 let is_own = calls.iter().any(|(function, _)| !is_of_library(function));
                 (!is_own, is_common, !is_blocked, place, group.len(), number)
             };
-            // Of many that do the same one is shown, where that is something of the program's own.
+            // Of a large group one thread is shown, if it calls functions of the program.
             let calling =
                 group.iter().enumerate().filter(|(_, number)| !self.threads[**number].calls.is_empty());
             let keys = calling.map(key).take(if is_common { 1 } else { usize::MAX });
-            odd.extend(keys.filter(|(is_of_library, is_common, ..)| !is_common || !is_of_library));
+            outliers.extend(keys.filter(|(is_of_library, is_common, ..)| !is_common || !is_of_library));
         }
-        odd.sort_unstable();
+        outliers.sort_unstable();
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        for (is_of_library, is_common, .., number) in odd.into_iter().take(SHOWN) {
+        for (is_of_library, is_common, .., number) in outliers.into_iter().take(MAX_THREADS) {
             let thread = &self.threads[number];
             let own = |(function, _): &&(String, _)| {
                 (is_common || having[&**function] * 2 <= self.threads.len())
                     && (is_of_library || !is_of_runtime_package(function))
             };
-            let calls = thread.calls.iter().filter(own).map(|(_, lines)| lines).take(INNERMOST);
+            let calls = thread.calls.iter().filter(own).map(|(_, lines)| lines).take(INNERMOST_CALLS);
             let mut lines: Vec<&Range<u64>> = calls.chain(&thread.notes).collect();
             lines.sort_by_key(|lines| lines.start);
             let mut part = thread.heading.clone();
             for lines in lines {
-                match lines.start == part.end {
-                    true => part.end = lines.end,
-                    false => ranges.push(std::mem::replace(&mut part, lines.clone())),
+                if lines.start == part.end {
+                    part.end = lines.end;
+                } else {
+                    ranges.push(std::mem::replace(&mut part, lines.clone()));
                 }
             }
             ranges.push(part);
@@ -152,12 +162,11 @@ impl Threads {
         ranges
     }
 
-    /// Whether a place is in a thread.
+    /// Whether an offset is inside of a thread.
     pub(crate) fn hold(&self, at: u64) -> bool {
         let next = self.threads.partition_point(|thread| thread.heading.start <= at);
         self.threads[..next].last().is_some_and(|thread| at < thread.end)
     }
-
 }
 
 impl Summarize for Threads {
@@ -188,10 +197,11 @@ fn calls_of(calls: &[(String, Range<u64>)]) -> String {
     let own = calls.iter().position(|(function, _)| !is_of_library(function)).unwrap_or(0);
     let innermost = if own > 1 { calls.first() } else { None };
     let from = if own > 1 { own } else { 0 };
-    let names = calls[from..].iter().take(CALLS - usize::from(own > 1)).map(|(function, _)| shown(function));
+    let names =
+        calls[from..].iter().take(CALLS_OF_GROUP - usize::from(own > 1)).map(|(function, _)| shown(function));
     let names: Vec<&str> =
         innermost.into_iter().flat_map(|(function, _)| [shown(function), "…"]).chain(names).collect();
-    let more = if calls.len() - from > CALLS { " ← …" } else { "" };
+    let more = if calls.len() - from > CALLS_OF_GROUP { " ← …" } else { "" };
     if names.is_empty() { "no calls".to_owned() } else { names.join(" ← ") + more }
 }
 
@@ -199,47 +209,44 @@ impl Thread {
     /// Takes a line, if it belongs to the thread.
     fn take(&mut self, line: &str, range: Range<u64>) -> bool {
         let (text, waits) = (line.trim_start(), waits(line));
-        // The place of a call of Go stands below it, and below one of gdb its variables.
+        // Go prints the location of a call below it, and gdb its variables.
         let is_place = line.starts_with('\t') && (text.contains(".go:") || text.contains(".s:"));
         let is_variable = line.starts_with("        ") || text == "No locals.";
-        match () {
-            () if is_place => {
-                let last = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start);
-                last.into_iter().for_each(|(_, lines)| lines.end = range.end);
-            }
-            () if is_variable || text == "- None" => {}
-            () if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") => {
-                self.is_blocked |= waits;
-                self.notes.push(range.clone());
-            }
-            () => {
-                let Some(function) = function(line) else { return text.starts_with("created by ") };
-                self.is_blocked |= waits && self.calls.len() < INNERMOST;
-                self.calls.push((function, range.clone()));
-            }
+        if is_place {
+            let last = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start);
+            last.into_iter().for_each(|(_, lines)| lines.end = range.end);
+        } else if is_variable || text == "- None" {
+            // It belongs to the thread, and says nothing.
+        } else if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") {
+            self.is_blocked |= waits;
+            self.notes.push(range.clone());
+        } else {
+            let Some(function) = function(line) else { return text.starts_with("created by ") };
+            self.is_blocked |= waits && self.calls.len() < INNERMOST_CALLS;
+            self.calls.push((function, range.clone()));
         }
         self.end = range.end;
         true
     }
 }
 
-/// Whether a line tells of waiting for a lock.
+/// Whether a line mentions that a thread waits for a lock.
 fn waits(line: &str) -> bool {
     BLOCKED.iter().any(|word| line.contains(word))
 }
 
-/// Whether a function is one of the language's own runtime, which has threads for itself.
+/// Whether a function belongs to the runtime of a language, which has threads of its own.
 fn is_of_runtime_package(function: &str) -> bool {
     ["runtime.", "java.lang.ref.", "jdk.internal."].iter().any(|package| function.starts_with(package))
 }
 
-/// Whether a function is one that a language comes with.
+/// Whether a function belongs to the standard library of a language.
 fn is_of_library(function: &str) -> bool {
     let packages = ["java.", "javax.", "jdk.", "sun.", "runtime.", "sync.", "syscall.", "internal/poll."];
     packages.iter().any(|package| function.starts_with(package))
 }
 
-/// Whether a thread begins: of gdb, Python, py-spy, Java and Go.
+/// Whether a line is the heading of a thread, as gdb, Python, py-spy, Java and Go write it.
 fn is_heading(line: &str) -> bool {
     let begins = |word: &str| {
         line.strip_prefix(word).is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
@@ -256,7 +263,7 @@ fn is_heading(line: &str) -> bool {
         || is_java()
 }
 
-/// What is called in a line of a stack, without its arguments and its place.
+/// Function in a line of a stack, without its arguments and its location.
 fn function(line: &str) -> Option<String> {
     let call = line.trim_start();
     if line == call && call.ends_with(')') && !call.starts_with('#') {
@@ -288,7 +295,7 @@ fn function(line: &str) -> Option<String> {
     Some(call.chars().filter(|sign| !sign.is_ascii_digit()).collect())
 }
 
-/// A function as it is said: of `File "a.py", line  in f` the last word.
+/// Short name of a function: of `File "a.py", line  in f` the last word.
 fn shown(function: &str) -> &str {
     function.strip_prefix("File ").and_then(|call| call.rsplit(' ').next()).unwrap_or(function)
 }
@@ -296,14 +303,14 @@ fn shown(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::ends::summary_of;
+    use crate::digest::summarize::summary_of;
     use crate::store::memory::output_of;
 
-    fn odd(text: &str) -> (Vec<String>, String) {
+    fn outliers(text: &str) -> (Vec<String>, String) {
         let output = output_of(text.as_bytes());
-        let threads = Threads::of(&output).unwrap().unwrap();
+        let threads = Threads::of(text.as_bytes()).unwrap();
         let shown = threads
-            .odd()
+            .outliers()
             .iter()
             .map(|range| text[range.start as usize..range.end as usize].to_owned())
             .collect();
@@ -320,8 +327,8 @@ mod tests {
         let waits = "#1  0x02 in wait_job (j=0x7f) at d.c:14\nNo locals.\n";
         let blocked = "#1  ___pthread_mutex_lock (mutex=0x55 <accounts>) at lock.c:93\n#2  0x03 in transfer (from=17) at d.c:11\n";
         let text: String = (0..20).map(|n| gdb(n, if n == 7 { blocked } else { waits })).collect();
-        let (shown, said) = odd(&text);
-        // One that does what most do stands behind.
+        let (shown, said) = outliers(&text);
+        // A thread of the largest group comes after them.
         let (first, others) = shown.split_at(2);
         assert_eq!(first, ["Thread 7 (Thread 0x7f07 (LWP 7) \"d\"):\n", blocked]);
         assert!(others[0].starts_with("Thread 0 ") && others.len() == 3, "{others:?}");
@@ -345,7 +352,7 @@ mod tests {
         let text: String = (0..30)
             .map(|n| if n == 4 { thread(n, sleeps, held) } else { thread(n, waits, "None") })
             .collect();
-        let (shown, said) = odd(&text);
+        let (shown, said) = outliers(&text);
         let shown = shown.concat();
         assert!(
             shown.starts_with("\"exec-4\"") && shown.contains("slowQuery") && shown.contains(held),
@@ -417,8 +424,8 @@ mod tests {
             ),
         ];
         for (text, shown, said) in table {
-            let (odd, groups) = odd(&text);
-            assert!(odd.iter().any(|odd| odd == shown), "{odd:?}");
+            let (parts, groups) = outliers(&text);
+            assert!(parts.iter().any(|part| part == shown), "{parts:?}");
             assert!(groups.contains(said), "{groups}");
         }
     }
@@ -432,7 +439,7 @@ mod tests {
         let stamped: String =
             (0..200).map(|n| format!("\"10:00:{n}\" level=info nid={n} tid={n}\n")).collect();
         for text in [stack.repeat(7), log + &stack.repeat(9), workers, stamped] {
-            assert!(Threads::of(&output_of(text.as_bytes())).unwrap().is_none());
+            assert!(Threads::of(text.as_bytes()).is_none());
         }
     }
 }

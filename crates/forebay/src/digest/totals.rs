@@ -1,38 +1,50 @@
-//! Lines that sum up what a text tells: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
+//! Texts, and the lines in them that are totals: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
 
-use crate::digest::READ;
-use crate::{Output, Result};
+use crate::classify::form::Form;
+use crate::digest::ends::Parts;
+use crate::digest::outline_items::OutlineItems;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::Probe;
+use crate::view::units;
+use crate::weights::folding::{MAX_TOTALS, Shares, TOTALS_BYTES};
+use crate::{Budget, Result, outline};
 
-/// More of them sum up parts, and none of them the whole.
-const FEW: usize = 3;
-
-/// A longer line is a sentence.
-const LONG: usize = 160;
-
-/// Where the lines are that sum up, if they are few.
-pub(crate) fn of(output: &Output) -> Result<Vec<u64>> {
-    if output.len() > READ {
-        return Ok(Vec::new());
+/// Plans the view of a text: its totals, and the lines that are unlike all others.
+pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
+    if probe.form()? != Form::Text {
+        return Ok(None);
     }
-    let bytes = output.read(0..output.len())?;
+    let mut starts = probe.whole()?.map_or(Vec::new(), of);
+    // A text that was written to be read mentions most things once.
+    if !probe.call().reads() {
+        let templates = probe.templates()?;
+        starts.extend(if templates.are_alike() { templates.rare() } else { Vec::new() });
+    }
+    let outliers = units::at(probe.output, &starts)?;
+    let items = OutlineItems::new(outline::outline(probe.output)?);
+    Ok(Some(Plan::Ends(Parts { outliers, ..Parts::new(Shares::of(Form::Text), items) })))
+}
+
+/// Offsets of the lines of totals, if they are few.
+fn of(bytes: &[u8]) -> Vec<u64> {
     let mut places = Vec::new();
     let mut at = 0;
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         if sums_up(line) {
             places.push(at);
         }
-        if places.len() > FEW {
-            return Ok(Vec::new());
+        if places.len() > MAX_TOTALS {
+            return Vec::new();
         }
         at += line.len() as u64;
     }
-    Ok(places)
+    places
 }
 
 /// Whether a line is nothing but counts of something, two of them at least, in words.
 fn sums_up(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    if line.len() > LONG || !line.first().is_some_and(u8::is_ascii_digit) {
+    if line.len() > TOTALS_BYTES || !line.first().is_some_and(u8::is_ascii_digit) {
         return false;
     }
     let counts = |part: &[u8]| {
@@ -49,7 +61,6 @@ fn sums_up(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::output_of;
 
     #[test]
     fn lines_that_sum_up_are_nothing_but_counts() {
@@ -72,7 +83,7 @@ mod tests {
     #[test]
     fn many_of_them_sum_up_no_whole() {
         let commit = "what was done\n 2 files changed, 1 insertion(+)\n";
-        assert_eq!(of(&output_of(commit.as_bytes())).unwrap(), [14]);
-        assert!(of(&output_of(commit.repeat(4).as_bytes())).unwrap().is_empty());
+        assert_eq!(of(commit.as_bytes()), [14]);
+        assert!(of(commit.repeat(4).as_bytes()).is_empty());
     }
 }

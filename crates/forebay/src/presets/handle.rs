@@ -13,8 +13,8 @@ pub(crate) fn fold(output: &Output) -> Result<View> {
     Ok(View::showing(output, &[], Wording::Silent)?.framed(message, ""))
 }
 
-/// The first two lines of the message alone, for a context that has no room for the rest: how large the output is, and
-/// the call that reads it.
+/// First two lines of the message, for a context without room for the rest: the size of the output, and the call that reads
+/// it.
 pub(crate) fn short(output: &Output) -> Result<View> {
     Ok(View::showing(output, &[], Wording::Silent)?.framed(short_message(output)?, ""))
 }

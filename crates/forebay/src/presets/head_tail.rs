@@ -33,7 +33,7 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let (head_lines, tail_lines) = share(limits.lines);
     let head = within_head(output, head, head_lines)?;
     let tail = within_tail(output, tail, record.size.lines - tail_lines)?;
-    // The lines that are left out whole. What is left out of a line that is shown in part is counted in characters.
+    // Lines that are left out whole. The missing part of a line that is shown in part is counted in characters.
     let lines = next_line(output, head)?..this_line(output, tail)?;
     let opening =
         format!("[First {} lines of {}]\n", output.newlines_before(lines.start)?, record.size.lines);
@@ -50,7 +50,7 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     Ok(View { surface: output.surface().clone(), ..view })
 }
 
-/// Where the head ends that has at most `lines` lines and ends at `limit` at the latest. It ends with a whole line, unless
+/// End of a head of at most `lines` lines and `limit` bytes. It ends with a whole line, unless
 /// a long line would then take more than half of the head with it.
 fn within_head(output: &Output, limit: u64, lines: u64) -> Result<u64> {
     let end = output.line_start(lines)?;
@@ -65,7 +65,7 @@ fn within_head(output: &Output, limit: u64, lines: u64) -> Result<u64> {
     })
 }
 
-/// Where the tail starts that starts at `limit` at the earliest, and not before the line with the index `line`.
+/// Start of a tail that starts at `limit` at the earliest, and not before the line with the index `line`.
 fn within_tail(output: &Output, limit: u64, line: u64) -> Result<u64> {
     let first = output.line_start(line)?;
     let whole = next_line(output, limit)?;
@@ -79,20 +79,20 @@ fn within_tail(output: &Output, limit: u64, line: u64) -> Result<u64> {
     })
 }
 
-/// Where the line begins that `offset` is in; `offset` itself at the end of the output.
+/// Start of the line that contains `offset`; `offset` itself at the end of the output.
 fn this_line(output: &Output, offset: u64) -> Result<u64> {
-    match is_line_start(output, offset)? {
-        true => Ok(offset),
-        false => output.line_start(output.newlines_before(offset)?),
+    if is_line_start(output, offset)? {
+        return Ok(offset);
     }
+    output.line_start(output.newlines_before(offset)?)
 }
 
-/// Where the first line begins at `offset` or after it.
+/// Start of the first line at `offset` or after it.
 fn next_line(output: &Output, offset: u64) -> Result<u64> {
-    match is_line_start(output, offset)? {
-        true => Ok(offset),
-        false => output.line_start(output.newlines_before(offset)? + 1),
+    if is_line_start(output, offset)? {
+        return Ok(offset);
     }
+    output.line_start(output.newlines_before(offset)? + 1)
 }
 
 /// One line that names the artifact.
@@ -104,19 +104,19 @@ fn artifact_line(output: &Output) -> String {
     }
 }
 
-/// Where the first `count` characters end.
+/// End of the first `count` characters.
 pub(crate) fn first_characters(output: &Output, count: u64) -> Result<u64> {
     Ok(length_of(&output.read(0..count.saturating_mul(WIDEST))?, count))
 }
 
-/// Where the last `count` characters start.
+/// Start of the last `count` characters.
 pub(crate) fn last_characters(output: &Output, count: u64) -> Result<u64> {
     let from = output.character_start(output.len().saturating_sub(count.saturating_mul(WIDEST)))?;
     let bytes = output.read(from..output.len())?;
     Ok(from + length_of(&bytes, crate::size::characters(&bytes).saturating_sub(count)))
 }
 
-/// How many bytes the first `characters` characters have; a sequence that is not UTF-8 is one.
+/// Bytes of the first `characters` characters; a sequence that is not UTF-8 is one character.
 fn length_of(bytes: &[u8], characters: u64) -> u64 {
     let mut left = usize::try_from(characters).unwrap_or(usize::MAX);
     let mut length = 0;
@@ -311,7 +311,7 @@ mod tests {
             ].map(|numbers| numbers[0]);
             prop_assert_eq!(counted.iter().sum::<u64>(), size.lines);
             prop_assert_eq!(counted[0] + counted[2], shown_lines);
-            // What is left out of lines that are shown in part.
+            // Characters left out of lines that are shown in part.
             let whole: u64 = text.split_inclusive('\n').skip(counted[0] as usize).take(counted[1] as usize)
                 .map(|line| line.chars().count() as u64).sum();
             prop_assert_eq!(truncated.iter().sum::<u64>() + whole + shown_characters, size.characters);

@@ -16,7 +16,7 @@ pub struct ContextRef {
     pub kind: String,
     /// The media type.
     pub mime_type: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub byte_size: u64,
     /// When the call was made.
     pub created_at: String,
@@ -44,23 +44,23 @@ impl From<&Record> for ContextRef {
     }
 }
 
-/// How many paragraphs around errors are shown at most.
+/// Maximum paragraphs around errors that are shown.
 const PARAGRAPHS: usize = 3;
 
-/// Head, tail and paragraphs around errors, each as long as the whole stays within what may be inline.
+/// View of the head, the tail and paragraphs around errors, within what may be inline.
 pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let limits = &settings.materialize;
-    let mut spoken = Vec::new();
+    let mut paragraphs = Vec::new();
     for at in output.error_lines()?.into_iter().take(PARAGRAPHS) {
         let units = units::around(output, at, 2, 4)?;
-        spoken.extend(units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range));
+        paragraphs.extend(units.into_iter().filter(|unit| !unit.overwritten).map(|unit| unit.range));
     }
     if output.record().kind == Kind::Binary {
-        spoken.clear();
+        paragraphs.clear();
     }
     let mut bytes = limits.snippet_bytes;
     loop {
-        let mut shown = if bytes < limits.snippet_bytes / 4 { Vec::new() } else { spoken.clone() };
+        let mut shown = if bytes < limits.snippet_bytes / 4 { Vec::new() } else { paragraphs.clone() };
         if output.record().kind != Kind::Binary {
             shown.extend(snippet(units::first(output, bytes.max(1))?, limits.snippet_lines, bytes));
             shown.extend(snippet(units::last(output, bytes.max(1))?, limits.snippet_lines, bytes));
@@ -77,7 +77,7 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     }
 }
 
-/// As many units as there may be lines and bytes.
+/// First units within the limits on lines and bytes.
 fn snippet(units: Vec<Unit>, lines: u64, bytes: u64) -> Vec<Range<u64>> {
     let mut left = bytes;
     let fits = |unit: &Unit| {
@@ -103,7 +103,7 @@ fn opening(output: &Output) -> String {
     )
 }
 
-/// A call's id as it can be printed; ids are short, and one that is not says nothing to a reader.
+/// Id of a call as it can be printed. A long one says nothing to a reader, so it is cut.
 fn shown_id(id: &str) -> String {
     let start: String = id.chars().take(64).collect();
     let more = if start.len() < id.len() { "…" } else { "" };

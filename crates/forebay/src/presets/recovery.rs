@@ -18,7 +18,7 @@ const LOOKED_AT: u64 = 4 * 1024 * 1024;
 /// Lines of a suggested range after its first, as many as the seed document suggests.
 const FURTHER: u64 = 50;
 
-/// How much of the section is printed. Smaller ones are tried until the view is smaller than its output.
+/// Size of the section. Smaller ones are tried until the view is smaller than its output.
 struct Most {
     items: usize,
     counts: bool,
@@ -35,7 +35,7 @@ const SIZES: [Most; 7] = [
     Most { items: 0, counts: false, commands: 1 },
 ];
 
-/// What kind of tool gave the output, and so what helps to go on.
+/// Kind of the tool that gave the output, which decides what to suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ToolKind {
     File,
@@ -97,7 +97,7 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     Ok(framed)
 }
 
-/// What the section says.
+/// Contents of the section.
 struct Section {
     title: String,
     structure: Vec<Item>,
@@ -201,7 +201,7 @@ impl Source<'_> {
         }
     }
 
-    /// What the kept output is called: its file, where it has one.
+    /// Name of the stored output: its file, if it has one.
     fn file(&self) -> String {
         match self.output.path() {
             Some(path) => path.display().to_string(),
@@ -214,7 +214,7 @@ impl Source<'_> {
         self.settings.tools.get(tool).unwrap_or(&self.settings.other).characters
     }
 
-    /// Counts that tell where the bulk is: matches a file, files a folder.
+    /// Counts that show where most lines are: matches per file, files per folder.
     fn counts(&self) -> Vec<String> {
         let lines = || self.text.lines();
         let mut counts = match self.kind {
@@ -229,7 +229,7 @@ impl Source<'_> {
         counts
     }
 
-    /// Calls that work: on the kept file, or on less than the call before. No command is to be run again.
+    /// Calls on the stored file, or narrower ones than the call before. No command is suggested again.
     fn commands(&self, structure: &[Item]) -> Result<Vec<String>> {
         let names = &self.settings.names;
         let pattern = self.pattern(structure)?;
@@ -252,8 +252,8 @@ impl Source<'_> {
         Ok(refined.calls.into_iter().chain(grep).chain(ranges).collect())
     }
 
-    /// Commands with notes that print ranges worth a look: what follows the shown part, the last definition, the end. What each
-    /// prints is short enough to pass.
+    /// Commands that print useful ranges, with notes: after the shown part, the last definition, the end. The output of each is
+    /// short enough to pass.
     fn ranges(&self, structure: &[Item], file: &str) -> Result<Vec<(String, String)>> {
         let most = self.threshold(&self.settings.names.shell);
         let lines = self.output.record().size.lines;
@@ -295,7 +295,7 @@ impl Source<'_> {
         Ok((fitting > 0).then(|| from + fitting - 1))
     }
 
-    /// How many lines at the end, [`FURTHER`] at most, have no more than `most` characters.
+    /// Number of lines at the end, [`FURTHER`] at most, that have no more than `most` characters.
     fn fitting_at_the_end(&self, most: u64) -> Result<u64> {
         let start = self.output.len().saturating_sub((most + 1) * 4);
         let bytes = self.output.read(start..self.output.len())?;
@@ -306,7 +306,7 @@ impl Source<'_> {
     }
 }
 
-/// How many of the lines, from the first on, have no more than `most` characters together.
+/// Number of the first lines that have no more than `most` characters together.
 fn fitting<'a>(lines: impl Iterator<Item = &'a [u8]>, most: u64) -> u64 {
     let ends = lines.scan(0, |characters, line| {
         *characters += crate::size::characters(line);
@@ -318,7 +318,7 @@ fn fitting<'a>(lines: impl Iterator<Item = &'a [u8]>, most: u64) -> u64 {
 /// `label: a (12), b (3), …`, the largest first.
 fn top(label: &str, keys: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    // What is longer is no path.
+    // A longer text is not a path.
     keys.filter(|key| key.len() <= 200 && !key.contains(char::is_control))
         .for_each(|key| *counts.entry(key).or_default() += 1);
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();

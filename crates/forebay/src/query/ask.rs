@@ -48,7 +48,7 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         _ => scope::of(output, &question)?,
     };
     if matches!(reach, Reach::Whole | Reach::Nowhere)
-        && let Some(excerpt) = overview::with_whole(output, Vec::new(), reach == Reach::Nowhere, budget)?
+        && let Some(excerpt) = overview::with_overview(output, Vec::new(), reach == Reach::Nowhere, budget)?
     {
         return Ok(excerpt);
     }
@@ -90,7 +90,7 @@ fn reaching(
     {
         let chosen = chosen(output, choice.clone(), budget.part(share), &path)?;
         let words = passages(output, &chosen.iter().collect::<Vec<_>>(), &path)?;
-        if let Some(excerpt) = overview::with_whole(output, words, false, budget)? {
+        if let Some(excerpt) = overview::with_overview(output, words, false, budget)? {
             return Ok(excerpt);
         }
     }
@@ -108,7 +108,7 @@ fn choose(
     let excerpt = Excerpt::of_passages(output, print(output, &chosen.iter().collect::<Vec<_>>(), &path)?);
     if excerpt.shown.is_empty()
         && output.record().kind != Kind::Binary
-        && let Some(excerpt) = overview::with_whole(output, Vec::new(), true, budget)?
+        && let Some(excerpt) = overview::with_overview(output, Vec::new(), true, budget)?
     {
         return Ok(excerpt);
     }

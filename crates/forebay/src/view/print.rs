@@ -1,7 +1,7 @@
 //! The one printer: writes the pieces of a view and every marker between them.
 //!
-//! A marker takes the place of the bytes it stands for, and of nothing else: it is a line of its own where whole
-//! lines are missing, and stands inside the line where only a part of one is.
+//! A marker replaces the bytes it stands for, and nothing else: it is a line of its own where whole lines are missing, and
+//! inside of a line where only a part of it is.
 
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
@@ -10,40 +10,40 @@ use crate::view::{Canvas, Omitted, Piece, Summary, View, Why, Wording};
 use crate::{Kind, Output, Query, Result, terminal, tokens};
 use std::ops::Range;
 
-/// What is true of the bytes that a marker stands for.
+/// Counts and places of the bytes that a marker replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) bytes: Range<u64>,
-    /// The first and the last line that has bytes in it, counted from 1.
+    /// Numbers of the first and the last line with bytes in it, counted from 1.
     pub(crate) lines: (u64, u64),
-    /// Whether it begins where a line does.
+    /// Whether it begins at the start of a line.
     pub(crate) begins_a_line: bool,
-    /// Whether it begins and ends where lines do.
+    /// Whether it begins and ends at the start of a line.
     pub(crate) whole_lines: bool,
     pub(crate) characters: u64,
 }
 
-/// What is printed for a piece.
+/// Text printed for a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// Which piece; `None` for what stands before and behind all of them.
+    /// Number of the piece; `None` for the text before or after all of them.
     pub piece: Option<usize>,
     /// The text.
     pub text: Vec<u8>,
 }
 
 impl View {
-    /// What the model is shown.
+    /// Prints the text that the model is shown.
     pub fn print(&self, output: &Output) -> Result<Vec<u8>> {
         self.print_with(output, |range| gap(self, output, range))
     }
 
-    /// The same, piece by piece.
+    /// Prints the same text, piece by piece.
     pub fn printed(&self, output: &Output) -> Result<Vec<Printed>> {
         self.printed_with(output, |range| gap(self, output, range))
     }
 
-    /// Prints with the counts of gaps from elsewhere: verification counts them anew.
+    /// Prints with counts of gaps from elsewhere: verification counts them again.
     pub(crate) fn print_with(
         &self,
         output: &Output,
@@ -60,11 +60,12 @@ impl View {
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
-        let page = match self.pieces.iter().any(is_on_page) {
-            true => Some(html::text(&output.read(0..output.len())?)),
-            false => None,
+        let page = if self.pieces.iter().any(is_on_page) {
+            Some(html::text(&output.read(0..output.len())?))
+        } else {
+            None
         };
-        // Whether a marker before has the call that reads lines, or one that reads bytes.
+        // Whether an earlier marker has a call that reads lines, or any call.
         let (mut lines_called, mut called) = (false, false);
         for (number, piece) in self.pieces.iter().enumerate() {
             let mut show = |text: Vec<u8>| printed.push(Printed { piece: Some(number), text });
@@ -105,7 +106,7 @@ impl View {
                     self.digest(output, &gap, summary, known)
                 }
             };
-            // What a browser shows has lines of its own.
+            // A rendered page has lines of its own.
             let begins_a_line = match (self.pieces.get(number + 1), &page) {
                 (Some(Piece::Rendered { range, on: Canvas::Page }), Some(page)) => {
                     matches!(page.text[..page.within(range).start].last(), None | Some(b'\n'))
@@ -180,7 +181,7 @@ impl View {
         format!("[{}: {call}{}]", summary.first_line(gap), summary.further_lines())
     }
 
-    /// The call that reads a gap.
+    /// Call that reads a gap.
     fn call(&self, output: &Output, gap: &Gap) -> String {
         let handle = &output.record().handle;
         let Range { start, end } = gap.bytes;
@@ -194,7 +195,7 @@ impl View {
     }
 }
 
-/// What is missing, where an earlier marker has a call that gets such. Numbers alone are those of lines, as in that call.
+/// Marker after one with a call: only the lines or bytes that are missing. Numbers alone are those of lines, as in that call.
 fn ranged(gap: &Gap, why: Why, lines_called: bool) -> String {
     let Gap { bytes, lines, whole_lines, .. } = gap;
     match (why, whole_lines) {
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carriage_returns_wrote_over_is_marked_as_such() {
+    fn overwritten_bytes_are_marked_as_such() {
         check(
             b"10%\r50%\r100%\ndone\n",
             &[8..18],

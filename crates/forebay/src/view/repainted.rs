@@ -4,7 +4,7 @@ use crate::terminal::cursor;
 use crate::{Output, Result};
 use std::ops::Range;
 
-/// The parts that were painted more than once; none in an output that is too long to be read for that.
+/// Parts that were painted more than once; none for an output that is too large to be searched.
 pub(crate) fn areas(output: &Output) -> Result<Vec<Range<u64>>> {
     if output.len() > LONGEST {
         return Ok(Vec::new());
@@ -12,10 +12,10 @@ pub(crate) fn areas(output: &Output) -> Result<Vec<Range<u64>>> {
     Ok(cursor::areas(&output.read(0..output.len())?))
 }
 
-/// Longer outputs are not looked through for what was painted again.
+/// Largest output that is searched for repainted parts, in bytes.
 pub(crate) const LONGEST: u64 = 8 * 1024 * 1024;
 
-/// The same ranges, each with all of the areas that it has a part of.
+/// The same ranges, each extended by the areas that it overlaps.
 pub(crate) fn widened(ranges: &[Range<u64>], areas: &[Range<u64>]) -> Vec<Range<u64>> {
     let widen = |range: &Range<u64>| {
         let first = areas.partition_point(|area| area.end <= range.start);

@@ -3,8 +3,10 @@
 use crate::{Output, Result};
 use std::ops::Range;
 
-/// A line longer than this is chosen from in parts.
+/// Longest line that is one unit, in bytes. A longer one is chosen from in parts.
 const LONG: usize = 512;
+
+/// Bytes of a part of a long line: about three lines of a terminal.
 const PART: usize = 256;
 
 /// A line, or a part of one.
@@ -43,7 +45,7 @@ fn unit(base: &Range<u64>, part: Range<usize>, overwritten: bool) -> Unit {
     Unit { range: base.start + part.start as u64..base.start + part.end as u64, overwritten }
 }
 
-/// How far it is to the end of what a terminal would show at once, and whether it was then written over.
+/// Length of the text that a terminal would show at once, and whether it was then overwritten.
 fn stretch(bytes: &[u8]) -> (usize, bool) {
     let mut from = 0;
     while let Some(found) = memchr::memchr2(b'\n', b'\r', &bytes[from..]) {
@@ -51,7 +53,7 @@ fn stretch(bytes: &[u8]) -> (usize, bool) {
         if bytes[at] == b'\n' {
             return (at + 1, false);
         }
-        // Returns before a newline end the line as it stands.
+        // Carriage returns before a newline overwrite nothing.
         let after = bytes[at..].iter().take_while(|&&byte| byte == b'\r').count() + at;
         match bytes.get(after) {
             Some(b'\n') => return (after + 1, false),
@@ -108,7 +110,7 @@ fn next_line(output: &Output, from: u64) -> Result<u64> {
     output.character_start(from)
 }
 
-/// The units around `offset`: up to `before` of them before the one there, and up to `after` behind it.
+/// The unit at `offset`, with up to `before` units before it and up to `after` after it.
 pub(crate) fn around(output: &Output, offset: u64, before: usize, after: usize) -> Result<Vec<Unit>> {
     let reach = (LONG * (before + 1)) as u64;
     let from = output.line_start_near(offset.saturating_sub(reach), LONG as u64)?;
@@ -116,7 +118,7 @@ pub(crate) fn around(output: &Output, offset: u64, before: usize, after: usize) 
     let to = (offset + (LONG * (after + 2)) as u64).min(output.len());
     let mut units = units(output, from..to)?;
     if to < output.len() && units.len() > 1 {
-        // The last one may go on behind what was read.
+        // The last one may go on after the bytes that were read.
         units.pop();
     }
     let at =
@@ -124,6 +126,12 @@ pub(crate) fn around(output: &Output, offset: u64, before: usize, after: usize) 
     units.truncate(at + after + 1);
     units.drain(..at.saturating_sub(before));
     Ok(units)
+}
+
+/// Ranges of the lines at some offsets, or of the parts of long ones.
+pub(crate) fn at(output: &Output, offsets: &[u64]) -> Result<Vec<Range<u64>>> {
+    let unit = |&offset: &u64| Ok(around(output, offset, 0, 0)?.pop().map(|unit| unit.range));
+    offsets.iter().map(unit).filter_map(Result::transpose).collect()
 }
 
 #[cfg(test)]

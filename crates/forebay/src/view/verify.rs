@@ -1,24 +1,24 @@
-//! Proves a view against its output, counting everything anew.
+//! Proves a view against its output, with counts of its own.
 //!
-//! The printer counts gaps with the line index and the record. Here every count is made by going through the bytes
-//! of the gap itself, so a wrong index, a wrong record or a wrong marker is found.
+//! The printer counts gaps with the line index and the record. Here every count is made from the bytes of the gap itself, so a
+//! wrong index, a wrong record or a wrong marker is found.
 
 use crate::size::{Characters, Measure};
 use crate::view::print::Gap;
 use crate::view::{Piece, View};
 use crate::{Output, Result};
 
-/// Something that is not as it is said to be.
+/// A claim that is not true.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The record says something of the bytes that is not so.
+    /// The record makes a claim about the bytes that is not true.
     #[error("its record says {field} {said}, but its bytes have {found}")]
     Record {
         /// The field of the record.
         field: &'static str,
-        /// Text of the error.
+        /// Value in the record.
         said: String,
-        /// What is so.
+        /// True value.
         found: String,
     },
     /// The line index does not belong to the bytes.
@@ -27,30 +27,30 @@ pub enum Fault {
     /// The view is of another output than this.
     #[error("the view is of {said} bytes, but the output has {found}")]
     Length {
-        /// The bytes that the view tiles.
+        /// Bytes that the view covers.
         said: u64,
-        /// The bytes there are.
+        /// Bytes of the output.
         found: u64,
     },
     /// The text of the view is not what its pieces print.
     #[error("the view's text differs from its output at byte {at} of the text")]
     Text {
-        /// Where the first difference is.
+        /// Offset of the first difference.
         at: usize,
     },
 }
 
-/// The faults of a view: none, if every line it shows is the output's, every gap is marked and every count is true.
+/// Finds the faults of a view: none if every line it shows is the output's, every gap is marked and every count is true.
 pub fn verify(view: &View, output: &Output) -> Result<Vec<Fault>> {
     verify_text(view, output, &String::from_utf8_lossy(&view.print(output)?))
 }
 
-/// The faults of a view whose text was written down earlier.
+/// Finds the faults of a view whose text was stored earlier.
 pub(crate) fn verify_text(view: &View, output: &Output, text: &str) -> Result<Vec<Fault>> {
     if view.total != output.len() {
         return Ok(vec![Fault::Length { said: view.total, found: output.len() }]);
     }
-    let gaps = counted_anew(view, output)?;
+    let gaps = counted_from_bytes(view, output)?;
     let true_text = view.print_with(output, |range| {
         gaps.iter()
             .find(|gap| gap.bytes == *range)
@@ -59,14 +59,12 @@ pub(crate) fn verify_text(view: &View, output: &Output, text: &str) -> Result<Ve
     })?;
     let true_text = String::from_utf8_lossy(&true_text);
     let same = true_text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-    Ok(match same == true_text.len() && same == text.len() {
-        true => Vec::new(),
-        false => vec![Fault::Text { at: same }],
-    })
+    let is_same = same == true_text.len() && same == text.len();
+    Ok(if is_same { Vec::new() } else { vec![Fault::Text { at: same }] })
 }
 
 /// Counts the gaps of a view in one pass over the whole output.
-fn counted_anew(view: &View, output: &Output) -> Result<Vec<Gap>> {
+fn counted_from_bytes(view: &View, output: &Output) -> Result<Vec<Gap>> {
     let mut gaps = Vec::new();
     let mut line = 1;
     let mut at_line_start = true;
@@ -96,7 +94,7 @@ fn counted_anew(view: &View, output: &Output) -> Result<Vec<Gap>> {
     Ok(gaps)
 }
 
-/// The faults of a record: none, if its output has the size, the kind and the hash that it says.
+/// Finds the faults of a record: none if its output has the size, the kind and the hash of the record.
 pub(crate) fn verify_record(output: &Output) -> Result<Vec<Fault>> {
     let mut measure = Measure::default();
     let mut index = Vec::new();

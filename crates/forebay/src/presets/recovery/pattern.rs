@@ -8,13 +8,13 @@ use std::{collections::HashMap, sync::LazyLock};
 /// Names and words that are tried before the next best thing is.
 const TRIED: usize = 8;
 
-/// Bytes behind the shown part that words are taken from.
+/// Bytes after the shown part that words are taken from.
 const WORDS_FROM: usize = 256 * 1024;
 
-/// What a search prints beside a line: its number and a separator.
+/// Characters that a search prints beside a line: its number and a separator.
 const NUMBER: u64 = 8;
 
-/// How errors are searched for.
+/// Pattern for lines with errors.
 const ERRORS: &str = "[Ee]rror|[Ff]ail|[Ee]xception";
 
 static WORD: LazyLock<Regex> = LazyLock::new(|| compiled(r"\w+"));
@@ -46,13 +46,13 @@ impl Source<'_> {
         Ok(frequent(hidden.lines(), most).into_iter().take(TRIED).find(|word| fits(word)).map(str::to_owned))
     }
 
-    /// Where the first line begins that is not shown at all, in the text.
+    /// Offset in the text of the first line that is not shown at all.
     fn hidden_from(&self) -> usize {
         let shown = self.text.floor_char_boundary(usize::try_from(self.shown).unwrap_or(usize::MAX));
         self.text[shown..].find('\n').map_or(self.text.len(), |newline| shown + newline + 1)
     }
 
-    /// How many lines are found, if a search may print them all. Of a long output only the beginning is looked at, and the rest
+    /// Number of lines found, if a search may print them all. Of a long output only the beginning is searched, and the rest
     /// is taken to be like it.
     pub(crate) fn found(&self, is_found: impl Fn(&str) -> bool, most: u64) -> Option<u64> {
         let times = self.output.len().div_ceil((self.text.len() as u64).max(1)).max(1);
@@ -71,12 +71,10 @@ impl Source<'_> {
 /// The part of a name that means itself in every dialect of patterns.
 fn plain(name: &str) -> &str {
     let is_plain = |c: char| c.is_alphanumeric() || "_.:-".contains(c);
-    match name.chars().all(is_plain) {
-        true => name,
-        false => {
-            WORD.find_iter(name).map(|word| word.as_str()).max_by_key(|word| word.len()).unwrap_or_default()
-        }
+    if name.chars().all(is_plain) {
+        return name;
     }
+    WORD.find_iter(name).map(|word| word.as_str()).max_by_key(|word| word.len()).unwrap_or_default()
 }
 
 /// Words by how many of the lines have them: those first that look like words, then the most frequent ones whose lines have no

@@ -79,7 +79,7 @@ impl Source<'_> {
         narrower.into_iter().chain(files).collect()
     }
 
-    /// The pattern and a word that stands behind it in some of the matches, and in how many.
+    /// The pattern with a word that follows it in some of the matches, and the number of these.
     fn longer_pattern(&self, pattern: &str, most: u64) -> Option<(String, u64)> {
         let matches = Regex::new(pattern).ok()?;
         let lines = self.text.lines().map(content_of);
@@ -112,7 +112,7 @@ impl Source<'_> {
             pattern.rfind('/').map_or(("", &pattern[..]), |slash| pattern.split_at(slash + 1));
         let has_extension = last.contains('.');
         let in_folder = folder.and_then(|(folder, count)| {
-            // Patterns are told from the call's own folder on.
+            // Patterns are relative to the folder of the call.
             let above = path.as_ref().map_or("", |(_, path)| path.trim_end_matches('/'));
             let folder = folder.strip_prefix(above).map_or(&folder[..], |rest| rest.trim_start_matches('/'));
             let files = if has_extension { last } else { "*" };
@@ -131,7 +131,7 @@ impl Source<'_> {
         in_folder.into_iter().chain(by_extension).collect()
     }
 
-    /// What most lines belong to, the largest first, as far as a result with those lines alone would pass.
+    /// Keys of most lines, the most frequent first, if a result with those lines alone would pass.
     fn largest(&self, key: fn(&str) -> Option<String>, most: u64) -> Vec<(String, u64)> {
         let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let mut total = 0;
@@ -197,10 +197,7 @@ fn site(address: &str) -> &str {
 fn file_for(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
-    let stem = match last == site(path) {
-        true => last,
-        false => last.rsplit_once('.').map_or(last, |(stem, _)| stem),
-    };
+    let stem = if last == site(path) { last } else { last.rsplit_once('.').map_or(last, |(stem, _)| stem) };
     let is_safe = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
     let stem: String = stem.chars().filter(is_safe).take(60).collect();
     let stem = stem.trim_start_matches(['.', '-']);
@@ -223,7 +220,7 @@ pub(crate) fn file_of(line: &str) -> Option<String> {
     rest.starts_with(|c: char| c.is_ascii_digit()).then(|| path.to_owned()).filter(|path| is_path(path))
 }
 
-/// What was found: a line of search results without its file and its number.
+/// Content of a line of search results, without its file and its number.
 fn content_of(line: &str) -> &str {
     let behind = |line: &str| {
         let (number, content) = line.split_once([':', '-'])?;
@@ -244,7 +241,7 @@ pub(crate) fn extension_of(line: &str) -> Option<String> {
     name.rsplit_once('.').map(|(_, extension)| format!(".{extension}")).filter(|extension| is_path(extension))
 }
 
-/// Whether a text may be a path: what is longer is none.
+/// Whether a text may be a path. A longer text is not.
 fn is_path(text: &str) -> bool {
     text.len() <= 200 && !text.contains(char::is_control)
 }

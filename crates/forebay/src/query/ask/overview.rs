@@ -1,6 +1,8 @@
-//! What stands out of an output, as passages: the answer to a question about all of it, alone or beside what has its words.
+//! The overview of an output as passages: the answer to a question about all of it, alone or beside the passages that have its
+//! words.
 
-use crate::digest::standing_out;
+use crate::digest::overview;
+use crate::digest::probe::Probe;
 use crate::query::{Excerpt, Found};
 use crate::rank::passage::{Passage, printed};
 use crate::terminal::visible;
@@ -8,46 +10,43 @@ use crate::text::count::count;
 use crate::view::{Piece, View};
 use crate::{Budget, Output, Result, tokens};
 
-/// So often what stands out is chosen anew: passages cost more or less than a view with its markers.
+/// Sizes tried for the overview: passages cost more or less than a view with its markers.
 const TRIES: usize = 3;
 
-/// What may not be wanted gets one in so many tokens.
+/// Divisor of the budget for an overview that was not asked for.
 pub(crate) const NOWHERE: u64 = 2;
 
-/// A little less than what was worked out surely fits.
+/// Share of the computed size that is tried next: a little less surely fits.
 const SURELY: f64 = 0.99;
 
-/// What stands out of an output, with passages that have the words of a question, for questions that are about all of it or
-/// whose words are nowhere; nothing, if that does not fit.
-pub(crate) fn with_whole(
+/// Combines the overview with the passages that match the question. Returns `None` if nothing fits the budget.
+pub(crate) fn with_overview(
     output: &Output,
     words: Vec<Passage>,
     is_nowhere: bool,
     budget: Budget,
 ) -> Result<Option<Excerpt>> {
-    let budget = match is_nowhere {
-        true => Budget {
-            tokens: (budget.tokens / NOWHERE).max(Budget::LEAST.tokens).min(budget.tokens),
-            ..budget
-        },
-        false => budget,
+    let budget = if is_nowhere {
+        let tokens = (budget.tokens / NOWHERE).max(Budget::LEAST.tokens).min(budget.tokens);
+        Budget { tokens, ..budget }
+    } else {
+        budget
     };
     let print = |passages: Vec<Passage>| {
-        let found = match is_nowhere {
-            true => "nothing answers that by its words; what stands out".to_owned(),
-            false => count("passage", passages.len() as u64),
+        let found = if is_nowhere {
+            "nothing answers that by its words; what stands out".to_owned()
+        } else {
+            count("passage", passages.len() as u64)
         };
         printed(output, &found, passages).map(|printed| Excerpt::of_passages(output, printed))
     };
-    let taken = match words.is_empty() {
-        true => 0,
-        false => tokens::count_bytes(&print(words.clone())?.text),
-    };
+    let taken = if words.is_empty() { 0 } else { tokens::count_bytes(&print(words.clone())?.text) };
     let room = budget.tokens.saturating_sub(taken);
     let mut tokens = room;
     let mut best = None;
+    let probe = Probe::new(output);
     for _ in 0..TRIES {
-        let view = standing_out(output, Budget { tokens, ..budget })?;
+        let view = overview(&probe, Budget { tokens, ..budget })?;
         let excerpt = print(merged(output, words.clone(), of_view(output, &view)?)?)?;
         let used = tokens::count_bytes(&excerpt.text).saturating_sub(taken).max(1);
         let fits = budget.holds(&excerpt.text);
@@ -62,13 +61,16 @@ pub(crate) fn with_whole(
         }
         tokens = better.min(tokens * 2);
     }
-    Ok(best.map(|excerpt| match is_nowhere {
-        true => Excerpt { found: Found::Passages(Vec::new()), shown: Vec::new(), lines: None, ..excerpt },
-        false => excerpt,
+    Ok(best.map(|excerpt| {
+        if is_nowhere {
+            Excerpt { found: Found::Passages(Vec::new()), shown: Vec::new(), lines: None, ..excerpt }
+        } else {
+            excerpt
+        }
     }))
 }
 
-/// Passages of two kinds in their order, those as one that touch.
+/// Passages of two kinds in their order. Those that touch are joined.
 pub(crate) fn merged(output: &Output, words: Vec<Passage>, others: Vec<Passage>) -> Result<Vec<Passage>> {
     let mut all: Vec<Passage> = words.into_iter().chain(others).collect();
     all.sort_by_key(|passage| (passage.bytes.start, passage.bytes.end));
@@ -87,7 +89,7 @@ pub(crate) fn merged(output: &Output, words: Vec<Passage>, others: Vec<Passage>)
     Ok(merged)
 }
 
-/// The passages that a view shows, and what it says of others.
+/// Passages that a view shows, and its summaries of others.
 fn of_view(output: &Output, view: &View) -> Result<Vec<Passage>> {
     let mut passages: Vec<Passage> = Vec::new();
     for piece in view.pieces() {

@@ -1,0 +1,29 @@
+//! Views of ranked passages.
+
+use crate::digest::fit::top_and_bottom;
+use crate::digest::frame::{framed, wording};
+use crate::rank::choose::{Choice, ranges};
+use crate::rank::passage::Unit;
+use crate::view::View;
+use crate::view::print::marker_tokens;
+use crate::{Budget, Output, Result, tokens};
+use std::ops::Range;
+
+/// View of the units that are chosen, as `showing` shows their ranges.
+pub(crate) fn view(
+    output: &Output,
+    budget: Budget,
+    choice: Choice,
+    showing: impl Fn(&[Range<u64>]) -> Result<View>,
+) -> Result<View> {
+    let view = |shown: &[&Unit]| -> Result<View> { framed(showing(&ranges(shown))?, output, budget) };
+    let choice = Choice { marker: marker_tokens(output, wording(budget)), ..choice };
+    let shown = choice.choose(budget, |shown| {
+        let text = view(shown)?.print(output)?;
+        Ok((tokens::count_bytes(&text), budget.holds(&text)))
+    })?;
+    if shown.is_empty() {
+        return top_and_bottom(output, budget);
+    }
+    view(&shown.iter().collect::<Vec<_>>())
+}

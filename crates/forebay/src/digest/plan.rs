@@ -1,0 +1,84 @@
+//! How recognizers say what a view shows.
+
+#[cfg(test)]
+use crate::classify::form::Form;
+use crate::digest::ends::{self, Parts};
+use crate::digest::probe::Probe;
+use crate::view::View;
+use crate::{Budget, Output, Result, rank};
+use std::ops::Range;
+
+/// Plans the view of an output of one kind; `None` leaves it to the recognizers after it.
+pub(crate) type Recognizer = for<'p> fn(&'p Probe<'p>, &Wanted, Budget) -> Result<Option<Plan<'p>>>;
+
+/// Plan of a view.
+pub(crate) enum Plan<'p> {
+    /// The view itself, with its frame.
+    View(View),
+    /// Both ends, outliers and a summary.
+    Ends(Parts<'p>),
+}
+
+impl Plan<'_> {
+    /// View of the plan, which shows the wanted ranges before all else.
+    pub(crate) fn view(self, output: &Output, wanted: &Wanted, budget: Budget) -> Result<View> {
+        match self {
+            Plan::View(view) => Ok(view),
+            Plan::Ends(parts) => {
+                let first = [&wanted.ranges[..], &parts.first].concat();
+                ends::fold(output, budget, &Parts { first, ..parts })
+            }
+        }
+    }
+}
+
+/// Parts of an output that its call asks for.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// Words that the call looks for: its intent, or the tests that it names.
+    pub(crate) text: Option<String>,
+    /// Whether the text is the intent of the call. Tests that a command names are wanted only of a run.
+    pub(crate) is_intent: bool,
+    /// Bytes shown beside what a view shows anyway.
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// Whether nothing else is shown. What is wanted alone leaves no room for what else an output is.
+    pub(crate) exclusive: bool,
+}
+
+impl Wanted {
+    /// Wanted parts of an output, within a budget.
+    pub(crate) fn of(output: &Output, budget: Budget) -> Result<Wanted> {
+        let call = &output.record().call;
+        let Some(text) = call.wanted() else { return Ok(Wanted::default()) };
+        let is_intent = call.intent.as_ref() == Some(&text);
+        let (ranges, exclusive) = match rank::reached(output, &text, budget)? {
+            rank::Reached::Nothing => return Ok(Wanted::default()),
+            rank::Reached::Beside(ranges) => {
+                let exclusive = ranges.is_empty();
+                (ranges, exclusive)
+            }
+            rank::Reached::Words => (Vec::new(), true),
+        };
+        Ok(Wanted { text: Some(text), is_intent, ranges, exclusive })
+    }
+
+    /// The intent of the call, if it is wanted.
+    pub(crate) fn intent(&self) -> Option<&str> {
+        self.text.as_deref().filter(|_| self.is_intent)
+    }
+}
+
+/// View of a text of some form that a recognizer claims. It is true, and within its budget.
+#[cfg(test)]
+pub(crate) fn shown(recognize: Recognizer, text: &str, form: Form, tokens: u64) -> String {
+    let output = crate::store::memory::output_of(text.as_bytes());
+    let budget = Budget { tokens, bytes: tokens * 8, lines: None };
+    let wanted = Wanted::default();
+    let probe = Probe::with_form(&output, form);
+    let plan = recognize(&probe, &wanted, budget).unwrap().unwrap();
+    let view = plan.view(&output, &wanted, budget).unwrap();
+    assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
+    let text = view.print(&output).unwrap();
+    assert!(budget.holds(&text));
+    String::from_utf8(text).unwrap()
+}

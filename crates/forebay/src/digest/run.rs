@@ -1,0 +1,169 @@
+//! Outputs of runs: what failed, what was asked for, and how the run ended.
+
+use crate::classify::form::{self, Form};
+use crate::digest::frame::wording;
+use crate::digest::passages;
+use crate::digest::plan::{Plan, Wanted};
+use crate::digest::probe::{Probe, Ranked};
+use crate::rank::choose::Choice;
+use crate::rank::passage::Unit;
+use crate::view::{View, repainted};
+use crate::weights::folding::{ASKED_FOR, FAILED_RUN, RUN_END_BYTES};
+use crate::{Budget, Output, Result, rank, terminal};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// Plans the view of a run that failed, of a run of tests, and of an output of which only what is asked for is shown.
+pub(crate) fn recognize<'p>(
+    probe: &'p Probe<'p>,
+    wanted: &Wanted,
+    budget: Budget,
+) -> Result<Option<Plan<'p>>> {
+    Ok(match units(probe, wanted)? {
+        Some(units) => Some(Plan::View(view(probe.output, budget, units)?)),
+        None => None,
+    })
+}
+
+/// Units of which a view of passages is made, if it is made of such.
+fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<Unit>>> {
+    let output = probe.output;
+    let form = probe.form()?;
+    if matches!(form, Form::Diff | Form::Json | Form::Matches | Form::Html) {
+        return wanted
+            .intent()
+            .filter(|_| wanted.exclusive)
+            .map(|intent| rank::asked(output, intent))
+            .transpose();
+    }
+    // Tests that a command names are found only in runs.
+    let is_run = matches!(form, Form::Log | Form::TestRun | Form::Text);
+    let asked = if is_run { wanted.text.as_deref() } else { wanted.intent() };
+    let ranked = probe.ranked()?;
+    let failed = ranked.trouble.most >= FAILED_RUN && is_of_run(probe, form, ranked)?;
+    let reports = failed || form == Form::TestRun;
+    let units = match asked {
+        Some(asked) if (is_run || reports) && (reports || wanted.ranges.is_empty()) => {
+            joined(ranked.units.clone(), rank::asked(output, asked)?)
+        }
+        Some(asked) if wanted.ranges.is_empty() => rank::asked(output, asked)?,
+        None if reports => ranked.units.clone(),
+        _ => return Ok(None),
+    };
+    Ok(Some(probe.weighted(units)))
+}
+
+/// Whether an output that mentions failures is of a run. A document mentions errors that may happen, but it does not end
+/// with one; and a run may print what looks like a program, a list or a document.
+fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
+    let failed = probe.exited_badly();
+    let starts_with_error = || ranked.starts_with_error();
+    Ok(match form {
+        Form::Log | Form::TestRun => true,
+        _ if probe.call().reads() => {
+            form == Form::Text && (failed || ranked.trouble.verdict || probe.ends_badly()?)
+        }
+        Form::Text if form::is_sql(probe.output)? => {
+            let output = probe.output;
+            let end = output.read(output.len().saturating_sub(RUN_END_BYTES)..output.len())?;
+            let is_statement = end.trim_ascii_end().ends_with(b";");
+            starts_with_error() || failed || !is_statement && probe.ends_badly()?
+        }
+        Form::Text if !probe.is_document()? => true,
+        Form::Text | Form::Markdown | Form::Rst => starts_with_error() && (failed || ranked.trouble.late),
+        _ => starts_with_error(),
+    })
+}
+
+/// Units of two rankings in one: each by its better rank, those that were asked for first.
+fn joined(units: Vec<Unit>, asked: Vec<Unit>) -> Vec<Unit> {
+    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
+    let scale = ASKED_FOR * best(&units) / best(&asked);
+    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
+    for unit in asked {
+        let worth = unit.worth * scale;
+        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
+        known.worth = known.worth.max(worth);
+    }
+    joined.into_values().collect()
+}
+
+/// View of the best units of a run.
+fn view(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
+    let areas = repainted::areas(output)?;
+    let Painted { units, last } = painted_once(output, units, &areas)?;
+    let choice = Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 };
+    passages::view(output, budget, choice, |shown| {
+        let shown = repainted::widened(shown, &areas);
+        View::showing(output, &shown, wording(budget))?.on_screen(output)
+    })
+}
+
+/// Units in which an area that was painted more than once is one unit.
+struct Painted {
+    units: Vec<Unit>,
+    /// Number of the last unit of the output.
+    last: u64,
+}
+
+/// Joins the units of each area that was painted more than once, since it is shown whole or not at all. The units get new
+/// numbers, so that what follows such an area has the next number.
+fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Result<Painted> {
+    let mut painted: BTreeMap<u64, Unit> = BTreeMap::new();
+    // Numbers of the areas, and how many numbers each takes too many.
+    let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut once = Vec::with_capacity(units.len());
+    for unit in units {
+        let area = areas.get(areas.partition_point(|area| area.end <= unit.range.start));
+        match area.filter(|area| area.start < unit.range.end) {
+            None => once.push(unit),
+            Some(area) => match painted.get_mut(&area.start) {
+                Some(known) => known.worth = known.worth.max(unit.worth),
+                None => {
+                    let bytes = output.read(area.clone())?;
+                    let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
+                    let above = unit.range.start.saturating_sub(area.start) as usize;
+                    let index = unit.index.saturating_sub(lines(&bytes[..above.min(bytes.len())]));
+                    taken.insert(index, lines(&bytes).saturating_sub(1));
+                    let text = terminal::visible(&bytes);
+                    painted.insert(area.start, Unit { index, range: area.clone(), text, ..unit });
+                }
+            },
+        }
+    }
+    once.extend(painted.into_values());
+    once.sort_by_key(|unit| unit.index);
+    let (mut taken, mut before) = (taken.into_iter().peekable(), 0);
+    let last = output.lines()?.saturating_sub(1);
+    let mut renumbered = |index: u64| {
+        while let Some((_, lines)) = taken.next_if(|(area, _)| *area < index) {
+            before += lines;
+        }
+        index.saturating_sub(before)
+    };
+    once.iter_mut().for_each(|unit| unit.index = renumbered(unit.index));
+    Ok(Painted { units: once, last: renumbered(last) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::output_of;
+
+    #[test]
+    fn units_after_an_area_that_was_painted_again_have_the_next_numbers() {
+        let text = "one\nbase: 1%\nbase: 2%\nbase: 3%\ntwo\nthree\n";
+        let output = output_of(text.as_bytes());
+        let mut start = 0;
+        let unit = |(index, line): (usize, &str)| {
+            let range = start..start + line.len() as u64;
+            start = range.end;
+            Unit { index: index as u64, range, text: line.to_owned(), worth: index as f32 }
+        };
+        let units: Vec<Unit> = text.split_inclusive('\n').enumerate().map(unit).collect();
+        let painted = painted_once(&output, units, &[4..31]).unwrap();
+        let numbers: Vec<(u64, f32)> = painted.units.iter().map(|unit| (unit.index, unit.worth)).collect();
+        assert_eq!(numbers, [(0, 0.0), (1, 3.0), (2, 4.0), (3, 5.0)]);
+        assert_eq!(painted.last, 3);
+    }
+}
