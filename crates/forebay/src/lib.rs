@@ -61,7 +61,7 @@ mod threads;
 pub mod tokens;
 pub mod tools;
 pub mod view;
-pub(crate) mod weights;
+mod weights;
 pub mod wire;
 
 pub use accounting::{Accounting, Ledger, Notice};

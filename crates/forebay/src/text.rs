@@ -9,6 +9,7 @@ pub(crate) mod lookalikes;
 pub mod moment;
 pub(crate) mod pattern;
 pub(crate) mod quote;
+pub(crate) mod ranges;
 pub(crate) mod similarity;
 pub(crate) mod timestamp;
 pub(crate) mod words;

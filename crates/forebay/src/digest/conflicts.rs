@@ -38,8 +38,8 @@ fn reports_failure(probe: &Probe, form: Form) -> Result<bool> {
     }
     let ranked = probe.ranked()?;
     let ended = || Ok(form == Form::Text && probe.ends_badly()?);
-    Ok(ranked.trouble.most >= FAILED_RUN
-        && (ranked.trouble.verdict || ranked.starts_with_error() || ended()?))
+    Ok(ranked.signal.highest >= FAILED_RUN
+        && (ranked.signal.has_verdict || ranked.starts_with_error() || ended()?))
 }
 
 /// Beginnings of the parts of a conflict: ours, theirs, and the end.

@@ -1,5 +1,6 @@
 //! Views of the beginning and the end of an output, with its outliers and a summary of the rest.
 
+use crate::classify::form::Form;
 use crate::digest::fit::{enough_bytes, top_and_bottom};
 use crate::digest::frame::{frame_tokens, framed, wording};
 use crate::digest::json_cuts;
@@ -33,6 +34,22 @@ impl<'p> Parts<'p> {
     pub(crate) fn new(shares: Shares, summary: impl Summarize + 'p) -> Parts<'p> {
         let (first, outliers, skipped) = Default::default();
         Parts { shares, first, outliers, skipped, summary: Box::new(summary) }
+    }
+}
+
+impl Shares {
+    /// Shares by the form of an output.
+    pub(crate) fn of(form: Form) -> Shares {
+        match form {
+            Form::Markdown | Form::Rst => Shares::DOCUMENT,
+            Form::Code(_) => Shares::CODE,
+            Form::Diff | Form::Matches => Shares::CHANGES,
+            Form::Listing => Shares::LISTING,
+            Form::Table => Shares::TABLE,
+            Form::Json => Shares::JSON,
+            Form::Log | Form::TestRun => Shares::LOG,
+            Form::Html | Form::Text | Form::Binary => Shares::TEXT,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::digest::frame::wording;
 use crate::rank::choose::{Choice, ranges};
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::view::print::marker_tokens;
 use crate::weights::folding::{FAILED_RUN, MAX_FAILURES, SHOWN_FAILURE};
 use crate::{Budget, Output, Result, tokens};
@@ -12,15 +12,15 @@ use std::ops::Range;
 pub(crate) fn worst(
     output: &Output,
     budget: Budget,
-    mut units: Vec<Unit>,
+    mut units: Vec<RankedUnit>,
     most: f32,
 ) -> Result<Vec<Range<u64>>> {
     if most < FAILED_RUN {
         return Ok(Vec::new());
     }
-    let least = units.iter().map(|unit| unit.worth).fold(0.0, f32::max) * SHOWN_FAILURE;
+    let least = units.iter().map(|unit| unit.score).fold(0.0, f32::max) * SHOWN_FAILURE;
     // Weaker units may be shown between two failures.
-    units.iter_mut().filter(|unit| unit.worth < least).for_each(|unit| unit.worth = 0.0);
+    units.iter_mut().filter(|unit| unit.score < least).for_each(|unit| unit.score = 0.0);
     let marker = marker_tokens(output, wording(budget));
     let tokens = (budget.tokens as f64 * MAX_FAILURES) as u64;
     let choice = Choice { units, last: None, marker, reads_on: false, hole: 0 };

@@ -26,7 +26,7 @@ pub(crate) fn recognize_entries<'p>(
     }
     let failures = probe.failures()?;
     let first =
-        failures::worst(output, budget, probe.weighted(failures.units.clone()), failures.trouble.most)?;
+        failures::worst(output, budget, probe.weighted(failures.units.clone()), failures.signal.highest)?;
     let outliers = units::at(output, &templates.rare())?;
     Ok(Some(Plan::Ends(Parts { first, outliers, ..Parts::new(Shares::of(Form::Log), templates) })))
 }

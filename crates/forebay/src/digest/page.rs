@@ -17,13 +17,13 @@ pub(crate) fn recognize<'p>(
     budget: Budget,
 ) -> Result<Option<Plan<'p>>> {
     let output = probe.output;
-    if probe.form()? != Form::Html || output.len() > rank::READ_WHOLE {
+    if probe.form()? != Form::Html || output.len() > crate::weights::bounds::LARGE {
         return Ok(None);
     }
     let page = html::text(&output.read(0..output.len())?);
     let units = match &wanted.text {
-        Some(text) => rank::asked_page(output, &page, text)?,
-        None => rank::unasked_page(&page),
+        Some(text) => rank::answering_page(output, &page, text)?,
+        None => rank::page::overview(&page),
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
     let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.text.is_none(), hole: 0 };

@@ -3,7 +3,7 @@
 use crate::digest::fit::top_and_bottom;
 use crate::digest::frame::{framed, wording};
 use crate::rank::choose::{Choice, ranges};
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::view::View;
 use crate::view::print::marker_tokens;
 use crate::{Budget, Output, Result, tokens};
@@ -16,7 +16,7 @@ pub(crate) fn view(
     choice: Choice,
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
-    let view = |shown: &[&Unit]| -> Result<View> { framed(showing(&ranges(shown))?, output, budget) };
+    let view = |shown: &[&RankedUnit]| -> Result<View> { framed(showing(&ranges(shown))?, output, budget) };
     let choice = Choice { marker: marker_tokens(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = view(shown)?.print(output)?;

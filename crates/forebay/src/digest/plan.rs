@@ -51,13 +51,13 @@ impl Wanted {
         let call = &output.record().call;
         let Some(text) = call.wanted() else { return Ok(Wanted::default()) };
         let is_intent = call.intent.as_ref() == Some(&text);
-        let (ranges, exclusive) = match rank::reached(output, &text, budget)? {
-            rank::Reached::Nothing => return Ok(Wanted::default()),
-            rank::Reached::Beside(ranges) => {
+        let (ranges, exclusive) = match rank::wanted_part(output, &text, budget)? {
+            rank::WantedPart::Nothing => return Ok(Wanted::default()),
+            rank::WantedPart::Ranges(ranges) => {
                 let exclusive = ranges.is_empty();
                 (ranges, exclusive)
             }
-            rank::Reached::Words => (Vec::new(), true),
+            rank::WantedPart::Words => (Vec::new(), true),
         };
         Ok(Wanted { text: Some(text), is_intent, ranges, exclusive })
     }

@@ -5,8 +5,8 @@ use crate::classify::source;
 use crate::digest::rerun::Rerun;
 use crate::digest::templates::Templates;
 use crate::formats::verdict;
-use crate::rank::passage::Unit;
-use crate::rank::score::Trouble;
+use crate::rank::passage::RankedUnit;
+use crate::rank::score::FailureSignal;
 use crate::text::failure_scan;
 use crate::weights::folding::{BEST_UNITS, RUN_END_BYTES, RUN_END_LINES};
 use crate::{Call, Output, Result, rank};
@@ -30,8 +30,8 @@ pub(crate) struct Probe<'o> {
 
 /// Ranked units of an output, and how surely they report a failure.
 pub(crate) struct Ranked {
-    pub(crate) units: Vec<Unit>,
-    pub(crate) trouble: Trouble,
+    pub(crate) units: Vec<RankedUnit>,
+    pub(crate) signal: FailureSignal,
 }
 
 impl Ranked {
@@ -98,12 +98,12 @@ impl<'o> Probe<'o> {
 
     /// Units of a run: what failed, and how it ended.
     pub(crate) fn ranked(&self) -> Result<&Ranked> {
-        once(&self.ranked, || rank::unasked(self.output).map(|(units, trouble)| Ranked { units, trouble }))
+        once(&self.ranked, || rank::unasked(self.output).map(|(units, signal)| Ranked { units, signal }))
     }
 
     /// Failures of an output that reports some all the time, such as the log of a service.
     pub(crate) fn failures(&self) -> Result<&Ranked> {
-        once(&self.failures, || rank::troubles(self.output).map(|(units, trouble)| Ranked { units, trouble }))
+        once(&self.failures, || rank::failures(self.output).map(|(units, signal)| Ranked { units, signal }))
     }
 
     /// Templates of the lines.
@@ -112,7 +112,7 @@ impl<'o> Probe<'o> {
     }
 
     /// Units with higher scores for lines that an earlier output of the same call lacks.
-    pub(crate) fn weighted(&self, units: Vec<Unit>) -> Vec<Unit> {
+    pub(crate) fn weighted(&self, units: Vec<RankedUnit>) -> Vec<RankedUnit> {
         match self.rerun {
             Some(rerun) => rerun.weighted(units),
             None => units,

@@ -3,7 +3,7 @@
 //! New lines score higher, and lines that are gone are counted, since no view of this output could show them. No line scores
 //! lower because it was there before: a failure that persists is as bad as a new one.
 
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::text::count::{count, grouped};
 use crate::text::similarity::template;
 use crate::text::timestamp;
@@ -63,10 +63,10 @@ impl Rerun {
     }
 
     /// The same units, with higher scores for new lines.
-    pub(crate) fn weighted(&self, mut units: Vec<Unit>) -> Vec<Unit> {
+    pub(crate) fn weighted(&self, mut units: Vec<RankedUnit>) -> Vec<RankedUnit> {
         for unit in &mut units {
             if !self.before.contains(&hash(unit.text.as_bytes())) {
-                unit.worth *= NEW_LINE;
+                unit.score *= NEW_LINE;
             }
         }
         units

@@ -6,7 +6,7 @@ use crate::digest::passages;
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::{Probe, Ranked};
 use crate::rank::choose::Choice;
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::view::{View, repainted};
 use crate::weights::folding::{ASKED_FOR, FAILED_RUN, RUN_END_BYTES};
 use crate::{Budget, Output, Result, rank, terminal};
@@ -26,27 +26,27 @@ pub(crate) fn recognize<'p>(
 }
 
 /// Units of which a view of passages is made, if it is made of such.
-fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<Unit>>> {
+fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
     let output = probe.output;
     let form = probe.form()?;
     if matches!(form, Form::Diff | Form::Json | Form::Matches | Form::Html) {
         return wanted
             .intent()
             .filter(|_| wanted.exclusive)
-            .map(|intent| rank::asked(output, intent))
+            .map(|intent| rank::answering(output, intent))
             .transpose();
     }
     // Tests that a command names are found only in runs.
     let is_run = matches!(form, Form::Log | Form::TestRun | Form::Text);
     let asked = if is_run { wanted.text.as_deref() } else { wanted.intent() };
     let ranked = probe.ranked()?;
-    let failed = ranked.trouble.most >= FAILED_RUN && is_of_run(probe, form, ranked)?;
+    let failed = ranked.signal.highest >= FAILED_RUN && is_of_run(probe, form, ranked)?;
     let reports = failed || form == Form::TestRun;
     let units = match asked {
         Some(asked) if (is_run || reports) && (reports || wanted.ranges.is_empty()) => {
-            joined(ranked.units.clone(), rank::asked(output, asked)?)
+            joined(ranked.units.clone(), rank::answering(output, asked)?)
         }
-        Some(asked) if wanted.ranges.is_empty() => rank::asked(output, asked)?,
+        Some(asked) if wanted.ranges.is_empty() => rank::answering(output, asked)?,
         None if reports => ranked.units.clone(),
         _ => return Ok(None),
     };
@@ -61,7 +61,7 @@ fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
     Ok(match form {
         Form::Log | Form::TestRun => true,
         _ if probe.call().reads() => {
-            form == Form::Text && (failed || ranked.trouble.verdict || probe.ends_badly()?)
+            form == Form::Text && (failed || ranked.signal.has_verdict || probe.ends_badly()?)
         }
         Form::Text if form::is_sql(probe.output)? => {
             let output = probe.output;
@@ -70,26 +70,26 @@ fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
             starts_with_error() || failed || !is_statement && probe.ends_badly()?
         }
         Form::Text if !probe.is_document()? => true,
-        Form::Text | Form::Markdown | Form::Rst => starts_with_error() && (failed || ranked.trouble.late),
+        Form::Text | Form::Markdown | Form::Rst => starts_with_error() && (failed || ranked.signal.at_end),
         _ => starts_with_error(),
     })
 }
 
 /// Units of two rankings in one: each by its better rank, those that were asked for first.
-fn joined(units: Vec<Unit>, asked: Vec<Unit>) -> Vec<Unit> {
-    let best = |units: &[Unit]| units.iter().map(|unit| unit.worth).fold(f32::MIN_POSITIVE, f32::max);
+fn joined(units: Vec<RankedUnit>, asked: Vec<RankedUnit>) -> Vec<RankedUnit> {
+    let best = |units: &[RankedUnit]| units.iter().map(|unit| unit.score).fold(f32::MIN_POSITIVE, f32::max);
     let scale = ASKED_FOR * best(&units) / best(&asked);
-    let mut joined: HashMap<u64, Unit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
+    let mut joined: HashMap<u64, RankedUnit> = units.into_iter().map(|unit| (unit.index, unit)).collect();
     for unit in asked {
-        let worth = unit.worth * scale;
-        let known = joined.entry(unit.index).or_insert(Unit { worth: 0.0, ..unit });
-        known.worth = known.worth.max(worth);
+        let worth = unit.score * scale;
+        let known = joined.entry(unit.index).or_insert(RankedUnit { score: 0.0, ..unit });
+        known.score = known.score.max(worth);
     }
     joined.into_values().collect()
 }
 
 /// View of the best units of a run.
-fn view(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
+fn view(output: &Output, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
     let areas = repainted::areas(output)?;
     let Painted { units, last } = painted_once(output, units, &areas)?;
     let choice = Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 };
@@ -101,15 +101,15 @@ fn view(output: &Output, budget: Budget, units: Vec<Unit>) -> Result<View> {
 
 /// Units in which an area that was painted more than once is one unit.
 struct Painted {
-    units: Vec<Unit>,
+    units: Vec<RankedUnit>,
     /// Number of the last unit of the output.
     last: u64,
 }
 
 /// Joins the units of each area that was painted more than once, since it is shown whole or not at all. The units get new
 /// numbers, so that what follows such an area has the next number.
-fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Result<Painted> {
-    let mut painted: BTreeMap<u64, Unit> = BTreeMap::new();
+fn painted_once(output: &Output, units: Vec<RankedUnit>, areas: &[Range<u64>]) -> Result<Painted> {
+    let mut painted: BTreeMap<u64, RankedUnit> = BTreeMap::new();
     // Numbers of the areas, and how many numbers each takes too many.
     let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
     let mut once = Vec::with_capacity(units.len());
@@ -118,7 +118,7 @@ fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Resu
         match area.filter(|area| area.start < unit.range.end) {
             None => once.push(unit),
             Some(area) => match painted.get_mut(&area.start) {
-                Some(known) => known.worth = known.worth.max(unit.worth),
+                Some(known) => known.score = known.score.max(unit.score),
                 None => {
                     let bytes = output.read(area.clone())?;
                     let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
@@ -126,7 +126,7 @@ fn painted_once(output: &Output, units: Vec<Unit>, areas: &[Range<u64>]) -> Resu
                     let index = unit.index.saturating_sub(lines(&bytes[..above.min(bytes.len())]));
                     taken.insert(index, lines(&bytes).saturating_sub(1));
                     let text = terminal::visible(&bytes);
-                    painted.insert(area.start, Unit { index, range: area.clone(), text, ..unit });
+                    painted.insert(area.start, RankedUnit { index, range: area.clone(), text, ..unit });
                 }
             },
         }
@@ -158,11 +158,11 @@ mod tests {
         let unit = |(index, line): (usize, &str)| {
             let range = start..start + line.len() as u64;
             start = range.end;
-            Unit { index: index as u64, range, text: line.to_owned(), worth: index as f32 }
+            RankedUnit { index: index as u64, range, text: line.to_owned(), score: index as f32 }
         };
-        let units: Vec<Unit> = text.split_inclusive('\n').enumerate().map(unit).collect();
+        let units: Vec<RankedUnit> = text.split_inclusive('\n').enumerate().map(unit).collect();
         let painted = painted_once(&output, units, &[4..31]).unwrap();
-        let numbers: Vec<(u64, f32)> = painted.units.iter().map(|unit| (unit.index, unit.worth)).collect();
+        let numbers: Vec<(u64, f32)> = painted.units.iter().map(|unit| (unit.index, unit.score)).collect();
         assert_eq!(numbers, [(0, 0.0), (1, 3.0), (2, 4.0), (3, 5.0)]);
         assert_eq!(painted.last, 3);
     }

@@ -27,10 +27,10 @@ pub(crate) fn recognize<'p>(
     let sections = probe.whole()?.and_then(|bytes| of(bytes).or_else(|| states::of(bytes)));
     let Some(sections) = sections else { return Ok(None) };
     let failures = probe.failures()?;
-    if failures.trouble.verdict {
+    if failures.signal.has_verdict {
         return Ok(None);
     }
-    let first = failures::worst(probe.output, budget, failures.units.clone(), failures.trouble.most)?;
+    let first = failures::worst(probe.output, budget, failures.units.clone(), failures.signal.highest)?;
     let outliers = sections.beginnings.clone();
     let parts = Parts::new(Shares::of(Form::Listing), sections);
     Ok(Some(Plan::Ends(Parts { first, outliers, ..parts })))

@@ -35,7 +35,7 @@ pub(crate) fn recognize<'p>(
     let failures = probe.failures()?;
     let units = failures.units.iter().filter(|unit| !threads.hold(unit.range.start)).cloned().collect();
     let part = Budget { tokens: budget.tokens / FAILURES_OF_DUMP, ..budget };
-    let first = failures::worst(probe.output, part, units, failures.trouble.most)?;
+    let first = failures::worst(probe.output, part, units, failures.signal.highest)?;
     let outliers = threads.outliers();
     Ok(Some(Plan::Ends(Parts { first, outliers, ..Parts::new(Shares::THREADS, threads) })))
 }

@@ -5,7 +5,7 @@
 
 use crate::classify::json::records::records;
 use crate::classify::json::records::{JsonRecord, Level, ListKind, Records};
-use crate::rank::records::weights as record_weights;
+use crate::rank::records::scores;
 use crate::text::count::grouped;
 use crate::{Output, Result, tokens};
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub(crate) fn chosen(output: &Output, instructions: &str, room: u64) -> Result<O
     if found.records.is_empty() {
         return Ok(None);
     }
-    let weights = record_weights(output, instructions, &found)?;
+    let weights = scores(output, instructions, &found)?;
     let mut taking = Taking { output, found: &found, taken: BTreeMap::new(), order: Vec::new() };
     let order = order(&found, &weights);
     let mut printed = taking.print()?;

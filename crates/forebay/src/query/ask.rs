@@ -13,9 +13,11 @@ use crate::query::{Excerpt, Found};
 use crate::rank::choose::Choice;
 use crate::rank::passage::{Printed, choice, chosen, passages, print};
 use crate::rank::question::{Aim, Question};
-use crate::rank::scope::Reach;
-use crate::rank::{FOR_BOTH, READ_WHOLE, extremes, is_prose, json_members, members, page, scope, score};
+use crate::rank::scope::{Scope, of as scope_of};
+use crate::rank::{extremes, is_prose, json_members, members, page, score};
 use crate::text::html;
+use crate::weights::bounds;
+use crate::weights::scope::MIN_TOKENS_FOR_BOTH;
 use crate::{Budget, Error, Kind, Output, Query, Result};
 use std::ops::Range;
 
@@ -29,64 +31,64 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         return Err(Error::BadQuery("no question was asked".to_owned()));
     }
     let question = Question::new(question);
-    let small = output.len() <= READ_WHOLE;
+    let small = output.len() <= bounds::LARGE;
     let found = if small { crate::classify::json::locate::found(output)? } else { None };
     if small && found.is_none() && crate::classify::form::is_page(output)? {
         let page = html::text(&output.read(0..output.len())?);
         let text = output.derived(&page)?;
-        if question.aim == Aim::Words && scope::of(&text, &question)? == Reach::Whole {
-            return choose(output, choice(page::unasked(&page), true, 0), budget, |_| None);
+        if question.aim == Aim::Words && scope_of(&text, &question)? == Scope::Overview {
+            return choose(output, choice(page::overview(&page), true, 0), budget, |_| None);
         }
-        let mut units = page::units(&page, &text, &question)?;
+        let mut units = page::answering(&page, &text, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
-    let is_read = question.aim == Aim::Gist && is_prose(output)?;
-    let reach = match output.record().kind {
-        Kind::Binary => Reach::Words,
-        _ if is_read => Reach::Words,
-        _ => scope::of(output, &question)?,
+    let is_read = question.aim == Aim::Subject && is_prose(output)?;
+    let scope = match output.record().kind {
+        Kind::Binary => Scope::Words,
+        _ if is_read => Scope::Words,
+        _ => scope_of(output, &question)?,
     };
-    if matches!(reach, Reach::Whole | Reach::Nowhere)
-        && let Some(excerpt) = overview::with_overview(output, Vec::new(), reach == Reach::Nowhere, budget)?
+    if matches!(scope, Scope::Overview | Scope::Nowhere)
+        && let Some(excerpt) = overview::with_overview(output, Vec::new(), scope == Scope::Nowhere, budget)?
     {
         return Ok(excerpt);
     }
-    if let Some(found) = found.filter(|_| question.aim != Aim::Gist) {
-        let members = json_members::members(&output.read(found.clone())?);
-        let mut units = members::units(&members, &output.derived(&members.text)?, &question)?;
+    if let Some(found) = found.filter(|_| question.aim != Aim::Subject) {
+        let document = json_members::members(&output.read(found.clone())?);
+        let mut units = members::units(&document, &output.derived(&document.text)?, &question)?;
         let origin = |range: &Range<u64>| {
-            let origin = members.text.origin(range);
+            let origin = document.text.origin(range);
             found.start + origin.start..found.start + origin.end
         };
         units.iter_mut().for_each(|unit| unit.range = origin(&unit.range));
-        let path = |index: u64| Some(members.container((index >> 20) as usize));
-        return reaching(output, choice(units, true, 0), reach, budget, path);
+        let path = |index: u64| Some(document.container(members::line_of(index)));
+        return reaching(output, choice(units, true, 0), scope, budget, path);
     }
-    let question = reach.meant(question);
+    let question = scope.question(question);
     let units = match (output.record().kind, question.aim) {
         (Kind::Binary, _) => Vec::new(),
-        (_, Aim::Gist) => score::opening(output)?,
+        (_, Aim::Subject) => score::opening(output)?,
         _ => extremes::with_extremes(output, &question, score::ranked(output, &question)?)?,
     };
     let layout = Layout::of(output)?;
     // The answer is a paragraph or a line of a list, without its neighbours.
     let reads_on = question.aim == Aim::Words && matches!(layout, Layout::Prose | Layout::Lone);
     let hole = if question.aim == Aim::Words && layout == Layout::Blocks { HOLE } else { 0 };
-    reaching(output, choice(units, reads_on, hole), reach, budget, |_| None)
+    reaching(output, choice(units, reads_on, hole), scope, budget, |_| None)
 }
 
 /// Chooses units as [`choose`] does, with salient lines of the whole output as far as the question's scope includes them.
 fn reaching(
     output: &Output,
     choice: Choice,
-    reach: Reach,
+    scope: Scope,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {
-    if let Reach::Both(share) | Reach::Trouble(share) = reach
+    if let Scope::WordsAndOverview(share) | Scope::Failures(share) = scope
         && share < 1.0
-        && budget.tokens >= FOR_BOTH
+        && budget.tokens >= MIN_TOKENS_FOR_BOTH
     {
         let chosen = chosen(output, choice.clone(), budget.part(share), &path)?;
         let words = passages(output, &chosen.iter().collect::<Vec<_>>(), &path)?;

@@ -1,103 +1,75 @@
-//! Which units are shown: the best that fit, with few gaps, because every gap costs a marker.
+//! Choice of the units to show: the best that fit a budget, with few gaps, because every gap costs a marker.
 
 use crate::formats::frames;
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
+use crate::weights::choose as weights;
 use crate::{Budget, Result, tokens};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-/// So many of the best units are looked at.
-const LOOKED_AT: usize = 4_000;
-
-/// So many units may be too large for what is left before the budget counts as used.
-const MISFITS: usize = 100;
-
-/// A gap of more units is not filled.
-const FILLED: u64 = 12;
-
-/// A gap is filled up to so many times the cost of its marker; in a text that is read on, up to more.
-const FILL: u64 = 2;
-const READ_ON: u64 = 3;
-
-/// In an answer, a small hole between two passages is filled up to so many tokens: whoever reads on both sides of it
-/// would ask for it.
-const HOLE_TOKENS: u64 = 30;
-
-/// A unit that stands alone must have this share of the best one's worth in a view of so many tokens, and more in a
-/// smaller one, by this power and up to a bound: what belongs to the best comes before what has a gap on both sides.
-const ALONE: f32 = 0.4;
-const IN_TOKENS: f32 = 1_000.0;
-const SMALLER: f32 = 0.3;
-const ALONE_AT_MOST: f32 = 0.65;
-
-/// A unit that joins others must have this share of what one that stands alone must have.
-const BELONGS: f32 = 0.3;
-
-/// What markers cost is known when they are printed: so often what is left is used for more. In the second half of the
-/// rounds nothing belongs to the best any more, and less is worth standing alone: so much of what was, where both its
-/// sides are marked, and anything elsewhere.
-const ROUNDS: usize = 4;
-const LATE: f32 = 0.5;
-
-/// A unit of more bytes must be worth more: so many bytes cost nothing extra, and further ones by this power.
-const SHORT: f32 = 90.0;
-const COST: f32 = 0.2;
-
-/// What is chosen from.
+/// Units to choose from.
 #[derive(Clone)]
 pub(crate) struct Choice {
-    /// The units, in any order.
-    pub(crate) units: Vec<Unit>,
-    /// The index of the last unit of the output, where what is left out before and behind all that is shown is marked too.
+    /// In any order.
+    pub(crate) units: Vec<RankedUnit>,
+    /// Index of the last unit of the output, if the gaps before the first and after the last shown unit are marked too.
     pub(crate) last: Option<u64>,
-    /// What a marker costs.
+    /// Tokens of a marker.
     pub(crate) marker: u64,
-    /// Whether a unit says enough by itself, as a paragraph does or a line of a list: then it may stand alone, however long it is,
-    /// and what is between two of them is better read on than marked.
+    /// Whether a unit is complete by itself, such as a paragraph or a line of a list. Then it may be isolated, however long
+    /// it is, and larger gaps are filled.
     pub(crate) reads_on: bool,
-    /// What is between two of them is shown where it is no more than so many units.
+    /// Maximum units between two chosen ones that are shown too.
     pub(crate) hole: u64,
 }
 
 impl Choice {
-    /// The units to show in their order: those of most worth, as long as `cost` says that what is printed of them fits.
+    /// Returns the units to show, in their order: the best ones that fit. `cost` returns the tokens of units when they are
+    /// printed, and whether they fit.
     pub(crate) fn choose(
         mut self,
         budget: Budget,
-        cost: impl Fn(&[&Unit]) -> Result<(u64, bool)>,
-    ) -> Result<Vec<Unit>> {
+        cost: impl Fn(&[&RankedUnit]) -> Result<(u64, bool)>,
+    ) -> Result<Vec<RankedUnit>> {
         if !self.reads_on {
-            // The calls of a stack trace are shown together and with what is above them, however long that is.
-            let is_frame = |unit: &&Unit| frames::is_frame(unit.text.as_bytes());
+            // The calls of a stack trace are shown together and with the line above them, however long it is.
+            let is_frame = |unit: &&RankedUnit| frames::is_frame(unit.text.as_bytes());
             let frames: HashSet<u64> = self.units.iter().filter(is_frame).map(|unit| unit.index).collect();
-            let in_trace = |unit: &Unit| frames.contains(&unit.index) || frames.contains(&(unit.index + 1));
+            let in_trace =
+                |unit: &RankedUnit| frames.contains(&unit.index) || frames.contains(&(unit.index + 1));
             for unit in self.units.iter_mut().filter(|unit| !in_trace(unit)) {
-                unit.worth *= (SHORT / (unit.text.len() as f32).max(SHORT)).powf(COST);
+                let length = (unit.text.len() as f32).max(weights::LONG_UNIT_BYTES);
+                unit.score *= (weights::LONG_UNIT_BYTES / length).powf(weights::LONG_UNIT_POWER);
             }
         }
-        self.units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
-        self.units.truncate(LOOKED_AT);
+        self.units.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
+        self.units.truncate(weights::MAX_UNITS);
         let least = match self.units.first() {
             Some(best) if !self.reads_on => {
-                let smaller = (IN_TOKENS / budget.tokens.max(1) as f32).powf(SMALLER);
-                best.worth * (ALONE * smaller).min(ALONE_AT_MOST)
+                let smaller =
+                    (weights::ISOLATED_TOKENS / budget.tokens.max(1) as f32).powf(weights::ISOLATED_POWER);
+                best.score * (weights::ISOLATED * smaller).min(weights::MAX_ISOLATED)
             }
             _ => 0.0,
         };
-        let late = if self.last.is_some() { LATE } else { 0.0 };
+        let late = if self.last.is_some() { weights::LATE_ISOLATED } else { 0.0 };
         let mut chosen = Chosen::new(&self);
         let (mut used, _) = cost(&[])?;
-        for round in 0..ROUNDS {
+        for round in 0..weights::ROUNDS {
             let before = chosen.order.len();
-            let (alone, joining) =
-                if round < ROUNDS / 2 { (least, least * BELONGS) } else { (least * late, 0.0) };
-            chosen.take(budget.tokens.saturating_sub(used), alone, joining);
+            let is_late = round >= weights::ROUNDS / 2;
+            let needed = if is_late {
+                Needed { isolated: least * late, joining: 0.0 }
+            } else {
+                Needed { isolated: least, joining: least * weights::JOINING }
+            };
+            chosen.take(budget.tokens.saturating_sub(used), needed);
             let (mut now, mut fits) = cost(&chosen.units())?;
             while !fits && chosen.drop_last() {
                 (now, fits) = cost(&chosen.units())?;
             }
             used = now;
-            if round >= ROUNDS / 2 && chosen.order.len() <= before {
+            if is_late && chosen.order.len() <= before {
                 break;
             }
         }
@@ -105,31 +77,46 @@ impl Choice {
     }
 }
 
-/// What has been chosen so far.
+/// Scores that units need to be chosen.
+#[derive(Clone, Copy)]
+struct Needed {
+    /// With a gap on both sides.
+    isolated: f32,
+    /// Beside chosen ones.
+    joining: f32,
+}
+
+/// Units chosen so far.
 struct Chosen<'a> {
     choice: &'a Choice,
-    known: HashMap<u64, (&'a Unit, u64)>,
-    units: BTreeMap<u64, &'a Unit>,
-    /// The order in which they were taken.
+    /// All units with their tokens, by index.
+    known: HashMap<u64, (&'a RankedUnit, u64)>,
+    units: BTreeMap<u64, &'a RankedUnit>,
+    /// Indices in the order in which they were chosen.
     order: Vec<u64>,
+}
+
+/// Units between two chosen ones, with their tokens.
+struct Gap {
+    units: Range<u64>,
+    tokens: u64,
 }
 
 impl<'a> Chosen<'a> {
     fn new(choice: &'a Choice) -> Chosen<'a> {
-        let sized = |unit: &'a Unit| (unit.index, (unit, tokens::count(&unit.text)));
+        let sized = |unit: &'a RankedUnit| (unit.index, (unit, tokens::count(&unit.text)));
         let known = choice.units.iter().map(sized).collect();
         Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
     }
 
-    /// Takes units while `left` tokens last: one that stands alone if it is worth `alone`, and one that joins others if it
-    /// is worth `joining`.
-    fn take(&mut self, mut left: u64, alone: f32, joining: f32) {
+    /// Chooses units with the scores that are needed while `left` tokens last.
+    fn take(&mut self, mut left: u64, needed: Needed) {
         let mut misfits = 0;
         for unit in &self.choice.units {
-            if left < 8 || misfits > MISFITS {
+            if left < weights::MIN_TOKENS_LEFT || misfits > weights::MAX_MISFITS {
                 break;
             }
-            if unit.worth <= 0.0 || self.units.contains_key(&unit.index) {
+            if unit.score <= 0.0 || self.units.contains_key(&unit.index) {
                 continue;
             }
             let top = self.leans_on(unit);
@@ -138,14 +125,15 @@ impl<'a> Chosen<'a> {
             let (first, last) = self.choice.last.map(|last| (0, last + 1)).unzip();
             // A gap that costs little more than its marker is filled.
             let fills = [
-                before.or(first).and_then(|start| self.filled(start..top)),
-                behind.or(last).and_then(|end| self.filled(unit.index + 1..end)),
+                before.or(first).and_then(|start| self.small_gap(start..top)),
+                behind.or(last).and_then(|end| self.small_gap(unit.index + 1..end)),
             ];
             let joins = fills.iter().flatten().count();
-            // A line without a word says nothing alone, nor does a call without what it led to.
+            let is_isolated = joins == 0;
+            // A line without a word says nothing alone, nor does a call without the exception.
             let says = unit.text.contains(char::is_alphanumeric) && !frames::is_frame(unit.text.as_bytes());
-            let wordless = joins == 0 && !says;
-            if wordless || unit.worth < if joins == 0 { alone } else { joining } {
+            let least = if is_isolated { needed.isolated } else { needed.joining };
+            if is_isolated && !says || unit.score < least {
                 continue;
             }
             let tokens = |index: u64| self.known.get(&index).map_or(0, |(_, tokens)| *tokens);
@@ -154,11 +142,11 @@ impl<'a> Chosen<'a> {
             let mut fills: Vec<_> = fills
                 .into_iter()
                 .zip(holes)
-                .filter_map(|(fill, hole)| fill.or_else(|| self.hole(hole?)))
+                .filter_map(|(fill, hole)| fill.or_else(|| self.small_hole(hole?)))
                 .collect();
             let joins = fills.len();
-            let between: u64 = fills.iter().map(|(_, tokens)| tokens).sum();
-            // One more passage has one more marker; one that closes a gap saves one.
+            let between: u64 = fills.iter().map(|gap| gap.tokens).sum();
+            // Another passage needs another marker; closing a gap saves one.
             let cost = (own + between + self.choice.marker).saturating_sub(self.choice.marker * joins as u64);
             if cost > left {
                 misfits += 1;
@@ -166,26 +154,25 @@ impl<'a> Chosen<'a> {
             }
             left -= cost;
             self.add(unit);
-            fills.push((top..unit.index, 0));
-            for (gap, _) in fills {
-                for index in gap {
-                    if let Some(&(unit, _)) = self.known.get(&index) {
-                        self.add(unit);
-                    }
+            fills.push(Gap { units: top..unit.index, tokens: 0 });
+            for index in fills.into_iter().flat_map(|gap| gap.units) {
+                if let Some(&(unit, _)) = self.known.get(&index) {
+                    self.add(unit);
                 }
             }
         }
     }
 
-    /// Where what is shown with a unit begins: with the one above it that is hidden, if it says nothing without that. That
-    /// is so for the line below a call that makes it, and for what marks a place in the line above.
-    fn leans_on(&self, unit: &Unit) -> u64 {
+    /// Returns the first unit that must be shown with a unit: lines above it without which it means nothing. A source line
+    /// needs the call above it, and a mark (`^^^`) the line above it.
+    fn leans_on(&self, unit: &RankedUnit) -> u64 {
         let mut text = &unit.text;
         let mut first = unit.index;
         while let Some(above) = first.checked_sub(1).filter(|above| !self.units.contains_key(above)) {
             let above = self.known.get(&above).map(|(above, _)| *above);
-            let leans =
-                |above: &&Unit| frames::is_inward(above.text.as_bytes()) || frames::is_mark(text.as_bytes());
+            let leans = |above: &&RankedUnit| {
+                frames::is_inward(above.text.as_bytes()) || frames::is_mark(text.as_bytes())
+            };
             match above.filter(leans).filter(|_| !self.choice.reads_on) {
                 Some(above) => (first, text) = (above.index, &above.text),
                 None => break,
@@ -194,27 +181,28 @@ impl<'a> Chosen<'a> {
         first
     }
 
-    /// A gap that may be filled, with its tokens.
-    fn filled(&self, gap: Range<u64>) -> Option<(Range<u64>, u64)> {
-        if gap.end.saturating_sub(gap.start) > FILLED {
-            return None;
-        }
-        let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
-        // A text that is read on is better read with what stands between its paragraphs than with markers in them.
-        let most = self.choice.marker * if self.choice.reads_on { READ_ON } else { FILL };
-        tokens.filter(|&tokens| tokens <= most).map(|tokens| (gap, tokens))
+    /// Returns a gap if it is filled because a marker would cost about as much.
+    fn small_gap(&self, units: Range<u64>) -> Option<Gap> {
+        let markers =
+            if self.choice.reads_on { weights::GAP_IN_MARKERS_OF_TEXT } else { weights::GAP_IN_MARKERS };
+        self.gap(units, weights::MAX_GAP_UNITS, self.choice.marker * markers)
     }
 
-    /// A hole of few units in an answer, with its tokens.
-    fn hole(&self, gap: Range<u64>) -> Option<(Range<u64>, u64)> {
-        if gap.end.saturating_sub(gap.start) > self.choice.hole {
-            return None;
-        }
-        let tokens: Option<u64> = gap.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
-        tokens.filter(|&tokens| tokens <= HOLE_TOKENS).map(|tokens| (gap, tokens))
+    /// Returns a hole of few units in an answer.
+    fn small_hole(&self, units: Range<u64>) -> Option<Gap> {
+        self.gap(units, self.choice.hole, weights::MAX_HOLE_TOKENS)
     }
 
-    fn add(&mut self, unit: &'a Unit) {
+    /// Returns a gap of known units that is no larger.
+    fn gap(&self, units: Range<u64>, most_units: u64, most_tokens: u64) -> Option<Gap> {
+        if units.end.saturating_sub(units.start) > most_units {
+            return None;
+        }
+        let tokens: Option<u64> = units.clone().map(|index| Some(self.known.get(&index)?.1)).sum();
+        tokens.filter(|&tokens| tokens <= most_tokens).map(|tokens| Gap { units, tokens })
+    }
+
+    fn add(&mut self, unit: &'a RankedUnit) {
         self.units.insert(unit.index, unit);
         self.order.push(unit.index);
     }
@@ -223,13 +211,13 @@ impl<'a> Chosen<'a> {
         self.order.pop().is_some_and(|last| self.units.remove(&last).is_some())
     }
 
-    fn units(&self) -> Vec<&'a Unit> {
+    fn units(&self) -> Vec<&'a RankedUnit> {
         self.units.values().copied().collect()
     }
 }
 
-/// The ranges of units, those that follow each other together. Blank ones are shown only between others.
-pub(crate) fn ranges(units: &[&Unit]) -> Vec<Range<u64>> {
+/// Returns the ranges of units, neighbours merged. Blank units count only between others.
+pub(crate) fn ranges(units: &[&RankedUnit]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut next = None;
     let mut blanks = 0;
@@ -252,16 +240,16 @@ pub(crate) fn ranges(units: &[&Unit]) -> Vec<Range<u64>> {
 mod tests {
     use super::*;
 
-    /// What is chosen of lines with their worths that stand so many lines apart.
+    /// Chooses from lines with scores, `apart` lines from each other.
     fn chosen(lines: &[(&str, f32)], apart: u64, tokens: u64) -> Vec<String> {
-        let units: Vec<Unit> = lines
+        let units: Vec<RankedUnit> = lines
             .iter()
             .enumerate()
-            .map(|(at, (text, worth))| Unit {
+            .map(|(at, (text, score))| RankedUnit {
                 index: 50 + at as u64 * apart,
                 range: at as u64 * 1_000..at as u64 * 1_000 + text.len() as u64,
                 text: (*text).to_owned(),
-                worth: *worth,
+                score: *score,
             })
             .collect();
         let last = Some(100 + lines.len() as u64 * apart);
@@ -275,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_alone_does_not_stand_alone() {
+    fn a_line_that_means_nothing_alone_is_not_isolated() {
         let best = "error: it is gone";
         for (alone, is_shown) in [
             ("the disk was full", true),
@@ -289,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_without_the_line_above_it_comes_with_that() {
+    fn a_line_that_needs_the_line_above_comes_with_it() {
         let call = "  File \"a.py\", line 3, in f";
         let makes = "    assert total == 3";
         let marks = "           ^^^^^^^^^^";
@@ -301,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_trace_is_shown_with_what_it_is_about_however_long_that_is() {
+    fn a_stack_trace_is_shown_with_its_exception_however_long_that_is() {
         let about = "VersionError: ".to_owned() + &"the class was compiled for another ".repeat(12);
         let call = |n: u8| {
             (format!("    at org.build.Module{n}.load (Module.java:{n})"), 1.6 + f32::from(n) / 100.0)
@@ -309,13 +297,13 @@ mod tests {
         // On the way back from the end the calls come before what they led to.
         let calls: Vec<(String, f32)> = (0..30).map(call).collect();
         let mut lines = vec![(about.as_str(), 2.0)];
-        lines.extend(calls.iter().map(|(call, worth)| (call.as_str(), *worth)));
+        lines.extend(calls.iter().map(|(call, score)| (call.as_str(), *score)));
         lines.push(("BUILD FAILURE", 3.0));
         assert!(chosen(&lines, 1, 300).contains(&about));
     }
 
     #[test]
-    fn what_is_worth_little_does_not_stand_between_two_markers() {
+    fn a_low_score_is_not_shown_between_two_markers() {
         let shown = chosen(&[("it goes on", 0.3), ("error: it is gone", 2.0), ("it ends", 0.5)], 50, 1_000);
         assert_eq!(shown, ["error: it is gone", "it ends"]);
     }

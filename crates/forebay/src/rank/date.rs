@@ -1,6 +1,6 @@
-//! Dates as people ask for them, in the forms in which outputs write them.
+//! Dates that questions name, in the forms in which outputs write them.
 
-/// The names of the months.
+/// Names of the months.
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// A day or a month that a question names.
+/// Day or month of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Date {
     year: Option<u16>,
@@ -24,7 +24,7 @@ struct Date {
     day: Option<u8>,
 }
 
-/// The forms, in small letters, in which outputs write the dates that a question names.
+/// Returns the forms, in lower case, in which outputs write the dates of a question.
 pub(crate) fn forms(question: &str) -> Vec<String> {
     let words: Vec<&str> = question
         .split(|sign: char| sign.is_whitespace() || sign == ',')
@@ -35,7 +35,7 @@ pub(crate) fn forms(question: &str) -> Vec<String> {
     written.chain(words.iter().filter_map(|word| in_numbers(word))).flat_map(Date::forms).collect()
 }
 
-/// The date whose month is the word at a place: `15 March 2015`, `March 15th, 2015`, `March 2015`.
+/// Reads the date whose month is the word at `at`: `15 March 2015`, `March 15th, 2015`, `March 2015`.
 fn written_out(words: &[&str], at: usize) -> Option<Date> {
     let word = words[at].to_ascii_lowercase();
     let is_month = |month: &&str| word == **month || word.len() == 3 && month.starts_with(&word);
@@ -45,11 +45,11 @@ fn written_out(words: &[&str], at: usize) -> Option<Date> {
     let behind = word(Some(at + 1)).and_then(day);
     let year = word(Some(at + 1 + usize::from(before.is_none() && behind.is_some()))).and_then(year);
     let day = before.or(behind);
-    // `may` alone is a word like others.
+    // `may` alone is an ordinary word.
     (day.is_some() || year.is_some()).then_some(Date { year, month, day })
 }
 
-/// A date in numbers: `2015-03-15`, `2015/03/15`.
+/// Reads a date in numbers: `2015-03-15`, `2015/03/15`.
 fn in_numbers(word: &str) -> Option<Date> {
     let parts: Vec<&str> = word.split(['-', '/']).collect();
     let [first, month, last] = parts[..] else { return None };
@@ -57,7 +57,7 @@ fn in_numbers(word: &str) -> Option<Date> {
     Some(Date { year: Some(year(first)?), month, day: Some(day(last)?) })
 }
 
-/// A day of a month: `5`, `05`, `5th`.
+/// Reads a day of a month: `5`, `05`, `5th`.
 fn day(word: &str) -> Option<u8> {
     let digits = word.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
     let ending = &word[digits.len()..];

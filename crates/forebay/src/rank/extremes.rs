@@ -1,27 +1,14 @@
-//! The rows of a table that have the most or the least of something, for questions that ask for that.
+//! Rows and members with extreme values, for questions that ask for the most or the least of something.
 
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::rank::question::{Question, stem};
-use crate::rank::scan::Units;
+use crate::rank::scan::TextUnits;
 use crate::terminal::visible;
+use crate::weights::{bounds, extremes as weights};
 use crate::{Output, Result};
 use std::collections::HashMap;
 
-/// A larger output is not read for that.
-const READ: u64 = 4 * 1024 * 1024;
-
-/// So many of the first columns are looked at.
-const COLUMNS: usize = 40;
-
-/// Which share of the rows must have a number in a column, in hundredths.
-const NUMERIC: usize = 70;
-
-/// So many rows are shown, and what each counts beside the best line that has the words of the question; then the row that
-/// names the columns.
-const WORTH: [f32; 3] = [1.6, 1.4, 1.2];
-const NAMES: f32 = 1.3;
-
-/// Words that ask for the most or the least of something, and how a column with it may be called.
+/// Words that ask for an extreme, whether it is the most, and parts of the names of columns with it.
 const EXTREMES: &[(&str, bool, &[&str])] = &[
     ("most", true, &[]),
     ("highest", true, &[]),
@@ -58,8 +45,8 @@ const EXTREMES: &[(&str, bool, &[&str])] = &[
     ("westernmost", false, &["lon", "lng"]),
 ];
 
-/// What may stand behind them and how a column with it may be called: `the most expensive one`, `the furthest south`. The
-/// other way round for the two directions that are counted down.
+/// Words after them, whether more is upwards, and parts of the names of columns with it: `the most expensive one`, `the
+/// furthest south`. South and west are counted downwards.
 const QUALITIES: &[(&str, bool, &[&str])] = &[
     ("expensive", true, &["price", "cost"]),
     ("costly", true, &["price", "cost"]),
@@ -74,48 +61,54 @@ const QUALITIES: &[(&str, bool, &[&str])] = &[
     ("west", false, &["lon", "lng"]),
 ];
 
-/// What a question asks for that asks for the most or the least of something.
+/// Extreme that a question asks for.
 #[derive(Clone, Copy, Debug)]
 struct Extreme {
     most: bool,
-    /// How a column with it may be called.
+    /// Parts of the names of columns with it.
     called: &'static [&'static str],
 }
 
-/// A line of a table.
+/// Line of a table.
 struct Row {
     unit: usize,
     cells: Vec<String>,
 }
 
-/// The units with those of the rows that a question for the most or the least of something asks for.
-pub(crate) fn with_extremes(output: &Output, question: &Question, mut units: Vec<Unit>) -> Result<Vec<Unit>> {
-    let Some(extreme) = asked_for(&question.text).filter(|_| output.len() <= READ) else { return Ok(units) };
+/// Adds the rows with the extreme that a question asks for.
+pub(crate) fn with_extremes(
+    output: &Output,
+    question: &Question,
+    mut units: Vec<RankedUnit>,
+) -> Result<Vec<RankedUnit>> {
+    let Some(extreme) = asked_for(&question.text).filter(|_| output.len() <= bounds::MEDIUM) else {
+        return Ok(units);
+    };
     let bytes = output.read(0..output.len())?;
-    let all: Vec<_> = Units { bytes: &bytes, at: 0 }.collect();
+    let all: Vec<_> = TextUnits { bytes: &bytes, at: 0 }.collect();
     let lines: Vec<String> = all.iter().map(|range| visible(&bytes[range.clone()])).collect();
-    let best = units.first().map_or(1.0, |unit| unit.worth);
+    let best = units.first().map_or(1.0, |unit| unit.score);
     for (at, share) in rows(&lines, extreme, question) {
-        let worth = best * share;
+        let score = best * share;
         match units.iter_mut().find(|unit| unit.index == at as u64) {
-            Some(unit) => unit.worth = unit.worth.max(worth),
-            None => units.push(Unit {
+            Some(unit) => unit.score = unit.score.max(score),
+            None => units.push(RankedUnit {
                 index: at as u64,
                 range: all[at].start as u64..all[at].end as u64,
                 text: lines[at].clone(),
-                worth,
+                score,
             }),
         }
     }
     Ok(units)
 }
 
-/// Whether a question asks for the most or the least of something.
+/// Whether a question asks for an extreme.
 pub(crate) fn is_asked(question: &Question) -> bool {
     asked_for(&question.text).is_some()
 }
 
-/// What a question asks for the most or the least of.
+/// Returns the extreme that a question asks for.
 fn asked_for(question: &str) -> Option<Extreme> {
     let words: Vec<String> =
         question.split(|sign: char| !sign.is_alphanumeric()).map(str::to_lowercase).collect();
@@ -130,7 +123,7 @@ fn asked_for(question: &str) -> Option<Extreme> {
 }
 
 impl Extreme {
-    /// How well a column is called what a question asks for.
+    /// Returns how well the name of a column fits the question; 0 if it does not.
     fn fits(self, name: &str, question: &Question) -> usize {
         let name = name.to_lowercase();
         let plain = name.trim_matches(|sign: char| !sign.is_alphanumeric());
@@ -145,14 +138,14 @@ impl Extreme {
     }
 }
 
-/// A number that records have under one key.
+/// A member that is a number.
 pub(crate) struct Figure<'a> {
     pub(crate) line: usize,
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
 }
 
-/// The lines of the records that have the most or the least of what a question asks for, each with what it counts.
+/// Returns the lines of the members with the extreme that a question asks for, each with its share of the best score.
 pub(crate) fn among<'a>(figures: impl Iterator<Item = Figure<'a>>, question: &Question) -> Vec<(usize, f32)> {
     let Some(extreme) = asked_for(&question.text) else { return Vec::new() };
     let mut by_key: HashMap<&[u8], Vec<(f64, usize)>> = HashMap::new();
@@ -170,17 +163,17 @@ pub(crate) fn among<'a>(figures: impl Iterator<Item = Figure<'a>>, question: &Qu
     if extreme.most {
         figures.reverse();
     }
-    figures.into_iter().map(|(_, line)| line).zip(WORTH).collect()
+    figures.into_iter().map(|(_, line)| line).zip(weights::EXTREME_ROWS).collect()
 }
 
-/// The lines to show of a table, each with what it counts: those with the extreme values, and the one that names the
-/// columns.
+/// Returns the lines of a table with the extreme values and the line with the names of the columns, each with its share of
+/// the best score.
 fn rows(lines: &[String], extreme: Extreme, question: &Question) -> Vec<(usize, f32)> {
     let apart = [',', '\t', ';'].into_iter().find(|sign| is_table(lines, *sign));
     let cells = |line: &String| -> Vec<String> {
         match apart {
-            Some(sign) => line.trim_end().split(sign).take(COLUMNS).map(str::to_owned).collect(),
-            None => line.split_whitespace().take(COLUMNS).map(str::to_owned).collect(),
+            Some(sign) => line.trim_end().split(sign).take(weights::MAX_COLUMNS).map(str::to_owned).collect(),
+            None => line.split_whitespace().take(weights::MAX_COLUMNS).map(str::to_owned).collect(),
         }
     };
     let is_blank = |line: &String| line.trim().is_empty();
@@ -189,10 +182,10 @@ fn rows(lines: &[String], extreme: Extreme, question: &Question) -> Vec<(usize, 
         .map(|unit| Row { unit, cells: cells(&lines[unit]) })
         .collect();
     let has_number = |row: &Row, column: usize| row.cells.get(column).and_then(|cell| number(cell)).is_some();
-    let numeric: Vec<usize> = (0..COLUMNS)
+    let numeric: Vec<usize> = (0..weights::MAX_COLUMNS)
         .filter(|&column| {
             let having = table.iter().filter(|row| has_number(row, column)).count();
-            having > 2 && having * 100 >= table.len() * NUMERIC
+            having > 2 && having * 100 >= table.len() * weights::MIN_NUMERIC_PERCENT
         })
         .collect();
     let first = table.iter().position(|row| numeric.iter().all(|&column| has_number(row, column)));
@@ -206,19 +199,19 @@ fn rows(lines: &[String], extreme: Extreme, question: &Question) -> Vec<(usize, 
     if extreme.most {
         valued.reverse();
     }
-    let named = names.map(|row| (row.unit, NAMES));
-    valued.into_iter().map(|(_, unit)| unit).zip(WORTH).chain(named).collect()
+    let named = names.map(|row| (row.unit, weights::COLUMN_NAMES));
+    valued.into_iter().map(|(_, unit)| unit).zip(weights::EXTREME_ROWS).chain(named).collect()
 }
 
 /// Whether the first lines of a text have the same number of fields, more than two, with this sign between them.
 fn is_table(lines: &[String], sign: char) -> bool {
-    let mut fields = lines.iter().take(12).map(|line| line.matches(sign).count());
+    let mut fields = lines.iter().take(weights::SEPARATOR_LINES).map(|line| line.matches(sign).count());
     let first = fields.next().unwrap_or(0);
     first > 1 && lines.len() > 2 && fields.all(|count| count == first)
 }
 
-/// The column that a question asks for: by its name, and of a table without names the one of the largest numbers, if a
-/// size is asked for.
+/// Returns the column that a question asks for, by its name. In a table without names, a question for a size gets the column
+/// with the largest numbers.
 fn column(
     table: &[Row],
     numeric: &[usize],
@@ -239,7 +232,7 @@ fn column(
     best.filter(|&column| fits(column) > 0)
 }
 
-/// A number as tables write them: `12`, `-7.1`, `1.5M`, `12%`, `394/1`, which counts as what stands first.
+/// Reads a number as tables write it: `12`, `-7.1`, `1.5M`, `12%`, or `394/1`, which is 394.
 fn number(cell: &str) -> Option<f64> {
     let cell = cell.trim().trim_matches('"');
     let (first, rest) = cell.split_once('/').unwrap_or((cell, "0"));
@@ -295,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_or_names_no_column_has_no_such_row() {
+    fn prose_and_tables_without_such_a_column_have_no_extreme_row() {
         let prose = "What is said here\nhas no numbers\nand no columns\n";
         let table = "a,b,c\n1,2,3\n4,5,6\n7,8,9\n";
         for (text, question) in [

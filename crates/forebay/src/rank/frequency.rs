@@ -1,184 +1,173 @@
-//! What an output says over and over, and what it says only once: lines are told apart by their templates.
+//! Frequency of lines, counted by their templates: which lines an output repeats, and which are rare.
 
 use crate::classify::source::is_noise;
 use crate::formats::failure_word::is_harmless;
 use crate::formats::finding;
 use crate::formats::finding::code;
 use crate::formats::line_role::has_passed;
-use crate::rank::passage::Unit;
-use crate::rank::scan::Units;
+use crate::rank::passage::RankedUnit;
+use crate::rank::scan::TextUnits;
 use crate::terminal::{readable, visible};
 use crate::text::similarity::{hash, template};
+use crate::weights::{bounds, frequency as weights};
 use crate::{Output, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// A larger output is not read whole for that.
-const READ_FOR_THAT: u64 = 8 * 1024 * 1024;
-
-/// Where more templates are told apart, hardly a line is like others.
-const TOLD_APART: usize = 1 << 16;
-
-/// A line is common if there are more than so many like it, and this share of all.
-const MANY: u32 = 8;
-const SHARE: f32 = 0.03;
-
-/// Lines that have at most one like them are rare where so many lines, or so many findings, have this share that are not,
-/// and the rare ones are not many, nor many in a row.
-const ONCE: u32 = 2;
-const LINES: u32 = 50;
-const FINDINGS: u32 = 20;
-const ALIKE: f32 = 0.75;
-const FEW: usize = 40;
-const IN_A_ROW: usize = 14;
-
-/// What a rare line is worth that is an error, and not only a remark.
-const ERROR: f32 = 2.0;
-
-/// What a line beside a rare one is worth of it.
-const BESIDE: f32 = 0.5;
-
-/// How often the lines of an output occur, but for their numbers.
+/// Counts of the lines of an output by template.
 #[derive(Default)]
 pub(crate) struct Frequency {
     templates: HashMap<u64, Template>,
     lines: u32,
-    /// How many of the lines have the code of a linter.
+    /// Lines with the code of a linter.
     coded: u32,
-    /// Which units are errors by that, up to one more than are few.
+    /// Indices of the findings that are errors, up to one more than are few.
     errors: Vec<usize>,
 }
 
-/// The lines of one template.
+/// Lines of one template.
 struct Template {
     count: u32,
     /// Whether they have the code of a linter.
     is_coded: bool,
-    /// Which units the first ones are.
-    first: [usize; ONCE as usize],
+    /// Indices of the first ones.
+    first: [usize; weights::MAX_RARE_COUNT as usize],
 }
 
 impl Frequency {
-    /// Counts the lines of an output, and finds the rare ones, each worth `worth`, with their neighbours.
-    pub(crate) fn of(output: &Output, worth: f32) -> Result<(Frequency, Vec<Unit>)> {
-        let mut frequency = Frequency::default();
-        if output.len() > READ_FOR_THAT {
-            return Ok((frequency, Vec::new()));
+    /// Counts the lines of an output, and finds the rare ones with their neighbours. A rare line gets the score `score`.
+    pub(crate) fn of(output: &Output, score: f32) -> Result<(Frequency, Vec<RankedUnit>)> {
+        if output.len() > bounds::MEDIUM {
+            return Ok((Frequency::default(), Vec::new()));
         }
         let bytes = output.read(0..output.len())?;
-        let units = || Units { bytes: &bytes, at: 0 }.enumerate();
-        for (index, unit) in units() {
-            let line = readable(&bytes[unit]);
-            if let Some((template, is_coded)) = template_of(&line) {
-                frequency.take(template, is_coded, index);
-                if is_coded && frequency.errors.len() <= finding::FEW && finding::is_error(&line) {
-                    frequency.errors.push(index);
-                }
-            }
-            if frequency.templates.len() > TOLD_APART {
+        let mut frequency = Frequency::default();
+        for (index, unit) in (TextUnits { bytes: &bytes, at: 0 }).enumerate() {
+            frequency.add(&readable(&bytes[unit]), index);
+            if frequency.templates.len() > weights::MAX_TEMPLATES {
                 return Ok((Frequency::default(), Vec::new()));
             }
         }
-        let once = frequency.templates.values().filter(|template| template.count <= ONCE);
+        let rare = frequency.rare(&bytes);
+        let units = frequency.with_neighbours(&bytes, &rare, score);
+        Ok((frequency, units))
+    }
+
+    fn add(&mut self, line: &[u8], index: usize) {
+        let Some((template, is_coded)) = template_of(line) else { return };
+        let first = [index; weights::MAX_RARE_COUNT as usize];
+        let same = self.templates.entry(template).or_insert(Template { count: 0, is_coded, first });
+        if let Some(place) = same.first.get_mut(same.count as usize) {
+            *place = index;
+        }
+        same.count += 1;
+        self.lines += 1;
+        self.coded += u32::from(is_coded);
+        if is_coded && self.errors.len() <= finding::FEW && finding::is_error(line) {
+            self.errors.push(index);
+        }
+    }
+
+    /// Returns the indices of the rare lines.
+    fn rare(&self, bytes: &[u8]) -> HashSet<usize> {
+        let once = self.templates.values().filter(|template| template.count <= weights::MAX_RARE_COUNT);
         let places = |template: &Template| {
             let first = template.first.into_iter().take(template.count as usize);
             first.map(|index| (index, template.is_coded)).collect::<Vec<_>>()
         };
         let once: HashMap<usize, bool> = once.flat_map(places).collect();
-        let are_few = |once: usize, lines: u32, least: u32| {
-            lines >= least && once <= FEW && lines as f32 - once as f32 >= lines as f32 * ALIKE
-        };
-        // What is found may be rare among what else is found, whatever is said besides.
+        let among_all = is_rare(once.len(), self.lines, weights::MIN_LINES);
+        // A finding can be rare among the findings, whatever else the output says.
         let coded = once.values().filter(|is_coded| **is_coded).count();
-        let (among_all, among_coded) =
-            (are_few(once.len(), frequency.lines, LINES), are_few(coded, frequency.coded, FINDINGS));
-        let errors: HashSet<usize> = frequency.few_errors().iter().copied().collect();
+        let among_coded = is_rare(coded, self.coded, weights::MIN_FINDINGS);
+        let errors: HashSet<usize> = self.few_errors().iter().copied().collect();
         let is_rare = |(index, _): &(usize, Range<usize>)| {
             errors.contains(index)
                 || once.get(index).is_some_and(|is_coded| among_all || *is_coded && among_coded)
         };
-        let rare: Vec<(usize, Range<usize>)> = units().filter(is_rare).collect();
-        let is_odd = |unit: &Range<usize>| {
+        let rare: Vec<(usize, Range<usize>)> =
+            TextUnits { bytes, at: 0 }.enumerate().filter(is_rare).collect();
+        let says_something = |unit: &Range<usize>| {
             let line = readable(&bytes[unit.clone()]);
             !is_harmless(&line) && !has_passed(&line) && !is_noise(&line)
         };
-        // So many in a row are another part of the output.
-        let few = rare.chunk_by(|(one, _), (next, _)| one + 1 == *next).filter(|run| run.len() <= IN_A_ROW);
-        let odd: HashSet<usize> =
-            few.flatten().filter(|(_, unit)| is_odd(unit)).map(|(index, _)| *index).collect();
-        let heads = if odd.is_empty() { HashMap::new() } else { heads(&bytes, &odd) };
-        let near = |(index, _): &(usize, Range<usize>)| {
+        rare.chunk_by(|(one, _), (next, _)| one + 1 == *next)
+            .filter(|run| run.len() <= weights::MAX_RARE_IN_A_ROW)
+            .flatten()
+            .filter(|(_, unit)| says_something(unit))
+            .map(|(index, _)| *index)
+            .collect()
+    }
+
+    /// Returns the rare lines with their neighbours and heads.
+    fn with_neighbours(&self, bytes: &[u8], rare: &HashSet<usize>, score: f32) -> Vec<RankedUnit> {
+        let heads = if rare.is_empty() { HashMap::new() } else { heads(bytes, rare) };
+        let is_near = |(index, _): &(usize, Range<usize>)| {
             heads.contains_key(index)
-                || (index.saturating_sub(1)..index + 2).any(|index| odd.contains(&index))
+                || (index.saturating_sub(1)..index + 2).any(|index| rare.contains(&index))
         };
-        // Where hardly anything else is said, an error is what the list is about.
-        let is_list = frequency.coded * 2 > frequency.lines;
-        let of_error = |line: &[u8]| match is_list && finding::is_error(&readable(line)) {
-            true => worth * ERROR,
-            false => worth,
+        // In a list of hardly anything but findings, the errors are what it is about.
+        let is_list = self.coded * 2 > self.lines;
+        let score_of = |line: &[u8]| {
+            if is_list && finding::is_error(&readable(line)) { score * weights::RARE_ERROR } else { score }
         };
-        let unit = |(index, unit): (usize, Range<usize>)| Unit {
+        let unit = |(index, unit): (usize, Range<usize>)| RankedUnit {
             index: index as u64,
             text: visible(&bytes[unit.clone()]),
             range: unit.start as u64..unit.end as u64,
-            worth: match heads.get(&index) {
-                _ if odd.contains(&index) => of_error(&bytes[unit]),
-                Some(found) => of_error(&bytes[found.clone()]) * BESIDE,
-                None => worth * BESIDE,
+            score: match heads.get(&index) {
+                _ if rare.contains(&index) => score_of(&bytes[unit]),
+                Some(found) => score_of(&bytes[found.clone()]) * weights::BESIDE_RARE_LINE,
+                None => score * weights::BESIDE_RARE_LINE,
             },
         };
-        let shown = units().filter(near).map(unit).collect();
-        Ok((frequency, shown))
+        TextUnits { bytes, at: 0 }.enumerate().filter(is_near).map(unit).collect()
     }
 
-    /// The errors that a linter found, if they are few.
+    /// Returns the indices of the errors that a linter found, if they are few.
     fn few_errors(&self) -> &[usize] {
         if finding::are_few(self.errors.len(), self.coded as usize) { &self.errors } else { &[] }
     }
 
-    fn take(&mut self, template: u64, is_coded: bool, index: usize) {
-        let new = Template { count: 0, is_coded, first: [index; ONCE as usize] };
-        let alike = self.templates.entry(template).or_insert(new);
-        if let Some(place) = alike.first.get_mut(alike.count as usize) {
-            *place = index;
-        }
-        alike.count += 1;
-        self.lines += 1;
-        self.coded += u32::from(is_coded);
-    }
-
     /// Whether an output has many lines like this one.
     pub(crate) fn is_common(&self, line: &[u8]) -> bool {
-        let template = template_of(line).map(|(template, _)| template);
-        let count =
-            template.and_then(|template| self.templates.get(&template)).map_or(0, |alike| alike.count);
-        count > MANY && count as f32 > self.lines as f32 * SHARE
+        let same = template_of(line).and_then(|(template, _)| self.templates.get(&template));
+        let count = same.map_or(0, |same| same.count);
+        count > weights::MAX_UNCOMMON_COUNT && count as f32 > self.lines as f32 * weights::MAX_UNCOMMON_SHARE
     }
 }
 
-/// Which units are the heads of findings that do not name their file, each with the first of them: the last line before it that is
-/// neither set in nor a finding.
-fn heads(bytes: &[u8], odd: &HashSet<usize>) -> HashMap<usize, Range<usize>> {
+/// Whether lines with a rare template are reported: there are few of them among at least `least` lines that repeat.
+fn is_rare(rare: usize, lines: u32, least: u32) -> bool {
+    let repeating = lines as f32 - rare as f32;
+    lines >= least
+        && rare <= weights::MAX_RARE_LINES
+        && repeating >= lines as f32 * weights::MIN_REPEATING_SHARE
+}
+
+/// Returns the heads of findings that do not name their file, each with its first finding, by their index. A head is the last
+/// line before that is neither indented nor a finding.
+fn heads(bytes: &[u8], rare: &HashSet<usize>) -> HashMap<usize, Range<usize>> {
     let mut heads = HashMap::new();
     let mut head = None;
-    for (index, unit) in (Units { bytes, at: 0 }).enumerate() {
+    for (index, unit) in (TextUnits { bytes, at: 0 }).enumerate() {
         let line = readable(&bytes[unit.clone()]);
-        let is_set_in = line.first().is_none_or(u8::is_ascii_whitespace);
+        let is_indented = line.first().is_none_or(u8::is_ascii_whitespace);
         match code(line.trim_ascii()) {
-            Some(_) if odd.contains(&index) && !finding::names_file(line.trim_ascii()) => {
+            Some(_) if rare.contains(&index) && !finding::names_file(line.trim_ascii()) => {
                 if let Some(head) = head {
                     heads.entry(head).or_insert(unit);
                 }
             }
             Some(_) => {}
-            None if is_set_in => {}
+            None if is_indented => {}
             None => head = Some(index),
         }
     }
     heads
 }
 
-/// The template of a line that says something, and whether that is the code of what a linter found.
+/// Returns the template of a line with words, and whether that is the code of a finding.
 fn template_of(line: &[u8]) -> Option<(u64, bool)> {
     let line = line.trim_ascii();
     let template = || code(line).map_or_else(|| (template(line), false), |code| (hash(code), true));
@@ -196,15 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_like_no_other_among_much_that_is_alike_is_rare() {
+    fn a_line_unlike_all_others_among_many_alike_is_rare() {
         let odd = "thread 40 [holds the lock]:\nqueue.put(0x7)\n    queue.c:7\n\n";
         let text = threads(20) + odd + &threads(20);
         let (frequency, rare) = Frequency::of(&output_of(text.as_bytes()), 1.0).unwrap();
-        let shown = |worth: f32| -> Vec<&str> {
-            rare.iter().filter(|unit| unit.worth == worth).map(|unit| unit.text.trim()).collect()
+        let shown = |score: f32| -> Vec<&str> {
+            rare.iter().filter(|unit| unit.score == score).map(|unit| unit.text.trim()).collect()
         };
         assert_eq!(shown(1.0), ["thread 40 [holds the lock]:", "queue.put(0x7)"]);
-        assert_eq!(shown(BESIDE), ["", "queue.c:7"]);
+        assert_eq!(shown(weights::BESIDE_RARE_LINE), ["", "queue.c:7"]);
         assert_eq!(&text[rare[1].range.start as usize..rare[1].range.end as usize], &odd[..28]);
         assert!(frequency.is_common(b"thread 3 [waits]:") && frequency.is_common(b"  queue.take(0x99)"));
         assert!(
@@ -220,20 +209,20 @@ mod tests {
             (56..59).map(|n| format!("  {n}:3  ✖  Unexpected property  no-unknown\n")).collect();
         let text = file("1.scss") + &file("2.scss") + &errors + &remark(60) + &file("3.scss");
         let (_, rare) = Frequency::of(&output_of(text.as_bytes()), 1.0).unwrap();
-        let shown = |worth: f32| -> Vec<&str> {
+        let shown = |score: f32| -> Vec<&str> {
             rare.iter()
-                .filter(|unit| unit.worth == worth)
+                .filter(|unit| unit.score == score)
                 .filter_map(|unit| unit.text.split_whitespace().next())
                 .collect()
         };
-        assert_eq!(shown(ERROR), ["56:3", "57:3", "58:3"]);
-        assert_eq!(shown(ERROR * BESIDE), ["2.scss"]);
+        assert_eq!(shown(weights::RARE_ERROR), ["56:3", "57:3", "58:3"]);
+        assert_eq!(shown(weights::RARE_ERROR * weights::BESIDE_RARE_LINE), ["2.scss"]);
         let many = errors.repeat(7);
         assert!(Frequency::of(&output_of((text + &many).as_bytes()), 1.0).unwrap().1.is_empty());
     }
 
     #[test]
-    fn where_much_is_like_nothing_else_that_says_nothing() {
+    fn nothing_is_rare_where_most_lines_are_unlike_each_other() {
         let unlike: String =
             ('a'..='z').flat_map(|one| ('a'..='c').map(move |two| format!("{one}{two} is\n"))).collect();
         for text in [threads(3), unlike.clone(), unlike + &threads(200)] {

@@ -1,30 +1,30 @@
-//! The members of JSON documents, a line each, with the containers they stand in.
+//! Members of JSON documents, a line each, with their containers.
 
 use crate::text::derived::{Derived, Line};
 
 /// An object or an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Container {
-    /// The one it stands in.
+    /// Container that contains it.
     pub(crate) parent: Option<usize>,
-    /// The line that opens it.
+    /// Line that opens it.
     pub(crate) line: usize,
-    /// Its key or its number in its parent, as a path has it.
+    /// Key or index in its parent, as in a path.
     name: String,
 }
 
-/// The members of documents.
+/// Members of documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members {
-    /// A line for each member: its key and its value as they stand, or where its container opens.
+    /// A line for each member: its key and its value as written, or the opening of a container.
     pub(crate) text: Derived,
-    /// The container each line stands in.
+    /// Container of each line.
     pub(crate) within: Vec<usize>,
     pub(crate) containers: Vec<Container>,
 }
 
 impl Members {
-    /// The container that a line stands in: its number, and the path to it as a filter has it.
+    /// Returns the index of the container of a line, and the path to it in the syntax of filters.
     pub(crate) fn container(&self, line: usize) -> (usize, String) {
         let within = self.within[line];
         let mut container = within;
@@ -39,13 +39,13 @@ impl Members {
     }
 }
 
-/// An array of plain values that has no more bytes is taken as a value.
+/// Maximum bytes of an array of plain values that counts as one value.
 const SHORT_ARRAY: usize = 200;
 
-/// Deeper containers are taken as values.
+/// Maximum depth of containers; deeper ones count as values.
 const DEEPEST: usize = 200;
 
-/// The members of the documents in `bytes`, as far as they are JSON.
+/// Returns the members of the documents in `bytes`, up to the first byte that is not JSON.
 pub(crate) fn members(bytes: &[u8]) -> Members {
     let mut walk = Walk { bytes, at: 0, members: Members::default(), open: Vec::new() };
     walk.members.containers.push(Container { parent: None, line: 0, name: String::new() });
@@ -53,12 +53,20 @@ pub(crate) fn members(bytes: &[u8]) -> Members {
     walk.members
 }
 
+/// A container whose end has not come yet.
+#[derive(Clone, Copy)]
+struct Open {
+    container: usize,
+    /// Members so far.
+    count: usize,
+    is_array: bool,
+}
+
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
     members: Members,
-    /// The open containers: which, how many members it has had, whether it is an array.
-    open: Vec<(usize, usize, bool)>,
+    open: Vec<Open>,
 }
 
 impl Walk<'_> {
@@ -87,16 +95,17 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes in one member; false where this is not JSON any more.
+    /// Reads one member; false if this is not JSON.
     fn member(&mut self) -> bool {
         let start = self.at;
-        let (container, number, array) = self.open.last().copied().unwrap_or((0, 0, true));
+        let outermost = Open { container: 0, count: 0, is_array: true };
+        let Open { container, count, is_array } = self.open.last().copied().unwrap_or(outermost);
         if let Some(open) = self.open.last_mut() {
-            open.1 += 1;
+            open.count += 1;
         }
-        // A document is what paths begin with.
-        let mut name = if self.open.is_empty() { String::new() } else { format!("[{number}]") };
-        if !array {
+        // Paths begin inside the document.
+        let mut name = if self.open.is_empty() { String::new() } else { format!("[{count}]") };
+        if !is_array {
             let Some(key) = self.string() else { return false };
             name = path_part(&String::from_utf8_lossy(key));
             self.blanks();
@@ -112,22 +121,22 @@ impl Walk<'_> {
         if let Some(end) = short {
             self.at = end;
         } else if opens && self.open.len() < DEEPEST {
-            let array = self.bytes[self.at] == b'[';
+            let is_array = self.bytes[self.at] == b'[';
             self.at += 1;
             let parent = (!self.open.is_empty()).then_some(container);
             self.members.containers.push(Container { parent: Some(parent.unwrap_or(0)), line, name });
-            self.open.push((self.members.containers.len() - 1, 0, array));
+            self.open.push(Open { container: self.members.containers.len() - 1, count: 0, is_array });
         } else if !self.value() {
             return false;
         }
         let begins = self.members.text.text.len() as u64;
-        // What follows a member belongs to how it is written.
+        // The comma after a member belongs to its line.
         if !opens && self.bytes.get(self.at) == Some(&b',') {
             self.at += 1;
         }
         let mut after_line = false;
         for (at, &byte) in self.bytes[start..self.at].iter().enumerate() {
-            // A line here is a member, whatever blanks are in it. No string has an end of a line in it.
+            // A member is one line, whatever its indentation. JSON strings contain no newlines.
             let indents = after_line && byte.is_ascii_whitespace();
             after_line = indents || byte == b'\n';
             if !indents {
@@ -140,7 +149,7 @@ impl Walk<'_> {
         true
     }
 
-    /// The end of an array of a few plain values that begins here: it is read as one value.
+    /// Returns the end of an array of a few plain values that begins here.
     fn short_array(&self) -> Option<usize> {
         let rest = &self.bytes[self.at..(self.at + SHORT_ARRAY).min(self.bytes.len())];
         if rest.first() != Some(&b'[') {
@@ -161,7 +170,7 @@ impl Walk<'_> {
         None
     }
 
-    /// A string with its quotes behind it; what is between them.
+    /// Reads a string and returns the text between its quotes.
     fn string(&mut self) -> Option<&[u8]> {
         if self.bytes.get(self.at) != Some(&b'"') {
             return None;
@@ -190,7 +199,7 @@ impl Walk<'_> {
     }
 }
 
-/// A key as a path has it.
+/// Returns a key in the syntax of paths.
 fn path_part(key: &str) -> String {
     let plain = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -1,196 +1,246 @@
-//! Which members of JSON documents answer a question: by what they say, where they stand, and what stands beside them.
+//! Members of JSON documents that answer a question: by their terms, by the keys above them, and by the members beside
+//! them.
 
 use crate::rank::extremes;
 use crate::rank::extremes::Figure;
 use crate::rank::json_members::Members;
-use crate::rank::passage::Unit;
+use crate::rank::passage::RankedUnit;
 use crate::rank::question::{Aim, Question};
-use crate::rank::scan::{LONG, Units, scan};
-use crate::rank::score::told;
+use crate::rank::scan::{MAX_UNIT_BYTES, Scanned, TextUnits, scan};
+use crate::rank::score::term_weights;
+use crate::weights::members as weights;
 use crate::{Output, Result};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// So many of the best members are looked at closely.
-const BEST: usize = 600;
-
-/// What the terms count that a member does not have itself: in the keys above it, in the members beside it, and in
-/// those beside the containers above it.
-const ABOVE: f32 = 0.8;
-const BESIDE: f32 = 0.7;
-const FAR: f32 = 0.3;
-
-/// What all that counts for a member that has no term of its own.
-const ONLY_NEAR: f32 = 0.3;
-
-/// What a value tells that is longer than a unit, beside one that says the same in few words; and how much less each
-/// further part of it tells: one value does not answer for all.
-const LONG_VALUE: f32 = 0.6;
-const FURTHER: f32 = 0.7;
-
-/// What the members tell of a record whose name the question has, and those of the containers in it: so much more of
-/// what the name tells.
-const NAMED: f32 = 1.0;
-
-/// What such a member tells that has no term of its own: whoever names a record wants to know what is in it.
-const OF_NAMED: f32 = 0.3;
-
-/// The same member again tells less.
-const AGAIN: f32 = 0.6;
-
-/// What the members count beside the one that has the most or the least of what is asked for, and how far they may stand
-/// below where their record begins.
-const WITH_EXTREME: f32 = 0.8;
-const RECORD: usize = 60;
-
-/// A member with a date answers when.
-const DATED: f32 = 1.5;
-
-/// The members worth showing, the best first. `text` is the members' text.
-pub(crate) fn units(members: &Members, text: &Output, question: &Question) -> Result<Vec<Unit>> {
-    // A state or a field may be called by a word of trouble, and whoever names it there means that.
-    let mut named = question.clone();
-    if question.aim != Aim::Trouble {
-        named = question.of_words();
-        named.trouble = question.trouble;
+/// Returns the members worth showing, the best first. `text` is the text of `members`.
+pub(crate) fn units(members: &Members, text: &Output, question: &Question) -> Result<Vec<RankedUnit>> {
+    // The name of a state or a field can be a failure word, which a question then means.
+    let mut as_words = question.clone();
+    if question.aim != Aim::Failure {
+        as_words = question.with_failure_as_words();
+        as_words.mentions_failure = question.mentions_failure;
     }
-    let question = &named;
-    let Some(scanned) = scan(text, question)? else { return Ok(Vec::new()) };
-    let told = told(&scanned, question);
-    let lines = &members.text.lines;
-    let bytes = &members.text.text;
-    let range = |line: usize| {
-        lines[line].start as usize..lines.get(line + 1).map_or(bytes.len(), |next| next.start as usize)
-    };
-    let is_long = |line: usize| range(line).len() > LONG;
-    // A long member is several units; what one of them has, the member has.
-    let mut own = vec![0u64; lines.len()];
-    let mut trouble = vec![0f32; lines.len()];
-    let mut parts: HashMap<u64, u64> = HashMap::new();
-    for seen in &scanned.seen {
-        let line = lines.partition_point(|line| line.start <= seen.start) - 1;
-        own[line] |= seen.terms;
-        trouble[line] = trouble[line].max(seen.trouble);
-        parts.insert(seen.start, seen.terms);
-    }
-    let mut beside = vec![0u64; members.containers.len()];
-    let mut named = vec![0u64; members.containers.len()];
-    for (line, &container) in members.within.iter().enumerate().filter(|(line, _)| !lines[*line].heading) {
-        // A long text has many words, and few of them tell of what stands beside it.
-        if !is_long(line) {
-            beside[container] |= own[line];
-        }
-        if own[line] != 0 {
-            named[container] |= own[line] & names(&bytes[range(line)], question);
-        }
-    }
-    let mut above: Vec<Above> = Vec::with_capacity(members.containers.len());
-    for (at, container) in members.containers.iter().enumerate() {
-        // Containers come after the ones they stand in.
-        let known = container.parent.filter(|&parent| parent < at).map(|parent| Above {
-            keys: above[parent].keys | own.get(container.line).copied().unwrap_or(0),
-            far: above[parent].far | beside[parent],
-            named: above[parent].named | named[parent],
-        });
-        above.push(known.unwrap_or_default());
-    }
-    let near = |line: usize, own: u64| {
-        let container = members.within[line];
-        let Above { keys, far, named: record } = above[container];
-        let beside = beside[container] & !keys;
-        ABOVE * told(keys & !own)
-            + BESIDE * told(beside & !own)
-            + FAR * told(far & !own & !keys & !beside)
-            + NAMED * told((record | named[container]) & !own)
-    };
-    let worth = |line: usize, own: u64| {
-        let start = range(line).start;
-        let dated = question.when && own != 0 && has_date(&bytes[start..range(line).end.min(start + 200)]);
-        let near = near(line, own);
-        match own {
-            0 if trouble[line] > 0.0 => trouble[line] + near,
-            0 => ONLY_NEAR * near + OF_NAMED * told(named[members.within[line]]),
-            _ => (told(own) + near) * if dated { DATED } else { 1.0 },
-        }
-    };
-    let mut best: Vec<(f32, usize)> = (0..lines.len())
-        .map(|line| (worth(line, own[line]), line))
-        .filter(|(worth, _)| *worth > 0.0)
+    let Some(scanned) = scan(text, &as_words)? else { return Ok(Vec::new()) };
+    let document = Document { members, question: &as_words };
+    let scores = document.scores(&scanned);
+    let mut best: Vec<(f32, usize)> = (0..members.text.lines.len())
+        .map(|line| (scores.of(line, scores.own[line]), line))
+        .filter(|(score, _)| *score > 0.0)
         .collect();
-    let most = best.iter().map(|(worth, _)| *worth).fold(1.0, f32::max);
-    let figures = (0..lines.len()).filter(|&line| !lines[line].heading && !is_long(line));
-    let figures = figures.filter_map(|line| figure(line, &bytes[range(line)]));
-    for (extreme, share) in extremes::among(figures, question) {
-        // A number says nothing without the record that has it.
-        let record = members.within[extreme];
-        let first = members.containers[record].line;
-        let beside = (first..lines.len()).take(RECORD).filter(|&line| members.within[line] == record);
-        best.extend(
-            beside
-                .filter(|&line| !is_long(line))
-                .map(|line| (most * share * if line == extreme { 1.0 } else { WITH_EXTREME }, line)),
-        );
-    }
+    let highest = best.iter().map(|(score, _)| *score).fold(1.0, f32::max);
+    best.extend(document.extremes(highest));
     best.sort_by(|a, b| a.1.cmp(&b.1).then(b.0.total_cmp(&a.0)));
     best.dedup_by_key(|(_, line)| *line);
     best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    best.truncate(BEST);
-    let mut said: HashMap<&[u8], i32> = HashMap::new();
+    best.truncate(weights::MAX_BEST_MEMBERS);
+    let mut times: HashMap<&[u8], i32> = HashMap::new();
     let mut units = Vec::new();
-    for (whole, line) in best {
-        let range = range(line);
-        let times = said.entry(&bytes[range.clone()]).or_default();
-        let again = AGAIN.powi(*times);
+    for (score, line) in best {
+        let times = times.entry(document.bytes(line)).or_default();
+        let factor = weights::EQUAL_MEMBER.powi(*times);
         *times += 1;
-        let unit = |part: usize, within: &Range<usize>, worth: f32| Unit {
-            index: (line as u64) << 20 | part as u64,
-            range: (range.start + within.start) as u64..(range.start + within.end) as u64,
-            text: String::from_utf8_lossy(&bytes[range.start + within.start..range.start + within.end])
-                .into_owned(),
-            worth: worth * again,
-        };
-        let cut: Vec<Range<usize>> = Units { bytes: &bytes[range.clone()], at: 0 }.collect();
-        if let [one] = &cut[..] {
-            units.push(unit(0, one, whole));
-            continue;
-        }
-        // Of a long value, the parts that say something, and of those less each time.
-        let part = |(part, within): (usize, &Range<usize>)| {
-            let terms = parts.get(&((range.start + within.start) as u64)).copied().unwrap_or(0);
-            unit(part, within, LONG_VALUE * worth(line, terms) * if terms == 0 { 0.5 } else { 1.0 })
-        };
-        let mut long: Vec<Unit> = cut.iter().enumerate().map(part).collect();
-        long.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
-        long.iter_mut().zip(0..).for_each(|(unit, at)| unit.worth *= FURTHER.powi(at));
-        units.extend(long);
+        units.extend(document.units_of(line, score, factor, &scores));
     }
-    units.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.index.cmp(&b.index)));
+    units.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
     Ok(units)
 }
 
-/// What is known of what a container stands in.
-#[derive(Clone, Copy, Default)]
-struct Above {
-    /// The terms in the keys that lead to it.
-    keys: u64,
-    /// Those in members beside the containers above it.
-    far: u64,
-    /// Those that name a record it stands in.
-    named: u64,
+/// Index of a part of a member: parts of one member follow each other.
+fn index_of(line: usize, part: usize) -> u64 {
+    (line as u64) << PART_BITS | part as u64
 }
 
-/// The terms that a member has as its whole value, a bit each: by them a record is named.
+/// Returns the line of the member to which a unit belongs, from the index of the unit.
+pub(crate) fn line_of(index: u64) -> usize {
+    (index >> PART_BITS) as usize
+}
+
+/// Bits of an index for the part of a member: a value of 400 MB has a million parts.
+const PART_BITS: u32 = 20;
+
+/// Members of documents, and what is asked of them.
+#[derive(Clone, Copy)]
+struct Document<'a> {
+    members: &'a Members,
+    question: &'a Question,
+}
+
+impl<'a> Document<'a> {
+    fn range(&self, line: usize) -> Range<usize> {
+        let text = &self.members.text;
+        let end = text.lines.get(line + 1).map_or(text.text.len(), |next| next.start as usize);
+        text.lines[line].start as usize..end
+    }
+
+    fn bytes(&self, line: usize) -> &'a [u8] {
+        &self.members.text.text[self.range(line)]
+    }
+
+    fn is_long(&self, line: usize) -> bool {
+        self.range(line).len() > MAX_UNIT_BYTES
+    }
+
+    /// Collects the terms of each member and of its surroundings.
+    fn scores(self, scanned: &Scanned) -> Scores<'a, impl Fn(u64) -> f32> {
+        let Document { members, question } = self;
+        let lines = &members.text.lines;
+        let mut own = vec![0u64; lines.len()];
+        let mut failure = vec![0f32; lines.len()];
+        let mut parts: HashMap<u64, u64> = HashMap::new();
+        // A long member has several units, and the terms of all of them.
+        for seen in &scanned.seen {
+            let line = lines.partition_point(|line| line.start <= seen.start) - 1;
+            own[line] |= seen.terms;
+            failure[line] = failure[line].max(seen.failure_weight);
+            parts.insert(seen.start, seen.terms);
+        }
+        let mut containers = vec![Container::default(); members.containers.len()];
+        for (line, &at) in members.within.iter().enumerate().filter(|(line, _)| !lines[*line].heading) {
+            // A long text has many words, few of which say anything about its neighbours.
+            if !self.is_long(line) {
+                containers[at].beside |= own[line];
+            }
+            if own[line] != 0 {
+                containers[at].names |= own[line] & names(self.bytes(line), question);
+            }
+        }
+        for (at, container) in members.containers.iter().enumerate() {
+            // A container comes after the one it is in.
+            let Some(parent) = container.parent.filter(|&parent| parent < at) else { continue };
+            let above = containers[parent];
+            containers[at].keys = above.keys | own.get(container.line).copied().unwrap_or(0);
+            containers[at].far = above.far | above.beside;
+            containers[at].names_above = above.names_above | above.names;
+        }
+        let told = term_weights(scanned, question);
+        Scores { document: self, own, failure, parts, containers, told }
+    }
+
+    /// Returns the members of the records with the extreme that the question asks for, with their scores.
+    fn extremes(self, highest: f32) -> Vec<(f32, usize)> {
+        let lines = &self.members.text.lines;
+        let figures = (0..lines.len()).filter(|&line| !lines[line].heading && !self.is_long(line));
+        let figures = figures.filter_map(|line| figure(line, self.bytes(line)));
+        let mut found = Vec::new();
+        for (extreme, share) in extremes::among(figures, self.question) {
+            // A number says nothing without its record.
+            let record = self.members.within[extreme];
+            let first = self.members.containers[record].line;
+            let in_record = (first..lines.len()).take(weights::MAX_RECORD_LINES);
+            let in_record =
+                in_record.filter(|&line| self.members.within[line] == record && !self.is_long(line));
+            found.extend(in_record.map(|line| {
+                (highest * share * if line == extreme { 1.0 } else { weights::BESIDE_EXTREME }, line)
+            }));
+        }
+        found
+    }
+
+    /// Returns the units of a member with this score: one, or the parts of a long value, each next one with less. `factor`
+    /// applies to all of them.
+    fn units_of(
+        self,
+        line: usize,
+        score: f32,
+        factor: f32,
+        scores: &Scores<'_, impl Fn(u64) -> f32>,
+    ) -> Vec<RankedUnit> {
+        let (start, bytes) = (self.range(line).start, self.bytes(line));
+        let unit = |part: usize, within: &Range<usize>, score: f32| RankedUnit {
+            index: index_of(line, part),
+            range: (start + within.start) as u64..(start + within.end) as u64,
+            text: String::from_utf8_lossy(&bytes[within.clone()]).into_owned(),
+            score: score * factor,
+        };
+        let cut: Vec<Range<usize>> = TextUnits { bytes, at: 0 }.collect();
+        if let [one] = &cut[..] {
+            return vec![unit(0, one, score)];
+        }
+        let part = |(part, within): (usize, &Range<usize>)| {
+            let terms = scores.parts.get(&((start + within.start) as u64)).copied().unwrap_or(0);
+            let of_part = if terms == 0 { weights::PART_WITHOUT_TERM } else { 1.0 };
+            unit(part, within, weights::LONG_VALUE * scores.of(line, terms) * of_part)
+        };
+        let mut long: Vec<RankedUnit> = cut.iter().enumerate().map(part).collect();
+        long.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
+        long.iter_mut().zip(0..).for_each(|(unit, at)| unit.score *= weights::FURTHER_PART.powi(at));
+        long
+    }
+}
+
+/// Terms of a container, a bit each.
+#[derive(Clone, Copy, Default)]
+struct Container {
+    /// In the keys that lead to it.
+    keys: u64,
+    /// In its members.
+    beside: u64,
+    /// In the members beside the containers above it.
+    far: u64,
+    /// That name it: those that are the whole value of one of its members.
+    names: u64,
+    /// That name the containers above it.
+    names_above: u64,
+}
+
+/// Terms of all members, and the scores that follow from them.
+struct Scores<'a, F> {
+    document: Document<'a>,
+    /// Terms of each member, a bit each.
+    own: Vec<u64>,
+    /// Failure weight of each member.
+    failure: Vec<f32>,
+    /// Terms of each unit, by its offset.
+    parts: HashMap<u64, u64>,
+    containers: Vec<Container>,
+    told: F,
+}
+
+impl<F: Fn(u64) -> f32> Scores<'_, F> {
+    /// Returns the score of a member that has these terms itself.
+    fn of(&self, line: usize, own: u64) -> f32 {
+        let container = &self.containers[self.document.members.within[line]];
+        let near = self.near(container, own);
+        match own {
+            0 if self.failure[line] > 0.0 => self.failure[line] + near,
+            0 => {
+                weights::WITHOUT_OWN_TERM * near
+                    + weights::IN_NAMED_RECORD_ALONE * (self.told)(container.names)
+            }
+            _ => {
+                let range = self.document.range(line);
+                let end = range.end.min(range.start + weights::DATE_WITHIN_BYTES);
+                let text = &self.document.members.text.text[range.start..end];
+                let is_dated = self.document.question.asks_when && has_date(text);
+                ((self.told)(own) + near) * if is_dated { weights::WITH_DATE } else { 1.0 }
+            }
+        }
+    }
+
+    /// Returns the score of the terms around a member that it does not have itself.
+    fn near(&self, container: &Container, own: u64) -> f32 {
+        let &Container { keys, far, names, names_above, .. } = container;
+        let beside = container.beside & !keys;
+        weights::TERMS_OF_KEYS * (self.told)(keys & !own)
+            + weights::TERMS_BESIDE * (self.told)(beside & !own)
+            + weights::TERMS_FAR_ABOVE * (self.told)(far & !own & !keys & !beside)
+            + weights::IN_NAMED_RECORD * (self.told)((names_above | names) & !own)
+    }
+}
+
+/// Returns the terms that are the whole value of a member, a bit each. They name its record.
 fn names(member: &[u8], question: &Question) -> u64 {
     let value = memchr::memmem::rfind(member, b"\": ").or(memchr::memmem::rfind(member, b"\":"));
     let value = value.map_or(&b""[..], |at| &member[at + 2..]).trim_ascii();
     let value = value.strip_suffix(b",").unwrap_or(value);
     let Some(value) = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) else { return 0 };
-    let is_it = |form: &str| value.eq_ignore_ascii_case(form.as_bytes());
-    let terms = question.terms.iter().enumerate().filter(|(_, term)| is_it(&term.form));
+    let is_value = |form: &str| value.eq_ignore_ascii_case(form.as_bytes());
+    let terms = question.terms.iter().enumerate().filter(|(_, term)| is_value(&term.form));
     terms.fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
-/// A member that is a number: `"area": 181034,`.
+/// Reads a member with a number: `"area": 181034,`.
 fn figure(line: usize, member: &[u8]) -> Option<Figure<'_>> {
     let member = member.trim_ascii();
     let member = member.strip_suffix(b",").unwrap_or(member);
@@ -199,7 +249,7 @@ fn figure(line: usize, member: &[u8]) -> Option<Figure<'_>> {
     Some(Figure { line, key, value: value.strip_prefix(b"\":")?.trim_ascii() })
 }
 
-/// Whether there is a date as machines write it.
+/// Whether there is a date in the form `2015-03-15`.
 fn has_date(bytes: &[u8]) -> bool {
     let like = b"0000-00-00";
     let digit = |(byte, like): (&u8, &u8)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like };
@@ -218,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn short_arrays_records_that_are_named_and_extremes_are_answered() {
+    fn questions_about_arrays_named_records_and_extremes_are_answered() {
         let country = |n: usize| {
             format!(
                 r#"{{"name": "land{n}", "area": {}, "borders": ["a{n}", "b{n}"], "code": "x{n}"}}"#,

@@ -1,4 +1,4 @@
-//! Passages: units that follow each other, with where they stand.
+//! Passages: units that follow each other, with their place in the output.
 
 use crate::rank::choose::Choice;
 use crate::rank::scan;
@@ -8,61 +8,61 @@ use crate::{Budget, Kind, Output, Result, tokens};
 use serde::Serialize;
 use std::ops::Range;
 
-/// A part of an output that answers a question.
+/// Part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Passage {
-    /// The first line, counted from 1.
+    /// First line, counted from 1.
     pub line: u64,
-    /// The last line.
+    /// Last line.
     pub last_line: u64,
-    /// The bytes it comes from.
+    /// Bytes of the output that it stands for.
     pub bytes: Range<u64>,
-    /// The container that it stands in, of JSON.
+    /// Path to its container, in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Text that is shown: without escape codes and tags; for JSON, the members that answer.
+    /// Text as shown: without escape codes and tags; in JSON, the members that answer.
     pub text: String,
     /// Description shown in place of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
 
-/// Approximate tokens of the label that says where a passage is.
+/// Approximate tokens of the label with the place of a passage.
 pub(crate) const LABEL: u64 = 6;
 
-/// A unit that may be shown.
+/// A unit with its score.
 #[derive(Clone, Debug)]
-pub(crate) struct Unit {
-    /// Which it is: units that follow each other have numbers that do.
+pub(crate) struct RankedUnit {
+    /// Index in the output. Units that follow each other have indices that do.
     pub(crate) index: u64,
     pub(crate) range: Range<u64>,
-    /// Text that is shown.
+    /// Text as shown.
     pub(crate) text: String,
-    pub(crate) worth: f32,
+    pub(crate) score: f32,
 }
 
-/// Units from which an answer is chosen.
-pub(crate) fn choice(units: Vec<Unit>, reads_on: bool, hole: u64) -> Choice {
+/// Returns the choice of an answer from units.
+pub(crate) fn choice(units: Vec<RankedUnit>, reads_on: bool, hole: u64) -> Choice {
     Choice { units, last: None, marker: LABEL, reads_on, hole }
 }
 
-/// Takes units by their worth until the budget is used.
+/// Chooses units by their scores until the budget is used. `path` returns the container of a unit of JSON.
 pub(crate) fn chosen(
     output: &Output,
     choice: Choice,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
-) -> Result<Vec<Unit>> {
+) -> Result<Vec<RankedUnit>> {
     choice.choose(budget, |units| {
         let text = print(output, units, &path)?.text;
         Ok((tokens::count_bytes(&text), budget.holds(&text)))
     })
 }
 
-/// Units in the order of the output, those that follow each other as one passage.
+/// Joins units that follow each other into passages.
 pub(crate) fn passages(
     output: &Output,
-    chosen: &[&Unit],
+    chosen: &[&RankedUnit],
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Vec<Passage>> {
     let mut passages: Vec<Passage> = Vec::new();
@@ -98,10 +98,10 @@ pub(crate) fn passages(
     Ok(passages)
 }
 
-/// Prints units in the order of the output, each with where it stands.
+/// Prints units in the order of the output, each passage with its place.
 pub(crate) fn print(
     output: &Output,
-    chosen: &[&Unit],
+    chosen: &[&RankedUnit],
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Printed> {
     let passages = passages(output, chosen, path)?;
@@ -113,7 +113,7 @@ pub(crate) fn print(
     printed(output, &found, passages)
 }
 
-/// Passages, each with where it stands, below what was found.
+/// Prints passages, each with its place, below a header that says what was found.
 pub(crate) fn printed(output: &Output, found: &str, mut passages: Vec<Passage>) -> Result<Printed> {
     let total_lines = output.lines()?;
     for passage in &mut passages {
@@ -123,12 +123,13 @@ pub(crate) fn printed(output: &Output, found: &str, mut passages: Vec<Passage>) 
     let grows = if output.is_growing() { ", still growing" } else { "" };
     let mut text = format!("[{found} · {}{grows} · {handle}]\n", count("line", total_lines));
     for passage in &passages {
-        let lines = match passage.line == passage.last_line {
-            true => passage.line.to_string(),
-            false => format!("{}–{}", passage.line, passage.last_line),
+        let lines = if passage.line == passage.last_line {
+            passage.line.to_string()
+        } else {
+            format!("{}–{}", passage.line, passage.last_line)
         };
-        // In a long line the number of the line alone would not lead there.
-        let far = passage.bytes.start - output.line_start(passage.line - 1)? > scan::LONG as u64;
+        // In a long line, the number of the line alone does not lead to the passage.
+        let far = passage.bytes.start - output.line_start(passage.line - 1)? > scan::MAX_UNIT_BYTES as u64;
         let place = match &passage.path {
             Some(path) if total_lines == 1 => path.clone(),
             Some(path) => format!("{lines} {path}"),
@@ -147,7 +148,7 @@ pub(crate) fn printed(output: &Output, found: &str, mut passages: Vec<Passage>) 
     Ok(Printed { text: text.into_bytes(), passages, total_lines })
 }
 
-/// Passages as they are printed.
+/// Printed passages.
 pub(crate) struct Printed {
     pub(crate) text: Vec<u8>,
     pub(crate) passages: Vec<Passage>,
@@ -155,11 +156,11 @@ pub(crate) struct Printed {
     pub(crate) total_lines: u64,
 }
 
-/// The units without those that are blank and not between others: a passage begins and ends with what it shows.
-pub(crate) fn without_blank_ends<'a>(chosen: &[&'a Unit]) -> Vec<&'a Unit> {
-    let mut kept: Vec<&Unit> = Vec::with_capacity(chosen.len());
+/// Returns the units without blank ones at the beginning and the end of a passage.
+pub(crate) fn without_blank_ends<'a>(chosen: &[&'a RankedUnit]) -> Vec<&'a RankedUnit> {
+    let mut kept: Vec<&RankedUnit> = Vec::with_capacity(chosen.len());
     for run in chosen.chunk_by(|one, next| one.index + 1 == next.index) {
-        let shows = |unit: &&Unit| !unit.text.trim().is_empty();
+        let shows = |unit: &&RankedUnit| !unit.text.trim().is_empty();
         let last = run.iter().rposition(shows).map_or(0, |last| last + 1);
         kept.extend(run[..last].iter().skip_while(|unit| !shows(unit)));
     }

@@ -1,186 +1,203 @@
-//! A question in plain words, taken apart into what can be looked for.
+//! A question in plain words, taken apart into terms to look for.
 
 use crate::rank::date;
-use std::collections::HashSet;
-
-/// No question has more terms that count: a mask of them fits a machine word.
-const MOST: usize = 60;
-
-/// What a word of trouble tells where it is a word like others: questions have it of themselves.
-const TROUBLED_WORD: f32 = 0.5;
-
-/// What a name tells beside a word: nobody copies one that does not matter. A unit that has it has its parts too.
-const NAME: f32 = 1.6;
-
-/// What a name inside a name tells, and what each word of a name does.
-const INNER_NAME: f32 = 1.0;
-const PART: f32 = 0.45;
-
-/// What words that a hyphen joins tell together, beside what each of them does.
-const JOINED: f32 = 0.5;
-
-/// What a term tells that a question says again, by itself or as a part of a name: so much more each time, up to a
-/// bound, since long questions say some words many times.
-const SAID_AGAIN: f32 = 0.5;
-const MOST_SAID: f32 = 2.0;
+use crate::weights::question as weights;
 
 /// What a question is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
-    /// What its words say.
+    /// Places with its words.
     Words,
-    /// What went wrong.
-    Trouble,
-    /// What a text is about: its beginning tells.
-    Gist,
+    /// Failures.
+    Failure,
+    /// The subject of a text.
+    Subject,
 }
 
 /// Something to look for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Term {
-    /// What it looks like, in small letters; a word is cut to its stem.
+    /// Text to look for, in lower case; for a word, its stem.
     pub(crate) text: String,
-    /// The form in which the question has it.
+    /// Form in which the question has it.
     pub(crate) form: String,
-    /// Whether it is a word, of which other forms count as well. A name is looked for as it is.
+    /// Whether it is a word, whose other forms match too. A name matches only as it is.
     pub(crate) word: bool,
-    /// How much it tells, before it is known how rare it is.
+    /// Weight before its rarity in the output is known.
     pub(crate) weight: f32,
+}
+
+impl Term {
+    fn name(name: &str, weight: f32) -> Term {
+        Term { text: name.to_lowercase(), form: name.to_owned(), word: false, weight }
+    }
+
+    fn word(lower: &str, weight: f32) -> Term {
+        Term { text: stem(lower), form: lower.to_owned(), word: true, weight }
+    }
 }
 
 /// A question, taken apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    /// As it was asked.
+    /// The question as it was asked, cut to [`weights::MAX_QUESTION_CHARS`].
     pub(crate) text: String,
     pub(crate) terms: Vec<Term>,
-    /// What stands in quotes, in small letters.
+    /// Phrases in quotes, in lower case.
     pub(crate) quoted: Vec<String>,
     pub(crate) aim: Aim,
     /// Whether it asks for a time.
-    pub(crate) when: bool,
-    /// Whether it speaks of trouble: then lines that do so too are worth more.
-    pub(crate) trouble: bool,
-    /// The words in which it does.
-    troubled: Vec<Term>,
-    /// Whether trouble counts the same wherever it stands, as in what a service writes; that of a run grows to the end.
-    pub(crate) anywhere: bool,
+    pub(crate) asks_when: bool,
+    /// Whether it mentions a failure: then lines that report one score higher.
+    pub(crate) mentions_failure: bool,
+    /// Words by which it mentions a failure.
+    failure_terms: Vec<Term>,
+    /// Whether failures count the same wherever they are, as in the log of a service. In a run they count more towards
+    /// the end.
+    pub(crate) ignores_position: bool,
 }
 
 impl Question {
     pub(crate) fn new(text: &str) -> Question {
-        let text: String = text.chars().take(4_000).collect();
-        let mut question = Question {
-            text: text.clone(),
-            terms: Vec::new(),
-            quoted: quoted(&text),
-            aim: Aim::Words,
-            when: false,
-            trouble: false,
-            anywhere: false,
-            troubled: Vec::new(),
-        };
-        let mut seen = HashSet::new();
-        let mut troubled_by = Vec::new();
-        let mut add = |term: Term| {
-            if seen.insert(term.text.clone()) {
-                question.terms.push(term);
-            } else if let Some(known) = question.terms.iter_mut().find(|known| known.text == term.text) {
-                known.weight = (known.weight + SAID_AGAIN * term.weight).min(MOST_SAID);
-            }
-        };
-        for form in date::forms(&text) {
-            add(Term { text: form.clone(), form, word: false, weight: NAME });
-        }
-        // One or two words are looked for as they are.
-        let bare = text.split_whitespace().count() <= 2 && !text.contains('?');
-        let mut words = 0;
-        let mut asks_why = false;
-        for chunk in text.split_whitespace() {
-            let chunk =
-                chunk.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '$' | '-'));
-            let chunk = chunk.trim_start_matches(['-', '/']).trim_end_matches(['-', '/']);
-            let name = is_name(chunk);
-            let joined = chunk.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '/' | '’' | '\''));
-            if name {
-                words += 1;
-                let weight = if joined { JOINED } else { NAME };
-                add(Term { form: chunk.to_owned(), text: chunk.to_lowercase(), word: false, weight });
-                for inner in inner_names(chunk) {
-                    let text = inner.to_lowercase();
-                    add(Term { form: inner.to_owned(), text, word: false, weight: INNER_NAME });
-                }
-            }
-            for word in pieces(chunk) {
-                let lower = word.to_lowercase();
-                let troubled = !name && !bare && TROUBLED.contains(&stem(&lower).as_str());
-                asks_why |= troubled;
-                if troubled {
-                    let (text, form) = (stem(&lower), lower.clone());
-                    troubled_by.push(Term { text, form, word: true, weight: TROUBLED_WORD });
-                }
-                let counts = lower.chars().count() > 1 || lower.bytes().all(|byte| byte.is_ascii_digit());
-                // The numbers in a name, such as a version, are nothing without it.
-                let number = name && lower.len() < 4 && lower.bytes().all(|byte| byte.is_ascii_digit());
-                if troubled || number || COMMON.contains(&lower.as_str()) || !counts {
-                    continue;
-                }
-                words += usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
-                // The parts of a name tell less than the name; words that a hyphen joins are words all the same.
-                let weight = if name && !joined { PART } else { 1.0 };
-                add(Term { text: stem(&lower), form: lower, word: true, weight });
-            }
-        }
-        question.terms.truncate(MOST);
-        question.troubled = troubled_by;
+        let text: String = text.chars().take(weights::MAX_QUESTION_CHARS).collect();
+        let mut terms = Terms::of(&text);
+        terms.all.truncate(weights::MAX_TERMS);
+        let quoted = quoted(&text);
         let lower = text.to_lowercase();
         let has =
             |words: &[&str]| lower.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word));
-        question.aim = match () {
-            () if asks_why && words == 0 => Aim::Trouble,
-            () if words == 0 && question.quoted.is_empty() => {
-                if has(WHOLE) {
-                    Aim::Gist
-                } else {
-                    Aim::Trouble
-                }
-            }
-            () => Aim::Words,
+        let has_no_words = terms.words == 0;
+        let mentions_failure = !terms.of_failure.is_empty();
+        let aim = if has_no_words && mentions_failure {
+            Aim::Failure
+        } else if has_no_words && quoted.is_empty() {
+            if has(WHOLE) { Aim::Subject } else { Aim::Failure }
+        } else {
+            Aim::Words
         };
-        if question.aim == Aim::Trouble {
-            question.terms.clear();
+        if aim == Aim::Failure {
+            terms.all.clear();
         }
-        question.when = has(&["when", "date", "time"]);
-        question.trouble = asks_why || question.aim == Aim::Trouble;
-        question
+        let asks_when = has(&["when", "date", "time"]);
+        Question {
+            text,
+            terms: terms.all,
+            quoted,
+            aim,
+            asks_when,
+            mentions_failure: mentions_failure || aim == Aim::Failure,
+            failure_terms: terms.of_failure,
+            ignores_position: false,
+        }
     }
 
-    /// The question that names nothing but trouble.
-    pub(crate) fn of_trouble() -> Question {
-        Question::new("why did it fail?")
+    /// Returns the question for failures alone.
+    pub(crate) fn failure() -> Question {
+        Question {
+            text: String::new(),
+            terms: Vec::new(),
+            quoted: Vec::new(),
+            aim: Aim::Failure,
+            asks_when: false,
+            mentions_failure: true,
+            failure_terms: Vec::new(),
+            ignores_position: false,
+        }
     }
 
-    /// Whether it asks for what made something fail: what passed is no answer.
-    pub(crate) fn of_failure(&self) -> bool {
-        self.trouble && self.terms.iter().all(|term| term.text != "pass")
+    /// Whether it asks for the cause of a failure. Then lines that report success are no answer.
+    pub(crate) fn asks_for_cause(&self) -> bool {
+        self.mentions_failure && self.terms.iter().all(|term| term.text != "pass")
     }
 
-    /// The question as it is put to a program or a list: nothing goes wrong where they speak of errors, and so its words
-    /// of trouble are words like others.
-    pub(crate) fn of_words(&self) -> Question {
-        let mut question = Question { trouble: false, ..self.clone() };
-        for term in &self.troubled {
+    /// Returns the question with its failure words as ordinary words. A program or a list that mentions errors reports
+    /// none.
+    pub(crate) fn with_failure_as_words(&self) -> Question {
+        let mut question = Question { mentions_failure: false, ..self.clone() };
+        for term in &self.failure_terms {
             if question.terms.iter().all(|known| known.text != term.text) {
                 question.terms.push(term.clone());
             }
         }
-        question.terms.truncate(MOST);
+        question.terms.truncate(weights::MAX_TERMS);
         question
     }
 }
 
-/// Words that speak of trouble, by their stems.
-const TROUBLED: &[&str] = &[
+/// Terms of a question while they are collected.
+#[derive(Default)]
+struct Terms {
+    all: Vec<Term>,
+    /// Words by which the question mentions a failure.
+    of_failure: Vec<Term>,
+    /// Names and words that lead somewhere.
+    words: usize,
+}
+
+impl Terms {
+    fn of(text: &str) -> Terms {
+        let mut terms = Terms::default();
+        for form in date::forms(text) {
+            terms.add(Term { text: form.clone(), form, word: false, weight: weights::WHOLE_NAME });
+        }
+        // One or two words are looked for as they are.
+        let is_bare = text.split_whitespace().count() <= 2 && !text.contains('?');
+        for chunk in text.split_whitespace() {
+            let chunk =
+                chunk.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '$' | '-'));
+            let chunk = chunk.trim_start_matches(['-', '/']).trim_end_matches(['-', '/']);
+            terms.add_chunk(chunk, is_bare);
+        }
+        terms
+    }
+
+    fn add_chunk(&mut self, chunk: &str, is_bare: bool) {
+        let is_name = is_name(chunk);
+        let is_hyphenated = chunk.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '/' | '’' | '\''));
+        if is_name {
+            self.words += 1;
+            self.add(Term::name(
+                chunk,
+                if is_hyphenated { weights::HYPHENATED } else { weights::WHOLE_NAME },
+            ));
+            for inner in inner_names(chunk) {
+                self.add(Term::name(inner, weights::INNER_NAME));
+            }
+        }
+        for word in pieces(chunk) {
+            let lower = word.to_lowercase();
+            if !is_name && !is_bare && FAILURE.contains(&stem(&lower).as_str()) {
+                self.of_failure.push(Term::word(&lower, weights::FAILURE_TERM));
+                continue;
+            }
+            let is_number = lower.bytes().all(|byte| byte.is_ascii_digit());
+            let is_letter = lower.chars().count() <= 1 && !is_number;
+            // The numbers in a name, such as a version, mean nothing without it.
+            let is_part = is_name && lower.len() < 4 && is_number;
+            if is_part || is_letter || COMMON.contains(&lower.as_str()) {
+                continue;
+            }
+            self.words +=
+                usize::from(!SUBJECTS.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()));
+            // Words joined by a hyphen are words all the same.
+            let is_part = is_name && !is_hyphenated;
+            self.add(Term::word(&lower, if is_part { weights::NAME_PART } else { weights::PLAIN_WORD }));
+        }
+    }
+
+    fn add(&mut self, term: Term) {
+        match self.all.iter_mut().find(|known| known.text == term.text) {
+            Some(known) => {
+                let weight = known.weight + weights::REPEATED_TERM * term.weight;
+                known.weight = weight.min(weights::MAX_REPEATED_TERM);
+            }
+            None => self.all.push(term),
+        }
+    }
+}
+
+/// Words that mention a failure, by their stems.
+const FAILURE: &[&str] = &[
     "fail",
     "error",
     "wrong",
@@ -198,7 +215,7 @@ const TROUBLED: &[&str] = &[
     "unexpect",
 ];
 
-/// What troubles happen to: naming it tells nothing of where.
+/// Things that fail. Their names do not lead to a place.
 pub(crate) const SUBJECTS: &[&str] = &[
     "build",
     "builds",
@@ -230,7 +247,7 @@ pub(crate) const SUBJECTS: &[&str] = &[
     "compilation",
 ];
 
-/// What the whole of an output is called, by questions that are about all of it.
+/// Words for a whole output in questions about all of it.
 pub(crate) const WHOLE: &[&str] = &[
     "article",
     "page",
@@ -244,7 +261,7 @@ pub(crate) const WHOLE: &[&str] = &[
     "overview",
 ];
 
-/// Words that say nothing of where to look.
+/// Words that do not lead to a place.
 const COMMON: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by",
     "can", "could", "did", "do", "does", "don", "for", "from", "get", "give", "had", "has", "have", "he",
@@ -256,7 +273,7 @@ const COMMON: &[&str] = &[
     "your",
 ];
 
-/// Whether a chunk of a question is a name: something that people do not say but copy.
+/// Whether a chunk of a question is a name: something that people copy rather than say.
 fn is_name(chunk: &str) -> bool {
     let inner = chunk.char_indices().skip(1).any(|(at, c)| {
         matches!(c, '_' | '/' | '.' | ':' | '\\' | '@' | '-' | '=' | '(' | '[')
@@ -268,7 +285,7 @@ fn is_name(chunk: &str) -> bool {
     chunk.len() > 1 && (inner || humps || digits && chunk.bytes().any(|byte| byte.is_ascii_alphabetic()))
 }
 
-/// The names in a name: `tests/test_a.py::Case::test_it` is written `Case.test_it` elsewhere.
+/// Returns the names in a name: `tests/test_a.py::Case::test_it` is written `Case.test_it` elsewhere.
 fn inner_names(name: &str) -> impl Iterator<Item = &str> {
     let inner = name.split(|c: char| !c.is_alphanumeric() && c != '_');
     inner.filter(move |inner| {
@@ -276,7 +293,7 @@ fn inner_names(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of a chunk: runs of letters or digits, and the humps of a camel.
+/// Returns the words of a chunk: runs of letters or digits, cut at the humps of camel case.
 pub(crate) fn pieces(chunk: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     for run in chunk.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
@@ -293,7 +310,7 @@ pub(crate) fn pieces(chunk: &str) -> Vec<&str> {
     pieces
 }
 
-/// What stands in quotes.
+/// Returns the phrases in quotes, in lower case.
 fn quoted(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (open, close) in [('"', '"'), ('“', '”'), ('`', '`')] {
@@ -309,7 +326,7 @@ fn quoted(text: &str) -> Vec<String> {
     found
 }
 
-/// Endings that make forms of one word, and what stands for them; the first that leaves enough of the word is taken.
+/// Endings of the forms of a word, with their replacements. In each group the first that leaves enough of the word is cut.
 const FORMS: &[&[(&str, &str)]] = &[
     &[
         ("sses", "ss"),
@@ -356,7 +373,7 @@ const FORMS: &[&[(&str, &str)]] = &[
     &[("e", "")],
 ];
 
-/// The stem of a word in small letters: what its forms have in common.
+/// Returns the stem of a word in lower case: what its forms have in common.
 pub(crate) fn stem(word: &str) -> String {
     if !word.is_ascii() || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return word.to_owned();
@@ -387,7 +404,7 @@ pub(crate) fn stem(word: &str) -> String {
     stem
 }
 
-/// How all forms of a word with this stem begin.
+/// Returns the beginning of all forms of a word with this stem.
 pub(crate) fn beginning(stem: &str) -> &str {
     match stem.strip_suffix('y') {
         Some(rest) if rest.len() >= 3 => rest,
@@ -398,6 +415,7 @@ pub(crate) fn beginning(stem: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn a_name_has_names_inside() {
@@ -412,16 +430,57 @@ mod tests {
         }
         let terms = Question::new("Why does t.py::FirstCase::read_it fail?").terms;
         let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
-        let names = [("t.py::firstcase::read_it", NAME), ("firstcase", INNER_NAME), ("read_it", INNER_NAME)];
+        let names = [
+            ("t.py::firstcase::read_it", super::weights::WHOLE_NAME),
+            ("firstcase", super::weights::INNER_NAME),
+            ("read_it", super::weights::INNER_NAME),
+        ];
         assert_eq!(weights[..3], names);
-        assert!(weights[3..].iter().all(|(_, weight)| *weight == PART), "{weights:?}");
+        assert!(weights[3..].iter().all(|(_, weight)| *weight == super::weights::NAME_PART), "{weights:?}");
     }
 
     #[test]
-    fn what_a_question_says_again_tells_more() {
+    fn a_repeated_term_weighs_more_up_to_a_bound() {
         let terms = Question::new("the voice of phineas on phineas and ferb, Ferb: Ferb! Ferb!").terms;
         let weights: Vec<(&str, f32)> = terms.iter().map(|term| (&*term.text, term.weight)).collect();
-        assert_eq!(weights, [("voic", 1.0), ("phinea", 1.0 + SAID_AGAIN), ("ferb", MOST_SAID)]);
+        assert_eq!(weights, [("voic", 1.0), ("phinea", 1.5), ("ferb", 2.0)]);
+    }
+
+    #[test]
+    fn the_aim_of_a_question_follows_from_its_words() {
+        for (text, aim, mentions_failure) in [
+            ("why did it fail?", Aim::Failure, true),
+            ("What went wrong in the build?", Aim::Failure, true),
+            ("what is in there?", Aim::Failure, true),
+            ("What is this page about?", Aim::Subject, false),
+            ("Why does the lexer fail?", Aim::Words, true),
+            ("fail", Aim::Words, false),
+            ("Which port does it use?", Aim::Words, false),
+        ] {
+            let question = Question::new(text);
+            assert_eq!((question.aim, question.mentions_failure), (aim, mentions_failure), "{text}");
+            assert_eq!(question.terms.is_empty(), aim == Aim::Failure, "{text}");
+        }
+    }
+
+    #[test]
+    fn asking_why_it_failed_is_the_question_for_failures() {
+        let (asked, built) = (Question::new("why did it fail?"), Question::failure());
+        assert_eq!((asked.aim, &asked.terms, &asked.quoted), (built.aim, &built.terms, &built.quoted));
+        assert_eq!(
+            (asked.mentions_failure, asked.asks_when, asked.ignores_position),
+            (built.mentions_failure, built.asks_when, built.ignores_position)
+        );
+    }
+
+    #[test]
+    fn failure_words_become_terms_where_nothing_is_reported() {
+        let terms = |question: &Question| -> Vec<String> {
+            question.terms.iter().map(|term| term.form.clone()).collect()
+        };
+        let question = Question::new("Why does the lexer error fail?");
+        assert_eq!(terms(&question), ["lexer"]);
+        assert_eq!(terms(&question.with_failure_as_words()), ["lexer", "error", "fail"]);
     }
 
     #[test]

@@ -1,70 +1,62 @@
-//! One pass over an output: which units have which terms.
+//! One pass over an output: which units contain which terms.
 //!
-//! A unit is a line, or a part of a long one. Only units that have something are remembered, and of those no more
-//! than a bound: when there are too many, the ones with the commonest terms are forgotten.
+//! A unit is a line, or a part of a long one. Only units with a term or a failure word are kept, up to a bound: when there
+//! are too many, the half with the lowest weights is dropped.
 
 use crate::formats::{failure_word, line_role, verdict};
 use crate::rank::question::{Question, Term, beginning, pieces, stem};
 use crate::text::words::before;
+use crate::weights::scan as weights;
 use crate::{Output, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use memchr::{memchr, memrchr};
 use std::ops::Range;
 
-/// A line longer than this is taken in parts.
-pub(crate) const LONG: usize = 400;
+/// Bytes from which on a line is cut into parts.
+pub(crate) const MAX_UNIT_BYTES: usize = 400;
 
-/// How much is scanned at a time.
+/// Bytes that are scanned at a time.
 const BLOCK: usize = 1024 * 1024;
 
-/// No more units are remembered in all.
-const REMEMBERED: usize = 1 << 20;
+/// Maximum units that are kept, over all threads: 64 MiB of them.
+const MAX_SEEN: usize = 1 << 20;
 
-/// A unit that has something in it.
-#[derive(Clone, Copy, Debug)]
+/// Minimum units that each thread keeps.
+const MIN_SEEN_PER_PART: usize = 4_096;
+
+/// A unit with a term or a failure word.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    /// Which unit it is, counted from 0.
+    /// Index of the unit, from 0.
     pub(crate) index: u64,
     pub(crate) start: u64,
     pub(crate) length: u32,
-    /// Its first byte.
+    /// First byte.
     pub(crate) first: u8,
-    /// The terms it has, a bit each.
+    /// Terms that it contains, a bit each.
     pub(crate) terms: u64,
-    /// Those it has more than once.
-    pub(crate) twice: u64,
-    /// Those it has in the form of the question.
+    /// Terms that it contains more than once.
+    pub(crate) repeated: u64,
+    /// Terms that it contains in the form of the question.
     pub(crate) exact: u64,
-    /// How much it speaks of trouble.
-    pub(crate) trouble: f32,
-    /// Whether it tells that something has ended badly.
-    pub(crate) ends: bool,
-    /// What says so.
-    pub(crate) said: u32,
-    /// Whether it says so in capitals.
-    pub(crate) shouts: bool,
-    /// Whether it is a verdict.
-    pub(crate) verdict: bool,
+    /// How surely it reports a failure; 0 for no failure.
+    pub(crate) failure_weight: f32,
+    /// Whether it reports that something ended with a failure.
+    pub(crate) reports_exit: bool,
+    /// Identifies the word that reports the failure: a hash of it.
+    pub(crate) word_id: u32,
+    /// Whether that word is in capitals.
+    pub(crate) is_capital: bool,
+    /// Whether a tool reports the failure in a form of its own.
+    pub(crate) is_verdict: bool,
 }
 
 impl Seen {
-    /// The unit at the end of an output, which tells how it ended.
-    pub(crate) fn end(index: u64, range: Range<u64>, trouble: f32) -> Seen {
+    /// Returns the last unit of an output, which shows how it ended.
+    pub(crate) fn end(index: u64, range: Range<u64>, failure_weight: f32) -> Seen {
         let length = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
-        Seen {
-            index,
-            start: range.start,
-            length,
-            first: 0,
-            terms: 0,
-            twice: 0,
-            exact: 0,
-            trouble,
-            ends: true,
-            said: 1,
-            shouts: false,
-            verdict: false,
-        }
+        let start = range.start;
+        Seen { index, start, length, failure_weight, reports_exit: true, word_id: 1, ..Seen::default() }
     }
 
     pub(crate) fn range(&self) -> Range<u64> {
@@ -72,41 +64,51 @@ impl Seen {
     }
 }
 
-/// What a scan found.
+/// A unit with its score.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scored {
+    pub(crate) seen: Seen,
+    pub(crate) score: f32,
+}
+
+/// Result of a scan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanned {
     pub(crate) seen: Vec<Seen>,
-    /// How many units there are.
+    /// TextUnits of the output.
     pub(crate) units: u64,
-    /// In how many units each term is.
+    /// TextUnits that contain each term.
     pub(crate) having: Vec<u64>,
 }
 
 impl Scanned {
-    /// How much a term tells: the rarer, the more.
+    /// Returns the weight of a term by its rarity (the inverse document frequency of BM25).
     pub(crate) fn rarity(&self, term: usize) -> f32 {
         let (units, having) = (self.units as f32, self.having[term] as f32);
         (1.0 + (units - having + 0.5).max(0.0) / (having + 0.5)).ln()
     }
 
-    fn forget_half(&mut self) {
-        let tells: Vec<f32> = (0..self.having.len()).map(|term| self.rarity(term)).collect();
-        let worth =
-            |seen: &Seen| -> f32 { bits(seen.terms).map(|term| tells[term]).sum::<f32>() + seen.trouble };
+    fn drop_half(&mut self) {
+        let rarity: Vec<f32> = (0..self.having.len()).map(|term| self.rarity(term)).collect();
+        let weight = |seen: &Seen| -> f32 {
+            bits(seen.terms).map(|term| rarity[term]).sum::<f32>() + seen.failure_weight
+        };
         let half = self.seen.len() / 2;
-        self.seen.select_nth_unstable_by(half, |a, b| worth(b).total_cmp(&worth(a)));
+        self.seen.select_nth_unstable_by(half, |a, b| weight(b).total_cmp(&weight(a)));
         self.seen.truncate(half);
         self.seen.sort_unstable_by_key(|seen| seen.start);
     }
 }
 
-/// The terms that so many units have that they tell nothing by themselves.
+/// Returns the terms that are too common to make a unit worth keeping, a bit each.
 fn common(having: &[u64], units: u64) -> u64 {
-    let is_common = |(_, having): &(usize, &u64)| units > 20_000 && **having * 4 > units;
+    let is_common = |(_, having): &(usize, &u64)| {
+        units > weights::MIN_UNITS_WITH_COMMON_TERMS && **having * weights::COMMON_TERM_ONE_IN > units
+    };
     having.iter().enumerate().filter(is_common).fold(0, |mask, (term, _)| mask | 1 << term)
 }
 
-/// The bits that are set.
+/// Iterates over the bits that are set.
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros() as usize;
@@ -115,34 +117,35 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Something to scan for.
+/// Terms and failure words to scan for.
 pub(crate) struct Scanner<'a> {
     terms: &'a [Term],
-    /// The terms that a unit has which has this one, a bit each: itself, and the parts of a name.
+    /// For each term, the terms that a unit with it contains, a bit each: itself, and the parts of a name.
     implied: Vec<u64>,
-    /// The terms that may stand inside of other words, a bit each.
+    /// Terms that may match inside other words, a bit each.
     inside: u64,
     automaton: AhoCorasick,
 }
 
-/// A shorter term stands inside of other words by chance.
-const INSIDE: usize = 4;
-
-/// Scans an output for what a question asks; nothing, if that is too much to look for. A term that stands nowhere by itself
-/// is looked for inside of other words: `guava` in `libguava-java`.
+/// Scans an output for the terms of a question; `None` if there is too much to look for. A term that occurs nowhere as a
+/// word may match inside other words: `guava` in `libguava-java`.
 pub(crate) fn scan(output: &Output, question: &Question) -> Result<Option<Scanned>> {
-    let Some(mut scanner) = Scanner::new(&question.terms, question.trouble) else { return Ok(None) };
+    let Some(mut scanner) = Scanner::new(&question.terms, question.mentions_failure) else {
+        return Ok(None);
+    };
     let scanned = scanner.scan(output)?;
-    let nowhere = |term: &usize| scanned.having[*term] == 0 && question.terms[*term].text.len() >= INSIDE;
+    let nowhere = |term: &usize| {
+        scanned.having[*term] == 0 && question.terms[*term].text.len() >= weights::MIN_TERM_INSIDE_WORDS
+    };
     scanner.inside = (0..question.terms.len()).filter(nowhere).fold(0, |mask, term| mask | 1 << term);
     Ok(Some(if scanner.inside == 0 { scanned } else { scanner.scan(output)? }))
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(terms: &'a [Term], trouble: bool) -> Option<Scanner<'a>> {
+    pub(crate) fn new(terms: &'a [Term], with_failures: bool) -> Option<Scanner<'a>> {
         let pattern = |term: &'a Term| if term.word { beginning(&term.text) } else { &term.text };
         let patterns = terms.iter().map(pattern);
-        let words = failure_word::WORDS.iter().filter(|_| trouble).map(|word| word.text);
+        let words = failure_word::WORDS.iter().filter(|_| with_failures).map(|word| word.text);
         let automaton = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::LeftmostLongest)
@@ -154,8 +157,8 @@ impl<'a> Scanner<'a> {
     /// Scans an output.
     pub(crate) fn scan(&self, output: &Output) -> Result<Scanned> {
         let parts = output.parts()?;
-        let remembered = (REMEMBERED / (parts.len() + 1)).max(4_096);
-        let parts = Output::in_parts(&parts, |part| self.part(output, part, remembered))?;
+        let most = (MAX_SEEN / (parts.len() + 1)).max(MIN_SEEN_PER_PART);
+        let parts = Output::in_parts(&parts, |part| self.part(output, part, most))?;
         let mut all = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
         for part in parts {
             let before = all.units;
@@ -166,7 +169,7 @@ impl<'a> Scanner<'a> {
         Ok(all)
     }
 
-    fn part(&self, output: &Output, range: Range<u64>, remembered: usize) -> Result<Scanned> {
+    fn part(&self, output: &Output, range: Range<u64>, most: usize) -> Result<Scanned> {
         let mut scanned = Scanned { having: vec![0; self.terms.len()], ..Scanned::default() };
         let mut buffer = vec![0; BLOCK];
         let mut at = range.start;
@@ -182,57 +185,27 @@ impl<'a> Scanner<'a> {
                 _ if is_last => read,
                 Some(newline) => newline + 1,
                 // A line longer than a block: up to a border between units.
-                None => cut(block, read - LONG, read),
+                None => cut(block, read - MAX_UNIT_BYTES, read),
             };
             self.block(&block[..end], at, &mut scanned);
             at += end as u64;
-            if scanned.seen.len() > remembered {
-                scanned.forget_half();
+            if scanned.seen.len() > most {
+                scanned.drop_half();
             }
         }
         Ok(scanned)
     }
 
     fn block(&self, block: &[u8], base: u64, scanned: &mut Scanned) {
-        let mut units = Units { bytes: block, at: 0 };
+        let mut units = TextUnits { bytes: block, at: 0 };
         let mut unit = units.next().unwrap_or(0..block.len());
         let mut index = scanned.units;
-        let mut open = Seen {
-            index: 0,
-            start: 0,
-            length: 0,
-            first: 0,
-            terms: 0,
-            twice: 0,
-            exact: 0,
-            trouble: 0.0,
-            ends: false,
-            said: 0,
-            shouts: false,
-            verdict: false,
-        };
-        let nothing = open;
+        let mut open = Seen::default();
         let common = common(&scanned.having, index);
-        let mut close = |unit: &Range<usize>, index: u64, open: &Seen, having: &mut Vec<u64>| {
-            bits(open.terms).for_each(|term| having[term] += 1);
-            if open.terms & !common != 0 || open.trouble != 0.0 {
-                let start = base + unit.start as u64;
-                let trouble = match open.trouble > 0.0 {
-                    true => open.trouble * line_role::of(&block[unit.clone()], open.ends, open.shouts),
-                    false => 0.0,
-                };
-                let is_ignored = trouble > 0.0 && verdict::is_ignored(&block[unit.end..]);
-                let trouble = if is_ignored { trouble * IGNORED } else { trouble };
-                let verdict = open.verdict && !is_ignored;
-                let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
-                scanned.seen.push(Seen { index, start, length, first, trouble, verdict, ..*open });
-            }
-        };
-        let mut having = std::mem::take(&mut scanned.having);
         for found in self.automaton.find_iter(block) {
             while found.start() >= unit.end {
-                close(&unit, index, &open, &mut having);
-                open = nothing;
+                scanned.close(block, &unit, Seen { index, ..open }, Closing { base, common });
+                open = Seen::default();
                 unit = match units.next() {
                     Some(unit) => unit,
                     None => break,
@@ -245,65 +218,106 @@ impl<'a> Scanner<'a> {
                 Some(term) => {
                     let inside = (self.inside & 1 << pattern != 0).then_some(false);
                     if let Some(exact) = is_there(block, found.range(), term).or(inside) {
-                        open.twice |= open.terms & 1 << pattern;
+                        open.repeated |= open.terms & 1 << pattern;
                         open.terms |= self.implied[pattern];
                         open.exact |= self.implied[pattern] & !(u64::from(!exact) << pattern);
                     }
                 }
                 None => {
                     let word = &failure_word::WORDS[pattern - self.terms.len()];
-                    // A word that a border between units cuts belongs to the unit it begins in.
-                    let found = found.start()..found.end().min(unit.end);
-                    let verdict = verdict::is_verdict(block, &found, &unit);
-                    let said = failure_word::said(block, found.clone(), &unit, word, verdict);
-                    let ends = word.ends || verdict::points_up(&block[unit.clone()]);
-                    open.verdict |= verdict && said > 0.0;
-                    // The status of one test of many ends nothing.
-                    open.ends |= ends && said > 0.0 && !verdict::is_counted(&block[unit.clone()]);
-                    if said > open.trouble {
-                        open.trouble = said;
-                        open.said = failure_word::token(block, found.clone(), &unit);
-                        open.shouts = failure_word::shouts(&block[found]);
-                    }
+                    open.add_failure(block, &unit, found.range(), word);
                 }
             }
         }
-        close(&unit, index, &open, &mut having);
-        scanned.having = having;
+        scanned.close(block, &unit, Seen { index, ..open }, Closing { base, common });
         scanned.units = index + 1 + units.count() as u64;
     }
 }
 
-/// What a failure counts that a run was told to ignore.
-const IGNORED: f32 = 0.1;
+/// What is needed to close a unit.
+#[derive(Clone, Copy)]
+struct Closing {
+    /// Offset of the block in the output.
+    base: u64,
+    /// Terms that do not make a unit worth keeping.
+    common: u64,
+}
 
-/// The terms that stand in a term, and the term itself, a bit each.
+impl Scanned {
+    /// Counts the terms of a unit, and keeps it if it has any that is not common, or a failure word.
+    fn close(&mut self, block: &[u8], unit: &Range<usize>, open: Seen, closing: Closing) {
+        bits(open.terms).for_each(|term| self.having[term] += 1);
+        if open.terms & !closing.common == 0 && open.failure_weight == 0.0 {
+            return;
+        }
+        let mut failure_weight = 0.0;
+        let mut is_verdict = open.is_verdict;
+        if open.failure_weight > 0.0 {
+            let role = line_role::of(&block[unit.clone()], open.reports_exit, open.is_capital);
+            failure_weight = open.failure_weight * role;
+        }
+        if failure_weight > 0.0 && verdict::is_ignored(&block[unit.end..]) {
+            failure_weight *= weights::IGNORED_FAILURE;
+            is_verdict = false;
+        }
+        let (length, first) = ((unit.end - unit.start) as u32, block[unit.start]);
+        let start = closing.base + unit.start as u64;
+        self.seen.push(Seen { start, length, first, failure_weight, is_verdict, ..open });
+    }
+}
+
+impl Seen {
+    /// Adds a failure word that was found in a unit. The word with the highest weight counts.
+    fn add_failure(
+        &mut self,
+        block: &[u8],
+        unit: &Range<usize>,
+        found: Range<usize>,
+        word: &failure_word::Word,
+    ) {
+        // A word that a border between units cuts belongs to the unit it begins in.
+        let found = found.start..found.end.min(unit.end);
+        let is_verdict = verdict::is_verdict(block, &found, unit);
+        let weight = failure_word::said(block, found.clone(), unit, word, is_verdict);
+        let ends = word.ends || verdict::points_up(&block[unit.clone()]);
+        self.is_verdict |= is_verdict && weight > 0.0;
+        // The status of one test of many is not the end.
+        self.reports_exit |= ends && weight > 0.0 && !verdict::is_counted(&block[unit.clone()]);
+        if weight > self.failure_weight {
+            self.failure_weight = weight;
+            self.word_id = failure_word::token(block, found.clone(), unit);
+            self.is_capital = failure_word::shouts(&block[found]);
+        }
+    }
+}
+
+/// Returns the terms that a term contains, itself included, a bit each.
 fn implied(terms: &[Term], at: usize) -> u64 {
     let name = &terms[at];
     if name.word {
         return 1 << at;
     }
     let parts: Vec<String> = pieces(&name.form).iter().map(|part| stem(&part.to_lowercase())).collect();
-    let stands = |term: &Term| match term.word {
-        true => parts.contains(&term.text),
-        false => name
-            .text
-            .match_indices(&term.text)
-            .any(|(start, text)| is_there(name.text.as_bytes(), start..start + text.len(), term).is_some()),
+    let is_inside = |term: &Term| {
+        if term.word {
+            return parts.contains(&term.text);
+        }
+        let mut places = name.text.match_indices(&term.text);
+        places.any(|(at, text)| is_there(name.text.as_bytes(), at..at + text.len(), term).is_some())
     };
-    terms.iter().enumerate().filter(|(_, term)| stands(term)).fold(0, |mask, (at, _)| mask | 1 << at)
+    terms.iter().enumerate().filter(|(_, term)| is_inside(term)).fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
-/// Whether what was found is the term, and not a part of another word; if so, whether it has the question's form.
+/// Returns whether a term was found in the form of the question; `None` if what was found is part of another word.
 fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> Option<bool> {
     let before = before(block, found.start);
     let after = block.get(found.end).copied();
     if !term.word {
-        // `3.5.0` is not in `13.5.0`, nor in `3.5.01`.
+        // `13.5.0` and `3.5.01` do not contain `3.5.0`.
         let joins = |one: Option<u8>, other: u8| {
-            let alike =
+            let is_same_class =
                 |one: u8| one.is_ascii_alphanumeric() && one.is_ascii_digit() == other.is_ascii_digit();
-            other.is_ascii_alphanumeric() && one.is_some_and(alike)
+            other.is_ascii_alphanumeric() && one.is_some_and(is_same_class)
         };
         let whole = !joins(before, block[found.start]) && !joins(after, block[found.end - 1]);
         return whole.then_some(true);
@@ -316,7 +330,7 @@ fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> Option<bool> {
     if !starts {
         return None;
     }
-    // The rest of the word: up to where letters end, or a hump begins.
+    // The rest of the word, up to the next word or the next hump of camel case.
     let mut end = found.end;
     while end < block.len() && block[end].is_ascii_alphabetic() && end - found.start < 40 {
         if block[end - 1].is_ascii_lowercase() && block[end].is_ascii_uppercase() {
@@ -336,13 +350,13 @@ fn is_there(block: &[u8], found: Range<usize>, term: &Term) -> Option<bool> {
     is_form.then_some(exact)
 }
 
-/// The units of some bytes: lines, and parts of long lines.
-pub(crate) struct Units<'a> {
+/// TextUnits of some bytes: lines, and parts of long lines.
+pub(crate) struct TextUnits<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
 }
 
-impl Iterator for Units<'_> {
+impl Iterator for TextUnits<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
@@ -350,17 +364,17 @@ impl Iterator for Units<'_> {
         if start >= self.bytes.len() {
             return None;
         }
-        let reach = (start + LONG + LONG / 2).min(self.bytes.len());
+        let reach = (start + MAX_UNIT_BYTES + MAX_UNIT_BYTES / 2).min(self.bytes.len());
         self.at = match memchr(b'\n', &self.bytes[start..reach]) {
             Some(newline) => start + newline + 1,
             None if reach == self.bytes.len() => reach,
-            None => cut(self.bytes, start + LONG / 2, start + LONG),
+            None => cut(self.bytes, start + MAX_UNIT_BYTES / 2, start + MAX_UNIT_BYTES),
         };
         Some(start..self.at)
     }
 }
 
-/// Where a long line is cut between `least` and `most`: behind a sentence, else a part of one, else a word.
+/// Returns where a long line is cut between `least` and `most`: after a sentence, else after a clause, else after a word.
 fn cut(bytes: &[u8], least: usize, most: usize) -> usize {
     let part = &bytes[least..most];
     let sentence = part.windows(2).rposition(|pair| matches!(pair, b". " | b"? " | b"! " | b"; " | b"},"));
@@ -368,7 +382,7 @@ fn cut(bytes: &[u8], least: usize, most: usize) -> usize {
     let at = sentence.map(|at| at + 1).or_else(|| behind(b",;>")).or_else(|| behind(b" "));
     match at {
         Some(at) => least + at + 1,
-        // Inside a word: at least not inside a character.
+        // Inside a word, but not inside a character.
         None => (least + 1..=most)
             .rev()
             .find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))

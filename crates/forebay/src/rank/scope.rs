@@ -1,140 +1,129 @@
-//! How far a question reaches: to where its words stand, or to an output as a whole. "What is wrong here?" has no word
-//! that leads anywhere; then what stands out is the answer.
+//! Scope of a question: the places with its words, or the output as a whole. "What is wrong here?" has no word that leads
+//! to a place; then the overview of the output is the answer.
 
 use crate::classify::source::Layout;
 use crate::formats::finding;
+use crate::rank::extremes;
 use crate::rank::question::{Aim, Question, SUBJECTS, Term, WHOLE, pieces, stem};
 use crate::rank::scan::scan;
-use crate::rank::{READ_WHOLE, extremes};
 use crate::terminal::readable;
+use crate::weights::{bounds, scope as weights};
 use crate::{Output, Result};
 use std::{collections::HashSet, sync::LazyLock};
 
-/// How far a question reaches.
+/// Scope of a question in an output.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Reach {
-    /// To where its words stand.
+pub(crate) enum Scope {
+    /// Units with its words.
     Words,
-    /// To there, with this share of the budget, and to what stands out.
-    Both(f64),
-    /// To what speaks of trouble, with this share of the budget, and to what stands out.
-    Trouble(f64),
-    /// To what stands out.
-    Whole,
-    /// Nowhere: nothing has its words.
+    /// Units with its words, with this share of the budget, and the overview.
+    WordsAndOverview(f64),
+    /// Failures, with this share of the budget, and the overview.
+    Failures(f64),
+    /// The overview.
+    Overview,
+    /// Nothing: the output has none of its words.
     Nowhere,
 }
 
-impl Reach {
-    /// What is meant by a question that reaches so far: where no word leads anywhere, whatever speaks of trouble.
-    pub(crate) fn meant(self, question: Question) -> Question {
-        if let Reach::Trouble(_) = self { Question::of_trouble() } else { question }
+impl Scope {
+    /// Returns the question to rank by: failures alone if no word of the question leads to a place.
+    pub(crate) fn question(self, question: Question) -> Question {
+        if let Scope::Failures(_) = self { Question::failure() } else { question }
     }
 }
 
-/// The best half of what words find has nearly all that they find, where lines say something by themselves. Words that
-/// any output could be asked with find less.
-pub(crate) const TOLD: f64 = 0.5;
-const TOLD_IN_JSON: f64 = 0.75;
-const GENERAL: f64 = 0.25;
-
-/// What speaks of trouble as surely as this can be what a question about trouble is after.
-const SPEAKS: f32 = 1.0;
-
-/// How far a question reaches in an output.
-pub(crate) fn of(output: &Output, question: &Question) -> Result<Reach> {
+/// Finds the scope of a question in an output.
+pub(crate) fn of(output: &Output, question: &Question) -> Result<Scope> {
     if !question.quoted.is_empty() || extremes::is_asked(question) {
-        return Ok(Reach::Words);
+        return Ok(Scope::Words);
     }
-    let is_json = output.len() <= READ_WHOLE && crate::classify::json::locate::found(output)?.is_some();
-    if question.terms.is_empty() && !question.trouble {
-        return Ok(Reach::Whole);
+    let is_json = output.len() <= bounds::LARGE && crate::classify::json::locate::found(output)?.is_some();
+    if question.terms.is_empty() && !question.mentions_failure {
+        return Ok(Scope::Overview);
     }
-    let Some(scanned) = scan(output, question)? else { return Ok(Reach::Words) };
-    if is_json && question.trouble && scanned.seen.iter().any(|seen| seen.trouble > 0.0) {
-        // A state or a field is called by a word of trouble.
-        return Ok(Reach::Words);
+    let Some(scanned) = scan(output, question)? else { return Ok(Scope::Words) };
+    let failures = scanned.seen.iter().filter(|_| question.mentions_failure);
+    let highest = failures.map(|seen| seen.failure_weight).fold(0.0, f32::max);
+    if is_json && highest > 0.0 {
+        // The name of a state or a field can be a failure word.
+        return Ok(Scope::Words);
     }
-    let speaks = question.trouble && scanned.seen.iter().any(|seen| seen.trouble >= SPEAKS);
-    if question.aim == Aim::Trouble {
-        return Ok(if speaks { Reach::Trouble(1.0) } else { Reach::Whole });
+    let has_failure = highest >= weights::MIN_FAILURE;
+    if question.aim == Aim::Failure {
+        return Ok(if has_failure { Scope::Failures(1.0) } else { Scope::Overview });
     }
-    let found = |at: usize| scanned.having[at] > 0;
     let command = output.record().call.command().unwrap_or_default().to_lowercase();
-    let called: HashSet<String> = pieces(&command).into_iter().map(stem).collect();
-    // What a command is about, all of its output is about.
-    let is_called = |term: &Term| match term.word {
-        true => called.contains(&term.text),
-        false => command.contains(&term.text),
+    let of_command: HashSet<String> = pieces(&command).into_iter().map(stem).collect();
+    // All of an output is about what its command names.
+    let is_of_command = |term: &Term| {
+        if term.word { of_command.contains(&term.text) } else { command.contains(&term.text) }
     };
-    let terms = question.terms.iter().enumerate().filter(|(at, _)| found(*at));
-    let any = terms.clone().next().is_some();
-    let telling: Vec<&Term> = terms.map(|(_, term)| term).filter(|term| tells(term)).collect();
-    // In a program, a list or prose, what is asked about may be anywhere, and its best place is not the only one.
+    let found = question.terms.iter().enumerate().filter(|(at, _)| scanned.having[*at] > 0);
+    let found: Vec<&Term> = found.map(|(_, term)| term).collect();
+    let leading: Vec<&Term> = found.iter().copied().filter(|term| leads_to_place(term)).collect();
+    // In a program, a list or prose, an answer can be anywhere, and the best place is not the only one.
     let is_sparse = match Layout::of(output)? {
         _ if is_json => false,
         Layout::Lone => !is_findings(output)?,
         layout => layout != Layout::Blocks,
     };
-    if is_sparse && !telling.is_empty() {
-        return Ok(Reach::Words);
+    if is_sparse && !leading.is_empty() {
+        return Ok(Scope::Words);
     }
-    let mut words = telling.iter().filter(|term| !is_called(term)).map(|term| term.word);
-    Ok(match words.next() {
-        Some(first) if !first || words.any(|is_word| !is_word) => Reach::Words,
-        Some(_) => Reach::Both(if is_json { TOLD_IN_JSON } else { TOLD }),
-        None if speaks => Reach::Trouble(TOLD),
-        None if any => Reach::Both(GENERAL),
-        None if question.trouble || question.terms.iter().all(|term| !tells(term)) => Reach::Whole,
-        None => Reach::Nowhere,
+    let of_output: Vec<&Term> = leading.into_iter().filter(|term| !is_of_command(term)).collect();
+    Ok(if of_output.iter().any(|term| !term.word) {
+        Scope::Words
+    } else if !of_output.is_empty() {
+        Scope::WordsAndOverview(if is_json { weights::WORDS_SHARE_IN_JSON } else { weights::WORDS_SHARE })
+    } else if has_failure {
+        Scope::Failures(weights::WORDS_SHARE)
+    } else if !found.is_empty() {
+        Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE)
+    } else if question.mentions_failure || !question.terms.iter().any(leads_to_place) {
+        Scope::Overview
+    } else {
+        Scope::Nowhere
     })
 }
 
-/// So many bytes tell whether a list is one of findings.
-const FINDINGS: u64 = 16 * 1024;
-
-/// Whether a list is what a linter found, of which each line says something by itself.
+/// Whether a list consists of findings of a linter, each of which means something by itself.
 fn is_findings(output: &Output) -> Result<bool> {
-    let start = output.read(0..output.len().min(FINDINGS))?;
+    let start = output.read(0..output.len().min(weights::FINDINGS_SAMPLE_BYTES))?;
     let lines = || start.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     let findings = lines().filter(|line| finding::code_in_file(&readable(line)).is_some()).count();
     Ok(findings * 2 > lines().count())
 }
 
-/// Whether a term tells something of where to look.
-fn tells(term: &Term) -> bool {
-    let is_general = || {
-        let form = term.form.as_str();
-        SUBJECTS.contains(&form) || WHOLE.contains(&form) || ANY.contains(&term.text)
-    };
-    match term.word {
-        // A part of a name tells nothing that the name does not.
-        true => term.weight >= 1.0 && !is_general(),
-        false => term.weight >= 1.0,
-    }
+/// Whether a term leads to a place in an output.
+fn leads_to_place(term: &Term) -> bool {
+    let form = term.form.as_str();
+    let is_general = || SUBJECTS.contains(&form) || WHOLE.contains(&form) || GENERAL.contains(&term.text);
+    // A part of a name has less weight: it leads nowhere that the name does not.
+    term.weight >= weights::MIN_TERM_WEIGHT && !(term.word && is_general())
 }
 
-/// Words that speak of any output: of its parts, of what is unlike the rest, and of what is wanted from it.
-static ANY: LazyLock<HashSet<String>> = LazyLock::new(|| {
+/// Words that fit any output: its parts, what is said of them, and what is wanted from them.
+static GENERAL: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let words = [PARTS, QUALITIES, VERBS];
     words.iter().flat_map(|words| words.split_whitespace()).map(stem).collect()
 });
 
-/// What outputs are made of, and what they tell of.
+/// Parts of outputs, and things that outputs report.
 const PARTS: &str = "line message value name number finding record row column entry item element field key section \
     part list table tree result detail location place position package module request response connection thread process \
     host task migration commit change function class kind type sort state side hand way thing point rest word code data \
     content information info example case set group level version stage phase suite manifest archive \
     report call statement rule check";
 
-/// What may be said of them.
+/// Qualities of them.
 const QUALITIES: &str = "first last next other others else unlike different differ difference same odd strange unusual weird \
     abnormal anomaly anomalous outlier suspicious suspect interesting important notable noteworthy noticeable relevant \
     significant unique rare simple simplest simpler overall general total right correct incorrect bad badly good real really exactly \
     actual actually anything something nothing everything each both only ever yet still now just here cannot large big small \
     healthy incident culprit offending blocker bottleneck attention concern concerning worth";
 
-/// What is wanted from them.
+/// Verbs about them.
 const VERBS: &str = "need needs hold holds contain include come comes came make makes made stop stopped stand stands look \
     looks matter fix fixed must follow follows end ended start begin begins give gave gives see seen find found know done \
     want turn turned listed lists because without between rather before after against instead mean means explain \
@@ -151,57 +140,65 @@ mod tests {
         error[E0308]: mismatched types in parser\nuser bob has gone\nerror: could not compile\n";
 
     #[test]
-    fn a_question_reaches_as_far_as_its_words_lead() {
+    fn the_scope_of_a_question_follows_from_where_its_words_are() {
         let json = r#"{"rows":[{"id":1,"state":"ok"},{"id":2,"state":"failed"}]}"#;
         let list: String =
             (1..30).map(|n| format!("src/part{n}.rs:{n}:    let letter = value({n});\n")).collect();
-        for (text, question, reach) in [
+        for (text, question, scope) in [
             // Nothing but words that any output could be asked with, and those are nowhere.
-            (RUN, "What went wrong?", Reach::Trouble(1.0)),
-            (RUN, "What is wrong here?", Reach::Trouble(TOLD)),
-            ("all is well\n", "What is wrong here?", Reach::Whole),
-            (RUN, "Which of these entries is unlike the others?", Reach::Whole),
-            (RUN, "What stands out, and what must be fixed first?", Reach::Whole),
-            (RUN, "Why did the build fail?", Reach::Trouble(1.0)),
-            (RUN, "Which package failed?", Reach::Trouble(TOLD)),
-            (json, "Which record is odd?", Reach::Whole),
+            (RUN, "What went wrong?", Scope::Failures(1.0)),
+            (RUN, "What is wrong here?", Scope::Failures(weights::WORDS_SHARE)),
+            ("all is well\n", "What is wrong here?", Scope::Overview),
+            (RUN, "Which of these entries is unlike the others?", Scope::Overview),
+            (RUN, "What stands out, and what must be fixed first?", Scope::Overview),
+            (RUN, "Why did the build fail?", Scope::Failures(1.0)),
+            (RUN, "Which package failed?", Scope::Failures(weights::WORDS_SHARE)),
+            (json, "Which record is odd?", Scope::Overview),
             // Words that are nowhere, with trouble or without.
-            (RUN, "Why did the bundle fail?", Reach::Trouble(TOLD)),
-            ("all is well\n", "Why did the bundle fail?", Reach::Whole),
-            (RUN, "Where is Ruritania?", Reach::Nowhere),
-            (json, "Where is Ruritania?", Reach::Nowhere),
+            (RUN, "Why did the bundle fail?", Scope::Failures(weights::WORDS_SHARE)),
+            ("all is well\n", "Why did the bundle fail?", Scope::Overview),
+            (RUN, "Where is Ruritania?", Scope::Nowhere),
+            (json, "Where is Ruritania?", Scope::Nowhere),
             // Words that stand somewhere; those of any output lead less far.
-            (RUN, "Why does the lexer fail?", Reach::Both(TOLD)),
-            (RUN, "Whose socket is old?", Reach::Both(TOLD)),
-            (RUN, "Which type is wrong?", Reach::Trouble(TOLD)),
-            (RUN, "Which types are there?", Reach::Both(GENERAL)),
-            (json, "Does each state have rows?", Reach::Both(GENERAL)),
-            (json, "Which ones are ok?", Reach::Both(TOLD_IN_JSON)),
+            (RUN, "Why does the lexer fail?", Scope::WordsAndOverview(weights::WORDS_SHARE)),
+            (RUN, "Whose socket is old?", Scope::WordsAndOverview(weights::WORDS_SHARE)),
+            (RUN, "Which type is wrong?", Scope::Failures(weights::WORDS_SHARE)),
+            (RUN, "Which types are there?", Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE)),
+            (json, "Does each state have rows?", Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE)),
+            (json, "Which ones are ok?", Scope::WordsAndOverview(weights::WORDS_SHARE_IN_JSON)),
             // Names, what is quoted, and the most of something.
-            (RUN, "Why does E0308 come?", Reach::Words),
-            (RUN, "What is \"old\"?", Reach::Words),
-            (RUN, "Which is the largest?", Reach::Words),
+            (RUN, "Why does E0308 come?", Scope::Words),
+            (RUN, "What is \"old\"?", Scope::Words),
+            (RUN, "Which is the largest?", Scope::Words),
             // What is a field or a value is asked for by its name.
-            (json, "which rows have state failed?", Reach::Words),
-            (&list, "where is the letter changed?", Reach::Words),
-            (&list, "where is the value changed?", Reach::Both(GENERAL)),
+            (json, "which rows have state failed?", Scope::Words),
+            (&list, "where is the letter changed?", Scope::Words),
+            (&list, "where is the value changed?", Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE)),
         ] {
             let question = Question::new(question);
-            assert_eq!(of(&output_of(text.as_bytes()), &question).unwrap(), reach, "{}", question.text);
+            assert_eq!(of(&output_of(text.as_bytes()), &question).unwrap(), scope, "{}", question.text);
         }
     }
 
     #[test]
-    fn what_a_command_is_about_does_not_lead_anywhere_in_its_output() {
+    fn words_of_the_command_do_not_lead_to_a_place_in_its_output() {
         let text = "checking main.c\nlint: 3 remarks in main.c\n\nall else is clean\n".repeat(30);
         let call = Call {
             args: Some(r#"{"command": "lint --strict main.c"}"#.to_owned()),
             ..Call::new(Session::safe("s"), "id1234", "run", jiff::Timestamp::UNIX_EPOCH)
         };
         for (question, called, by_itself) in [
-            ("What does lint say?", Reach::Both(GENERAL), Reach::Both(TOLD)),
-            ("What is wrong in main.c?", Reach::Both(GENERAL), Reach::Words),
-            ("Where does it speak of remarks?", Reach::Both(TOLD), Reach::Both(TOLD)),
+            (
+                "What does lint say?",
+                Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE),
+                Scope::WordsAndOverview(weights::WORDS_SHARE),
+            ),
+            ("What is wrong in main.c?", Scope::WordsAndOverview(weights::GENERAL_WORDS_SHARE), Scope::Words),
+            (
+                "Where does it speak of remarks?",
+                Scope::WordsAndOverview(weights::WORDS_SHARE),
+                Scope::WordsAndOverview(weights::WORDS_SHARE),
+            ),
         ] {
             let question = Question::new(question);
             assert_eq!(

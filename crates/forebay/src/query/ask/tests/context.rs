@@ -75,7 +75,7 @@ fn frames_of_a_better_failure_weigh_less_than_others() {
         + &trace("RangeError: the tax is invalid", "Shop.tax");
     let units = unasked(&output_of(text.as_bytes())).unwrap().0;
     let worths = |call: &str| -> Vec<f32> {
-        units.iter().filter(|unit| unit.text.contains(call)).map(|unit| unit.worth).collect()
+        units.iter().filter(|unit| unit.text.contains(call)).map(|unit| unit.score).collect()
     };
     let [shared, shared_first] = worths("Runner.step0")[..] else { panic!("two traces have it") };
     let own = worths("Shop.price")[0].min(worths("Shop.tax")[0]);
@@ -125,7 +125,7 @@ fn worth_of(text: &str, having: &str) -> f32 {
     let units = unasked(&output_of(text.as_bytes())).unwrap().0;
     let mut units: Vec<_> = units.iter().filter(|unit| unit.text.contains(having)).collect();
     units.sort_by_key(|unit| unit.index);
-    units.first().map_or(0.0, |unit| unit.worth)
+    units.first().map_or(0.0, |unit| unit.score)
 }
 
 #[test]
