@@ -1,14 +1,18 @@
-//! What an output is, told from samples of its lines.
+//! Classification: the form of an output, told from samples of its lines.
 
 pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod headings;
+pub(crate) mod hint;
 pub(crate) mod json;
+pub(crate) mod language;
 pub(crate) mod languages;
 pub(crate) mod lines;
 pub(crate) mod listing;
 pub(crate) mod log;
+pub(crate) mod markup;
 pub(crate) mod parse;
+pub(crate) mod sample;
 pub(crate) mod search;
 pub(crate) mod source;
 pub(crate) mod sql;
@@ -16,105 +20,20 @@ pub(crate) mod table;
 pub(crate) mod text;
 
 use crate::classify::form::Form;
-use crate::classify::languages::Language;
-use crate::classify::lines::{LOOKED_AT, Numbering, Source, without_colours};
+use crate::classify::hint::Hint;
+use crate::classify::language::language;
+use crate::classify::lines::{Numbering, Source};
+use crate::classify::markup::{Markup, has_html_tags, is_fenced, is_page, is_xml};
+use crate::classify::sample::Sample;
 use crate::formats::test_runs;
-use crate::{Call, Output, Result};
-use memchr::{memchr, memmem};
-use regex::bytes::{Regex, RegexSet};
+use crate::terminal::without_codes;
+use crate::text::pattern::compiled;
+use crate::weights::{bounds, classify as weights};
+use crate::{Output, Result};
+use regex::bytes::Regex;
 use std::sync::LazyLock;
 
-/// A window of a sample.
-const WINDOW: u64 = 32 * 1024;
-
-/// The beginning, the end, and so many windows between them.
-const BETWEEN: u64 = 6;
-
-/// So much of a line is looked at.
-const LINE: usize = 256;
-
-/// So much is parsed to see whether a text fits a grammar.
-const TRIED: u64 = 32 * 1024;
-
-/// The lines of a sample.
-struct Sample {
-    /// Lines of the beginning.
-    head: Vec<Vec<u8>>,
-    /// The same, with as much of each as the outline of a table looks at.
-    long: Vec<Vec<u8>>,
-    /// Lines of the other windows.
-    rest: Vec<Vec<u8>>,
-}
-
-impl Sample {
-    fn of(output: &Output) -> Result<Sample> {
-        let long = window(output, 0, WINDOW, LOOKED_AT)?;
-        let head = long.iter().map(|line| line[..line.len().min(LINE)].to_vec()).collect();
-        let mut rest = Vec::new();
-        let length = output.len();
-        if length > WINDOW {
-            let between = (length - WINDOW) / (BETWEEN + 1);
-            for place in 1..=BETWEEN {
-                rest.extend(window(output, WINDOW.max(place * between), WINDOW / 4, LINE)?);
-            }
-            rest.extend(window(output, length.saturating_sub(WINDOW).max(WINDOW), WINDOW, LINE)?);
-        }
-        Ok(Sample { head, long, rest })
-    }
-
-    fn lines(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.head.iter().chain(&self.rest).map(|line| &line[..])
-    }
-
-    /// The lines as rows of a table, whose columns are told by how many fields they have: the beginning, with as much of each as
-    /// there is, and of the other windows what was not cut.
-    fn rows(&self) -> Vec<&[u8]> {
-        let whole = self.rest.iter().filter(|line| line.len() < LINE);
-        self.long.iter().chain(whole).map(|line| &line[..]).collect()
-    }
-
-    /// How many of a hundred lines hold to `what`; empty lines do not count.
-    fn share(&self, mut what: impl FnMut(&[u8]) -> bool) -> usize {
-        let (mut held, mut all) = (0, 0);
-        for line in self.lines().filter(|line| !line.trim_ascii().is_empty()) {
-            held += usize::from(what(line));
-            all += 1;
-        }
-        held * 100 / all.max(1)
-    }
-
-    fn count(&self, mut what: impl FnMut(&[u8]) -> bool) -> usize {
-        self.lines().filter(|line| what(line)).count()
-    }
-
-    fn without_numbers(&self, numbering: Numbering) -> Sample {
-        let plain = |lines: &[Vec<u8>]| {
-            lines.iter().map(|line| numbering.strip(line).unwrap_or_default().to_vec()).collect()
-        };
-        Sample { head: plain(&self.head), long: plain(&self.long), rest: plain(&self.rest) }
-    }
-}
-
-/// The lines of a window, without those that are cut by its borders, each cut to what is looked at.
-fn window(output: &Output, start: u64, length: u64, line: usize) -> Result<Vec<Vec<u8>>> {
-    let bytes = output.read(start..(start + length).min(output.len()))?;
-    let whole = start + length >= output.len();
-    let mut bytes = &bytes[..];
-    if start > 0 {
-        bytes = &bytes[memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)..];
-    } else {
-        bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    }
-    let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
-    if lines.last().is_some_and(|last| last.is_empty()) || (!whole && lines.len() > 1) {
-        lines.pop();
-    }
-    let mut buffer = Vec::new();
-    let plain = |text: &[u8]| without_colours(&text[..text.len().min(line)], &mut buffer).to_vec();
-    Ok(lines.into_iter().map(plain).collect())
-}
-
-/// The form of a text, and how its lines are numbered if numbers were printed before them.
+/// Returns the form of a text, and how its lines are numbered if numbers were printed before them.
 pub(crate) fn classify(output: &Output) -> Result<(Form, Option<Numbering>)> {
     let sample = Sample::of(output)?;
     let numbering = Numbering::of(sample.head.iter().map(|line| &line[..]));
@@ -127,12 +46,12 @@ pub(crate) fn classify(output: &Output) -> Result<(Form, Option<Numbering>)> {
     Ok((form, numbering))
 }
 
-/// How many of a hundred lines begin with a time or say how grave they are.
+/// Returns the percentage of lines that begin with a time stamp or a level.
 pub(crate) fn logged(output: &Output) -> Result<usize> {
     Ok(Sample::of(output)?.share(|line| log::is_stamped(line) || log::is_levelled(line)))
 }
 
-/// Forms that hardly anything else is taken for come first, text comes last.
+/// Tries the forms in order: first those that hardly anything else is mistaken for, last plain text.
 fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if sample.lines().all(|line| line.trim_ascii().is_empty()) {
         return Ok(Form::Text);
@@ -143,412 +62,141 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if is_page(sample) {
         return Ok(Form::Html);
     }
-    if is_xml(sample) && tags(sample) < TAGGED {
+    if is_xml(sample) && !has_html_tags(sample) {
         return Ok(Form::Text);
     }
-    let marked = sample.lines().any(log::is_mark);
-    let stamped = sample.share(log::is_stamped);
-    if !marked && stamped >= 40 && table::is_stamped(&sample.rows()) {
-        return Ok(Form::Table);
+    if let Some(form) = stamped_form(sample) {
+        return Ok(form);
     }
-    if marked || stamped >= 40 {
-        return Ok(Form::Log);
-    }
-    if sample.share(crate::classify::search::is_match) >= 75
-        || crate::classify::search::is_grouped(sample.lines())
-    {
+    if sample.share(search::is_match) >= weights::SEARCH_LINES || search::is_grouped(sample.lines()) {
         return Ok(Form::Matches);
     }
     let levelled = sample.share(log::is_levelled);
-    if levelled < 30 && sample.lines().any(test_runs::is_telling) {
-        let quotes = || sample.share(|line| CODE.is_match(line)) >= 30 || is_fenced(sample);
-        if !quotes() || hint.language().is_none() && ends_as_test_run(sample) {
+    if levelled < weights::LEVELS_OF_NO_TEST_RUN && sample.lines().any(test_runs::is_telling) {
+        let may_quote =
+            || sample.share(|line| CODE.is_match(line)) >= weights::CODE_LINES || is_fenced(sample);
+        if !may_quote() || hint.language().is_none() && ends_as_test_run(sample) {
             return Ok(Form::TestRun);
         }
     }
-    if sample.share(test_runs::is_result) >= 60 {
+    if sample.share(test_runs::is_result) >= weights::TEST_RESULTS {
         return Ok(Form::TestRun);
     }
     if listing::is_listing(sample.lines()) {
         return Ok(Form::Listing);
     }
-    if levelled + sample.share(log::is_bracketed) >= 40 {
+    if levelled + sample.share(log::is_bracketed) >= weights::LOGGED_LINES {
         return Ok(Form::Log);
     }
-    // Whatever a program of tests prints, what ends as a run of them is no program itself.
+    // What ends as a test run is not a program, whatever its tests print.
     if hint.language().is_none() && ends_as_test_run(sample) && !is_fenced(sample) {
         return Ok(Form::TestRun);
     }
-    if sample.share(|line| SETTING.is_match(line)) >= 70 && hint.language().is_none() {
+    let settings = sample.share(|line| SETTING.is_match(line));
+    if settings >= weights::SETTING_LINES && hint.language().is_none() {
         return Ok(Form::Text);
     }
-    let markup = markup_form(sample, hint);
-    if (markup.is_none_or(|(_, sure)| !sure) || hint.language().is_some())
+    let markup = Markup::of(sample, hint);
+    if (markup.as_ref().is_none_or(|markup| !markup.is_certain) || hint.language().is_some())
         && let Some(language) = language(source, sample, hint)?
     {
         return Ok(Form::Code(language));
     }
-    if let Some((form, _)) = markup {
-        return Ok(form);
+    if let Some(markup) = markup {
+        return Ok(markup.form);
     }
     if table::is_table(&sample.rows()) {
         return Ok(Form::Table);
     }
-    if tags(sample) >= TAGGED {
+    if has_html_tags(sample) {
         return Ok(Form::Html);
     }
     if has_test_run(source)? {
         return Ok(Form::TestRun);
     }
-    if levelled >= 10 || sample.share(log::is_grave) >= 3 || levelled + sample.share(log::is_step) >= 20 {
-        return Ok(Form::Log);
+    let is_log = levelled >= weights::FEW_LEVELS
+        || sample.share(log::is_grave) >= weights::FEW_ERRORS
+        || levelled + sample.share(log::is_step) >= weights::FEW_STEPS;
+    Ok(if is_log { Form::Log } else { Form::Text })
+}
+
+/// Returns the form of an output with time stamps or marks of a CI system: a log, or a table whose rows begin with a time.
+fn stamped_form(sample: &Sample) -> Option<Form> {
+    let is_marked = sample.lines().any(log::is_mark);
+    let is_stamped = sample.share(log::is_stamped) >= weights::STAMPED_LINES;
+    if !is_marked && is_stamped && table::is_stamped(&sample.rows()) {
+        return Some(Form::Table);
     }
-    Ok(Form::Text)
+    (is_marked || is_stamped).then_some(Form::Log)
 }
-
-/// Whether a text has headings and quotes between fences, as documents do that show what a run prints.
-fn is_fenced(sample: &Sample) -> bool {
-    sample.count(|line| line.starts_with(b"```")) >= 2
-        && sample.count(|line| crate::classify::headings::level(line).is_some_and(|level| level >= 2)) >= 2
-}
-
-/// In so many lines before its end a test run says how it ended.
-const LAST: usize = 12;
 
 /// Whether a text ends as test runs do, whatever it quotes before that.
 fn ends_as_test_run(sample: &Sample) -> bool {
     let lines: Vec<&[u8]> = sample.lines().filter(|line| !line.trim_ascii().is_empty()).collect();
-    lines.iter().rev().take(LAST).any(|line| test_runs::is_telling(line))
+    lines.iter().rev().take(weights::MAX_SUMMARY_LINES).any(|line| test_runs::is_telling(line))
 }
 
-/// So much is looked through for the end of a test run that no sample has.
-const LOOKED_THROUGH: u64 = 8 * 1024 * 1024;
-
-/// Whether there is a test run somewhere in what nothing else is known of.
+/// Whether there is a summary of a test run outside the sample.
 fn has_test_run(source: &Source) -> Result<bool> {
     let mut found = false;
     let mut buffer = Vec::new();
-    let from = source.output.line_start_near(source.output.len().saturating_sub(LOOKED_THROUGH), 0)?;
+    let from = source.output.line_start_near(source.output.len().saturating_sub(bounds::MEDIUM), 0)?;
     source.for_each_from(from, |line| {
-        found = found || test_runs::is_telling(without_colours(line.text, &mut buffer));
+        found = found || test_runs::is_telling(without_codes(line.text, &mut buffer));
     })?;
     Ok(found)
 }
 
-/// So many of a hundred lines are of a diff that is not unified.
-const PLAIN: usize = 98;
+/// Beginnings of lines that a unified diff has besides its hunks.
+const DIFF_LINES: &[&[u8]] = &[
+    b"diff ",
+    b"index ",
+    b"new file",
+    b"deleted file",
+    b"rename ",
+    b"similarity ",
+    b"old mode",
+    b"new mode",
+    b"commit ",
+    b"Author: ",
+    b"Date: ",
+    b"Binary files ",
+    b"Index: ",
+    b"====",
+];
 
-/// A diff has a hunk, begins as one, and has nothing but lines that diffs have.
+/// Whether a text is a diff: it begins as one, has a hunk, and hardly anything but lines of diffs.
 fn is_diff(sample: &Sample) -> bool {
-    // What is not unified begins with the files, or says which lines of one it is about.
+    // A diff that is not unified begins with its files, or with the lines of a file.
     let first = sample.head.first().map_or(&b""[..], |line| line);
     let begins = diff::is_plain(first) && !matches!(first.first(), Some(b'<' | b'>' | b'-'));
-    if begins && sample.share(diff::is_plain) >= PLAIN {
+    if begins && sample.share(diff::is_plain) >= weights::PLAIN_DIFF_LINES {
         return true;
     }
     let hunks = sample.count(|line| diff::hunk(&String::from_utf8_lossy(line)).is_some());
-    let begins = sample.head.iter().take(60).any(|line| {
+    let begins = sample.head.iter().take(weights::DIFF_HEAD_LINES).any(|line| {
         line.starts_with(b"diff --git ") || line.starts_with(b"--- ") || line.starts_with(b"Index: ")
     });
     let belongs = |line: &[u8]| {
         matches!(line.first(), Some(b' ' | b'+' | b'-' | b'@' | b'\\'))
-            || [
-                &b"diff "[..],
-                b"index ",
-                b"new file",
-                b"deleted file",
-                b"rename ",
-                b"similarity ",
-                b"old mode",
-                b"new mode",
-                b"commit ",
-                b"Author: ",
-                b"Date: ",
-                b"Binary files ",
-                b"Index: ",
-                b"====",
-            ]
-            .iter()
-            .any(|beginning| line.starts_with(beginning))
+            || DIFF_LINES.iter().any(|beginning| line.starts_with(beginning))
     };
-    hunks > 0 && begins && sample.share(belongs) >= 90
+    hunks > 0 && begins && sample.share(belongs) >= weights::UNIFIED_DIFF_LINES
 }
 
-/// A page says so at its beginning.
-fn is_page(sample: &Sample) -> bool {
-    let first = sample.head.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
-    for line in first.take(20) {
-        let line = line.to_ascii_lowercase();
-        if line.starts_with(b"<!doctype html") || line.starts_with(b"<html") {
-            return true;
-        }
-        if !line.starts_with(b"<!--") && !line.starts_with(b"<?xml") && !line.ends_with(b"-->") {
-            return false;
-        }
-    }
-    false
-}
-
-/// XML says so in its first line, or has hardly a line that does not begin with a tag.
-fn is_xml(sample: &Sample) -> bool {
-    let first = sample.head.iter().map(|line| line.trim_ascii()).find(|line| !line.is_empty());
-    let is_tag = |line: &[u8]| {
-        let line = line.trim_ascii_start();
-        line.starts_with(b"<")
-            && line.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || b"/!".contains(byte))
-    };
-    first.is_some_and(|first| first.starts_with(b"<?xml ") || is_tag(first) && sample.share(is_tag) >= 60)
-}
-
-/// So many of a hundred lines of a page have tags of pages in them.
-const TAGGED: usize = 30;
-
-static TAGS: LazyLock<Regex> = LazyLock::new(|| {
-    crate::text::pattern::compiled(
-        r"(?i-u)</?(?:div|p|a|span|table|tr|td|th|h[1-6]|li|ul|ol|body|html|head|section|article|main|b|i|strong|em)(?: [^>]*)?/?>",
-    )
-});
-
-/// How many of a hundred lines have tags of pages in them.
-fn tags(sample: &Sample) -> usize {
-    sample.share(|line| TAGS.find_iter(line).take(2).count() >= 1)
-}
-
-static MARKDOWN: LazyLock<Regex> = LazyLock::new(|| {
-    crate::text::pattern::compiled(
-        r"^(?-u:\s*[*+-] \S|\d+\. \S|> |\|.*\||!?\[[^\]]*\]\(|\*\*\S)|(?-u:\]\([^)\s]+\))|`[^`]+`|\*\*[^*]+\*\*",
-    )
-});
-
-static RST: LazyLock<Regex> = LazyLock::new(|| {
-    crate::text::pattern::compiled(
-        r"^\s*\.\. (?:[\w-]+::|_[^:]+:)|:[a-z:]+:`[^`]+`|``[^`]+``|^\s*:\w[\w ]*: ?",
-    )
-});
-
-/// Markdown or reStructuredText, and whether no code looks like it.
-fn markup_form(sample: &Sample, hint: &Hint) -> Option<(Form, bool)> {
-    let headings = sample.count(|line| crate::classify::headings::level(line).is_some());
-    let deep = sample.count(|line| crate::classify::headings::level(line).is_some_and(|level| level >= 2));
-    let fences = sample.count(|line| line.starts_with(b"```"));
-    // The tables of a database have a rule above and below.
-    let drawn = sample.lines().any(|line| line.starts_with(b"+-"));
-    let inline = sample.share(|line| MARKDOWN.is_match(line) && !(drawn && line.starts_with(b"|")));
-    let underlined = sample.head.windows(2).filter(|pair| {
-        let long = pair[0].trim_ascii_end().len();
-        !pair[0].starts_with(b" ")
-            && (3..120).contains(&long)
-            && crate::classify::headings::underline(&pair[0]).is_none()
-            && crate::classify::headings::underline(pair[1].trim_ascii_end())
-                .is_some_and(|(_, length)| length.abs_diff(long) <= 2)
-    });
-    let underlined = underlined.count();
-    let directives = sample.count(|line| RST.is_match(line));
-    let rst_only = sample.count(|line| line.starts_with(b".. ") || memmem::find(line, b"::`").is_some());
-    if underlined > 0 && rst_only + usize::from(hint.is("rst")) > 0 && directives > headings {
-        return Some((Form::Rst, sample.head.first().is_some_and(|line| !line.starts_with(b"#"))));
-    }
-    let markdown = hint.is("md") || hint.is("markdown") || hint.is("mdx");
-    // A comment of many languages looks like a heading of the first level.
-    if deep > 0 && (fences >= 2 || inline >= 10 || markdown) {
-        return Some((Form::Markdown, fences >= 2 || inline >= 25 || markdown));
-    }
-    if (fences >= 2 || markdown) && headings + underlined > 0 {
-        return Some((Form::Markdown, true));
-    }
-    if headings > 0 && deep == 0 && inline >= 20 {
-        return Some((Form::Markdown, false));
-    }
-    (underlined > 0 && inline >= 10).then_some((Form::Markdown, false))
-}
-
-/// What the arguments of a call say of what it gave.
-struct Hint {
-    extension: Option<String>,
-}
-
-impl Hint {
-    fn of(call: &Call) -> Hint {
-        let extension = call.file().and_then(|path| {
-            let name = path.rsplit(['/', '\\']).next()?;
-            Some(name.rsplit_once('.')?.1.to_ascii_lowercase())
-        });
-        Hint { extension }
-    }
-
-    fn is(&self, extension: &str) -> bool {
-        self.extension.as_deref() == Some(extension)
-    }
-
-    fn language(&self) -> Option<Language> {
-        Language::of_extension(self.extension.as_deref()?)
-    }
-}
-
-/// Lines that belong to code of any kind.
+/// Lines of a program in any language.
 static CODE: LazyLock<Regex> = LazyLock::new(|| {
-    crate::text::pattern::compiled(
+    compiled(
         r"(?-u:[;{}]\s*$|^\s*(?:def|class|import|from|return|if|for|while|else|try|except|fn|func|function|let|const|var|public|private|static|elif|with|end|use|struct|#include)\b)",
     )
 });
 
 /// Lines of settings, whose comments look like headings and whose values look like code.
 static SETTING: LazyLock<Regex> = LazyLock::new(|| {
-    crate::text::pattern::compiled(
+    compiled(
         r#"^(?-u:\s*(?:- )?["']?[\w./-]+["']?(?::(?: .*|)| = .*)|[A-Z_][A-Z0-9_]*=.*|\s*- .*|\[\[?[\w."-]+\]\]?|#.*)$"#,
     )
 });
-
-static CUES: LazyLock<(RegexSet, Vec<Language>)> = LazyLock::new(|| {
-    let cues: Vec<(Language, &str)> = Language::ALL
-        .iter()
-        .flat_map(|&language| language.cues().iter().map(move |&cue| (language, cue)))
-        .collect();
-    #[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
-    let set =
-        RegexSet::new(cues.iter().map(|(_, cue)| format!("(?-u){cue}"))).expect("cues of the languages");
-    (set, cues.into_iter().map(|(language, _)| language).collect())
-});
-
-/// So many of a hundred lines look like a language, or it is not looked at any closer.
-const FEW: usize = 8;
-
-/// So many of a hundred lines look like a language, or it has to fit better than usual.
-const SOME: usize = 12;
-
-/// Comments look like each other in many languages, and some files have little else.
-fn is_comment(line: &[u8]) -> bool {
-    line.is_empty() || [&b"//"[..], b"/*", b"*", b"# ", b"-- "].iter().any(|mark| line.starts_with(mark))
-}
-
-/// The language that the first line names.
-fn first_line(line: &[u8]) -> Option<Language> {
-    if line.starts_with(b"<?php") {
-        return Some(Language::Php);
-    }
-    let interpreters = [
-        ("python", Language::Python),
-        ("node", Language::JavaScript),
-        ("ruby", Language::Ruby),
-        ("php", Language::Php),
-        ("lua", Language::Lua),
-        ("sh", Language::Bash),
-    ];
-    let command = line.strip_prefix(b"#!")?;
-    interpreters
-        .iter()
-        .find(|(name, _)| memmem::find(command, name.as_bytes()).is_some())
-        .map(|(_, language)| *language)
-}
-
-/// Lines that are looked at for cues.
-const LINES: usize = 600;
-
-/// The language that lines look like and whose grammar they fit.
-fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<Option<Language>> {
-    let (set, of) = &*CUES;
-    let mut scores = [0_usize; Language::ALL.len()];
-    let place = |language: Language| Language::ALL.iter().position(|known| *known == language);
-    let mut all = 0;
-    for line in sample.lines().map(<[u8]>::trim_ascii).filter(|line| !is_comment(line)).take(LINES) {
-        all += 1;
-        let mut seen = [false; Language::ALL.len()];
-        for index in &set.matches(line) {
-            if let Some(place) = place(of[index]) {
-                scores[place] += usize::from(!std::mem::replace(&mut seen[place], true));
-            }
-        }
-    }
-    let named = sample.head.iter().find(|line| !line.is_empty()).and_then(|line| first_line(line));
-    let has_tags =
-        sample.count(|line| memmem::find(line, b"</").is_some() || memmem::find(line, b"/>").is_some());
-    let mut candidates: Vec<(usize, Language)> = Language::ALL
-        .iter()
-        .zip(scores)
-        .map(|(&language, score)| {
-            // One line may look like anything.
-            let share = if score < 2 { 0 } else { score * 100 / all.max(1) };
-            let share = match language {
-                Language::Tsx if has_tags * 50 < all => 0,
-                Language::TypeScript if has_tags * 50 >= all => 0,
-                // A language that others are much like has to be much better.
-                Language::Other | Language::Cpp => share * 9 / 10,
-                _ => share,
-            };
-            let hinted = if hint.language() == Some(language) { 30 } else { 0 };
-            (share + hinted + if named == Some(language) { 50 } else { 0 }, language)
-        })
-        .filter(|(share, _)| *share >= FEW)
-        .collect();
-    candidates.sort_by_key(|(share, _)| std::cmp::Reverse(*share));
-    candidates.truncate(CANDIDATES);
-    if candidates.is_empty() {
-        return Ok(None);
-    }
-    let text = crate::classify::text::text(source, TRIED)?.bytes;
-    let mut best: Option<Fit> = None;
-    for (share, language) in candidates {
-        // What fits well is left only for what as many lines look like.
-        if best.as_ref().is_some_and(|best| best.of_text <= 3 && share * 2 < best.share) {
-            break;
-        }
-        let hinted = hint.language() == Some(language);
-        // Where hardly a line looks like the language, all of it has to fit.
-        let worst = match share {
-            _ if hinted && share < 30 + FEW => 3,
-            _ if hinted => 30,
-            _ if share < SOME => 5,
-            _ => 15,
-        };
-        let (of_text, of_code, faults) = match parse::parse(language, &text) {
-            Ok(tree) => {
-                let misfit = parse::misfit(&tree);
-                let (comments, faults) = parse::comments_and_faults(&tree);
-                // Comments are much the same in many languages, so how well a text fits is told by the rest.
-                let code = text.len().saturating_sub(comments).max(text.len() / 10).max(1);
-                (misfit * 100 / text.len().max(1), misfit * 100 / code, faults)
-            }
-            // Without a grammar there have to be many such lines.
-            Err(parse::NoTree::NoGrammar) if share >= 40 => (worst.min(14), worst.min(14), FAULTS),
-            Err(_) => continue,
-        };
-        let fit = Fit { language, share, hinted, of_text, of_code, faults };
-        if fit.of_text <= worst && best.as_ref().is_none_or(|best| fit.is_better_than(best)) {
-            best = Some(fit);
-        }
-    }
-    Ok(best.map(|best| best.language))
-}
-
-/// So many languages are tried.
-const CANDIDATES: usize = 5;
-
-/// In so few places a text may not fit its own language.
-const FAULTS: usize = 10;
-
-/// How well a text fits the grammar of a language.
-struct Fit {
-    language: Language,
-    /// How many of a hundred lines look like it, and more if something else says so.
-    share: usize,
-    /// Whether the call names it.
-    hinted: bool,
-    /// How many of a hundred bytes do not fit.
-    of_text: usize,
-    /// How many of a hundred bytes that are no comments do not fit.
-    of_code: usize,
-    /// At how many places it does not fit.
-    faults: usize,
-}
-
-impl Fit {
-    /// Whether it is better than one that more lines look like: much less of it does not fit, and at no more places, or at far fewer.
-    fn is_better_than(&self, best: &Fit) -> bool {
-        let less = self.of_code + 3 < best.of_code && self.faults <= best.faults.max(FAULTS);
-        let fewer = self.faults * 4 < best.faults && best.faults > FAULTS;
-        less || fewer && !best.hinted && self.share * 2 >= best.share
-    }
-}
 
 #[cfg(test)]
 mod tests {

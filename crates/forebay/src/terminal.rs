@@ -1,15 +1,15 @@
-//! What a reader would see of bytes that were written for a screen or a browser.
+//! Text as a terminal shows it: without escape codes and without what was overwritten.
 //!
-//! A rendering is a function of the bytes alone, so a view that shows one is proved like any other: by printing it anew.
+//! A rendering depends on the bytes alone, so a view that contains one is verified like any other: by printing it again.
 
 pub(crate) mod cursor;
 
 use crate::text::timestamp::unstamped;
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr2, memrchr};
 use std::borrow::Cow;
 
-/// What a terminal would show of lines: no escape codes, of what carriage returns or a cursor that went up wrote over
-/// only the last, and without the time stamps that runners put in front of every line.
+/// Returns lines as a terminal shows them: without escape codes, without text that carriage returns or a cursor that went
+/// up overwrote, and without the time stamps that runners put in front of every line.
 pub(crate) fn screen(bytes: &[u8]) -> Vec<u8> {
     if cursor::goes_up(bytes) {
         return cursor::painted(bytes);
@@ -20,17 +20,17 @@ pub(crate) fn screen(bytes: &[u8]) -> Vec<u8> {
         plain(unstamped(last_written(line)), &mut shown);
         let ends = line.ends_with(b"\n");
         let blank = shown[before..].trim_ascii().is_empty();
-        match blank && !line.trim_ascii().is_empty() {
-            // Nothing but codes: there was no line on the screen.
-            true => shown.truncate(before),
-            false if ends => shown.push(b'\n'),
-            false => {}
+        if blank && !line.trim_ascii().is_empty() {
+            // Nothing but codes: the screen had no such line.
+            shown.truncate(before);
+        } else if ends {
+            shown.push(b'\n');
         }
     }
     shown
 }
 
-/// What carriage returns left of a line.
+/// Returns the part of a line that carriage returns did not overwrite.
 fn last_written(line: &[u8]) -> &[u8] {
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |at| at + 1);
     let mut line = &line[..end];
@@ -43,14 +43,14 @@ fn last_written(line: &[u8]) -> &[u8] {
     line
 }
 
-/// Whether nothing of a stretch is seen.
+/// Whether a terminal shows nothing of some bytes.
 fn is_blank(bytes: &[u8]) -> bool {
     let mut shown = Vec::new();
     plain(bytes, &mut shown);
     shown.trim_ascii().is_empty()
 }
 
-/// Adds a stretch without its escape codes.
+/// Appends bytes without their escape codes.
 fn plain(mut bytes: &[u8], shown: &mut Vec<u8>) {
     while let Some(escape) = memchr(0x1b, bytes) {
         shown.extend_from_slice(&bytes[..escape]);
@@ -59,7 +59,7 @@ fn plain(mut bytes: &[u8], shown: &mut Vec<u8>) {
     shown.extend_from_slice(bytes);
 }
 
-/// How long the escape code is that some bytes begin with.
+/// Returns the length of the escape code at the beginning of some bytes.
 fn code(bytes: &[u8]) -> usize {
     let reach = &bytes[..bytes.len().min(128)];
     let until = |from: usize, ends: fn(u8) -> bool| {
@@ -74,7 +74,7 @@ fn code(bytes: &[u8]) -> usize {
     }
 }
 
-/// A line as it reads: without what a runner put in front of it, and without codes.
+/// Returns a line without escape codes and without the time stamp of a runner.
 pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'\x1b', line).is_none() {
         return Cow::Borrowed(unstamped(line));
@@ -84,16 +84,27 @@ pub(crate) fn readable(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shown)
 }
 
-/// A line as it was printed: without escape codes and what carriage returns wrote over, but with its time stamp.
+/// Returns a line as it was printed: without escape codes and overwritten text, but with its time stamp.
 pub(crate) fn as_printed(line: &[u8]) -> String {
     let mut shown = Vec::with_capacity(line.len());
     plain(last_written(line), &mut shown);
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// Text of a unit as a terminal shows it.
+/// Returns the text of a unit as a terminal shows it.
 pub(crate) fn visible(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&screen(bytes)).into_owned()
+}
+
+/// Returns a text without escape codes, and with a space for each carriage return.
+pub(crate) fn without_codes<'b>(text: &'b [u8], buffer: &'b mut Vec<u8>) -> &'b [u8] {
+    if memchr2(0x1b, b'\r', text).is_none() {
+        return text;
+    }
+    buffer.clear();
+    plain(text, buffer);
+    buffer.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b' ');
+    buffer
 }
 
 #[cfg(test)]
@@ -120,6 +131,19 @@ mod tests {
         ];
         for (bytes, expected) in table {
             assert_eq!(shown(bytes), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn codes_are_dropped_and_returns_become_spaces() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("\x1b[1;31merror\x1b[0m: no\r", "error: no "),
+            ("travis_fold:start:a\r\x1b[0K", "travis_fold:start:a "),
+            ("\x1b(Bok\x1b]0;title\x07!", "ok!"),
+        ] {
+            let mut buffer = Vec::new();
+            assert_eq!(without_codes(text.as_bytes(), &mut buffer), expected.as_bytes(), "{text:?}");
         }
     }
 

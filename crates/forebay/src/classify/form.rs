@@ -5,6 +5,7 @@ use crate::classify::languages::Language;
 use crate::classify::lines::Numbering;
 use crate::terminal::readable;
 use crate::text::pattern::compiled;
+use crate::weights::classify as weights;
 use crate::{Kind, Output, Result, classify};
 use serde::Serialize;
 use std::sync::LazyLock;
@@ -17,7 +18,7 @@ pub enum Form {
     Code(Language),
     /// Text with Markdown headings.
     Markdown,
-    /// Text with underlined headings and directives, as documentation of Python has it.
+    /// Text with underlined headings and directives, such as the documentation of Python.
     Rst,
     /// A web page, or a part of one.
     Html,
@@ -31,11 +32,11 @@ pub enum Form {
     Table,
     /// JSON, whole or by lines.
     Json,
-    /// Lines of files, as a search prints them.
+    /// Results of a search: lines with their files.
     Matches,
     /// Paths.
     Listing,
-    /// Anything else that is read as text.
+    /// Any other text.
     Text,
     /// Not text.
     Binary,
@@ -67,7 +68,7 @@ pub(crate) fn form(output: &Output) -> Result<Form> {
     Ok(form_and_numbering(output)?.0)
 }
 
-/// Whether an output that is no JSON is a page.
+/// Whether an output that is not JSON is a page of HTML.
 pub(crate) fn is_page(output: &Output) -> Result<bool> {
     Ok(output.record().kind != Kind::Binary && classify::classify(output)?.0 == Form::Html)
 }
@@ -81,12 +82,11 @@ pub(crate) fn form_and_numbering(output: &Output) -> Result<(Form, Option<Number
     })
 }
 
-/// A change in a history of one line each, as `git log --oneline` prints it, with or without a graph before it.
+/// A line of `git log --oneline`, with or without a graph before it. The first group is the parenthesis before its names.
 pub(crate) static CHANGE: LazyLock<regex::bytes::Regex> =
     LazyLock::new(|| compiled(r"^(?-u:[*|\\/_ ]*[0-9a-f]{7,12} (\()?\S)"));
 
-/// Whether an output is a history of changes, as `git log` prints it: the newest first, and whatever went wrong in them
-/// went wrong long ago.
+/// Whether an output is a history of changes such as `git log` prints: the failures that it mentions are long past.
 pub(crate) fn is_history(output: &Output) -> Result<bool> {
     static COMMIT: LazyLock<regex::bytes::Regex> =
         LazyLock::new(|| compiled(r"^(?-u:commit [0-9a-f]{7,64}(?: \(.*\))?\r?$)"));
@@ -95,7 +95,7 @@ pub(crate) fn is_history(output: &Output) -> Result<bool> {
     Ok(first.is_some_and(|first| COMMIT.is_match(&first)) || is_changes(output)?)
 }
 
-/// Whether an output is a history of one line each, to its end.
+/// Whether an output is a history with one line for each change, to its end.
 pub(crate) fn is_changes(output: &Output) -> Result<bool> {
     let start = output.read(0..HISTORY.min(output.len()))?;
     let lines = changes(&start);
@@ -107,7 +107,8 @@ pub(crate) fn is_changes(output: &Output) -> Result<bool> {
     Ok(changes(&output.read(from..output.len())?).iter().rev().take(3).all(|is_change| *is_change))
 }
 
-/// Which lines are changes of a history of one line each, but for those that only draw its graph.
+/// Returns for each line whether it is a change of a history with one line for each; lines that only draw a graph are left
+/// out.
 pub(crate) fn changes(bytes: &[u8]) -> Vec<bool> {
     let is_graph = |line: &[u8]| line.iter().all(|byte| b"*|\\/_ \r".contains(byte));
     let lines = bytes.split(|&byte| byte == b'\n').map(readable).filter(|line| !is_graph(line));
@@ -120,13 +121,10 @@ pub(crate) fn is_sql(output: &Output) -> Result<bool> {
     Ok(crate::classify::sql::is_sql(start.split(|&byte| byte == b'\n')))
 }
 
-/// Whether nearly every line of a log is an entry, with its time or how grave it is: what a service writes, but hardly a build.
+/// Whether nearly every line of a log has a time stamp or a level, as in the log of a service but hardly of a build.
 pub(crate) fn is_entries(output: &Output) -> Result<bool> {
-    Ok(classify::logged(output)? >= ENTRIES)
+    Ok(classify::logged(output)? >= weights::ENTRY_LINES)
 }
-
-/// Least share of lines that must be entries, in percent.
-pub(crate) const ENTRIES: usize = 95;
 
 /// Bytes read to recognise a history.
 pub(crate) const HISTORY: u64 = 4 * 1024;

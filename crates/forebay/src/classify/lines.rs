@@ -167,29 +167,3 @@ fn begin(begun: &mut Vec<u8>, more: &[u8]) {
     let room = LOOKED_AT.saturating_sub(begun.len());
     begun.extend_from_slice(&more[..more.len().min(room)]);
 }
-
-/// A text without the sequences that colour a terminal, and with spaces for returns to the beginning of a line.
-pub(crate) fn without_colours<'b>(text: &'b [u8], buffer: &'b mut Vec<u8>) -> &'b [u8] {
-    if memchr::memchr2(0x1b, b'\r', text).is_none() {
-        return text;
-    }
-    buffer.clear();
-    let mut rest = text;
-    while let Some(at) = memchr::memchr2(0x1b, b'\r', rest) {
-        buffer.extend_from_slice(&rest[..at]);
-        let code = &rest[at..];
-        rest = match code.get(1) {
-            _ if code[0] == b'\r' => {
-                buffer.push(b' ');
-                &code[1..]
-            }
-            Some(b'[') => {
-                let inner = code[2..].iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
-                code.get(2 + inner + 1..).unwrap_or_default()
-            }
-            _ => code.get(2..).unwrap_or_default(),
-        };
-    }
-    buffer.extend_from_slice(rest);
-    buffer
-}

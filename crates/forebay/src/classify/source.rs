@@ -1,30 +1,29 @@
-//! How the lines of an output belong together, told from a sample of it.
+//! Layout of an output: how its lines belong together, told from a sample. Also the tests of single lines that depend on
+//! it.
 
+use crate::weights::classify as weights;
 use crate::{Output, Result};
 use memchr::memmem;
 use std::ops::Range;
 
-/// How the lines of an output belong together.
+/// How the lines of an output belong together. Context lines depend on this, and not on which tool printed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Each stands alone: paths, or matches of a search.
+    /// Each line stands alone: paths, or results of a search.
     Lone,
-    /// They are paragraphs.
+    /// Lines are paragraphs.
     Prose,
-    /// They are changes.
+    /// Lines are changes.
     Diff,
-    /// They are a program.
+    /// Lines are a program.
     Source,
-    /// They form blocks.
+    /// Lines form blocks.
     Blocks,
 }
 
-/// So much of an output shows how it is laid out.
-const SAMPLE: u64 = 64 * 1024;
-
 impl Layout {
     pub(crate) fn of(output: &Output) -> Result<Layout> {
-        let sample = output.read(0..output.len().min(SAMPLE))?;
+        let sample = output.read(0..output.len().min(weights::LAYOUT_SAMPLE_BYTES))?;
         let lines: Vec<&[u8]> = sample
             .split(|&byte| byte == b'\n')
             .map(<[u8]>::trim_ascii)
@@ -33,38 +32,44 @@ impl Layout {
         let starts = |with: &[u8]| lines.iter().any(|line| line.starts_with(with));
         let lone = lines.iter().filter(|line| is_lone(line)).count();
         let length: usize = lines.iter().map(|line| line.len()).sum();
-        Ok(match () {
-            () if starts(b"diff --git ") && starts(b"@@ -") => Layout::Diff,
-            () if lone * 10 >= lines.len() * 8 => Layout::Lone,
-            () if length > lines.len() * 150 => Layout::Prose,
-            () if is_source(&sample) => Layout::Source,
-            () => Layout::Blocks,
+        Ok(if starts(b"diff --git ") && starts(b"@@ -") {
+            Layout::Diff
+        } else if lone * 10 >= lines.len() * weights::LIST_LINES_TENTHS {
+            Layout::Lone
+        } else if length > lines.len() * weights::PROSE_LINE_BYTES {
+            Layout::Prose
+        } else if is_source(&sample) {
+            Layout::Source
+        } else {
+            Layout::Blocks
         })
     }
 }
 
-/// How lines begin by which a program says what it needs.
+/// Beginnings of the lines by which a program imports others.
 const NEEDING: &[&str] = &["import ", "from ", "use ", "using ", "#include", "package ", "require"];
 
-/// Whether a text is a program: it says what it needs, and then defines something again and again. A run that shows
-/// parts of programs does not begin so.
+/// Whether a text is a program: it imports others, and then has definitions throughout. A run that shows parts of programs
+/// does not begin like that.
 fn is_source(sample: &[u8]) -> bool {
     let lines = || sample.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let needs = |line: &[u8]| NEEDING.iter().any(|word| line.starts_with(word.as_bytes()));
     let begins = lines().take_while(|line| !defines(line)).any(needs);
-    begins && lines().filter(|line| defines(line)).count() * 50 >= lines().count()
+    begins
+        && lines().filter(|line| defines(line)).count() * weights::PROGRAM_ONE_DEFINITION_IN
+            >= lines().count()
 }
 
-/// How what documents a program begins and ends; the first two are also how a string of many lines does.
+/// Beginnings and ends of documentation in a program. The first two are also those of multi-line strings.
 const DOCUMENTING: &[(&[u8], &[u8])] = &[(b"\"\"\"", b"\"\"\""), (b"'''", b"'''"), (b"/**", b"*/")];
 
-/// How single lines begin that document a program.
+/// Beginnings of single lines of documentation.
 const DOCUMENTS: &[&[u8]] = &[b"///", b"//!"];
 
-/// Where a program is described: the comments and strings that document it, in order.
+/// Returns the comments and strings that document a program, in order.
 pub(crate) fn described(program: &[u8]) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
-    // What ends the string or comment that the next line is in, and whether that documents.
+    // The end of the string or comment that contains the next line, and whether it is documentation.
     let mut within: Option<(&[u8], bool)> = None;
     let mut at = 0;
     for line in program.split_inclusive(|&byte| byte == b'\n') {
@@ -96,7 +101,7 @@ pub(crate) fn described(program: &[u8]) -> Vec<Range<u64>> {
     found
 }
 
-/// Whether a line is a path, or a path with a number and what was found there.
+/// Whether a line is a path, or a path with a line number and text.
 pub(crate) fn is_lone(line: &[u8]) -> bool {
     let Some(end) = line.iter().position(|byte| matches!(byte, b' ' | b'\t')) else {
         return line.contains(&b'/') || line.contains(&b'.');
@@ -110,7 +115,7 @@ pub(crate) fn is_lone(line: &[u8]) -> bool {
     numbered || start.contains(&b'/') && (start.ends_with(b":") || counted)
 }
 
-/// A line without the sign that some put in front of every line of a report: `= `, `| `, `> `, `E   `, `#  `.
+/// Returns a line without the gutter of a report: `= `, `| `, `> `, `E   `, `#  `.
 pub(crate) fn without_gutter(line: &[u8]) -> &[u8] {
     match line {
         [b'=' | b'|' | b'>', b' ', rest @ ..]
@@ -120,25 +125,25 @@ pub(crate) fn without_gutter(line: &[u8]) -> &[u8] {
     }
 }
 
-/// How far a line is set in.
+/// Returns the indentation of a line, in bytes.
 pub(crate) fn depth(line: &[u8]) -> usize {
     without_gutter(line).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// How far what a line says is set in, by blanks or by the lines of a drawn tree.
+/// Returns the indentation of a line, in characters, by blanks or by the branches of a drawn tree.
 pub(crate) fn level(line: &[u8]) -> usize {
     let text = String::from_utf8_lossy(&line[..line.len().min(200)]);
     text.chars().take_while(|sign| matches!(sign, ' ' | '\t' | '|' | '│' | '├' | '└' | '─' | '┬')).count()
 }
 
-/// Whether a line is a heading of a document: one that is marked so.
+/// Whether a line is a heading of a document, by its marks.
 pub(crate) fn is_heading(line: &[u8], layout: Layout) -> bool {
     let marks = line.iter().take_while(|&&byte| byte == b'#').count();
     let least = if layout == Layout::Prose { 1 } else { 2 };
     layout != Layout::Source && (least..=6).contains(&marks) && line.get(marks) == Some(&b' ')
 }
 
-/// Whether a line is a heading of a document: one that a rule of about its length underlines.
+/// Whether a line is a heading of a document, by a rule of about its length below.
 pub(crate) fn is_underlined(line: &[u8], below: &[u8]) -> bool {
     let (line, below) = (line.trim_ascii_end(), below.trim_ascii_end());
     let rule = below.first().filter(|rule| b"=-~^".contains(rule));
@@ -148,17 +153,17 @@ pub(crate) fn is_underlined(line: &[u8], below: &[u8]) -> bool {
         && below.len().abs_diff(line.len()) <= 2.max(line.len() / 4)
 }
 
-/// A line without what marks it as a comment, and whether it is one.
+/// Returns a line without its comment marks, and whether it has any.
 fn comment(line: &[u8]) -> (&[u8], bool) {
     let line = line.trim_ascii();
     let marks = line.iter().take_while(|byte| matches!(byte, b'/' | b'#' | b'*' | b'!' | b';')).count();
     (line[marks..].trim_ascii(), marks > 0)
 }
 
-/// A sentence is not wrapped before this many bytes.
+/// Minimum bytes of a line that a sentence fills: shorter lines are not wrapped.
 const WRAPPED: usize = 56;
 
-/// Whether a line goes on with the sentence that the one before it began.
+/// Whether a line continues the sentence of the line before.
 pub(crate) fn continues(line: &[u8], next: &[u8], layout: Layout) -> bool {
     let ((one, noted), (next, next_noted)) = (comment(line), comment(next));
     let (Some(&last), Some(&first)) = (one.last(), next.first()) else { return false };
@@ -172,12 +177,11 @@ pub(crate) fn continues(line: &[u8], next: &[u8], layout: Layout) -> bool {
     !is_program && noted == next_noted && sentence
 }
 
-/// A rule behind words is that long.
+/// Minimum length of a rule after words.
 const RULE: usize = 10;
 
-/// Whether a line is the title of a section: words between rules, as in `____ test_it ____` or `=== FAILURES ===`, words
-/// with a long rule behind them, as in `TASK [restart] **********`, or the number and the name of a failure, as in
-/// `3) Shop::testTotal`.
+/// Whether a line is the title of a section: words between rules (`____ test_it ____`, `=== FAILURES ===`), words before a
+/// long rule (`TASK [restart] **********`), or a failure with its number (`3) Shop::testTotal`).
 pub(crate) fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -242,7 +246,7 @@ pub(crate) fn is_noise(line: &[u8]) -> bool {
         || !line.is_empty() && line.iter().all(|&byte| byte == b'.')
 }
 
-/// How lines begin that define something the lines below belong to.
+/// Beginnings of the lines that define something.
 const DEFINING: &[&str] = &[
     "def ",
     "async def ",
@@ -262,24 +266,24 @@ const DEFINING: &[&str] = &[
     "static ",
 ];
 
-/// Whether a line defines something that the lines below it belong to.
+/// Whether a line defines something to which the lines below belong.
 pub(crate) fn defines(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let line = line.strip_prefix(b"+").or(line.strip_prefix(b"-")).unwrap_or(line).trim_ascii_start();
     DEFINING.iter().any(|word| line.starts_with(word.as_bytes()))
 }
 
-/// What paths have that lead to tests and documents.
+/// Parts of the paths of tests and documents.
 const ASIDE: &[&str] = &["test", "docs/", "doc/", "changelog", "release", "changes", "example"];
 
-/// Whether a path at the beginning of a line leads to tests or documents.
+/// Whether the path at the beginning of a line leads to tests or documents.
 pub(crate) fn is_aside(line: &[u8]) -> bool {
     let path = &line[..line.iter().position(|&byte| byte == b':').unwrap_or(line.len())];
     let lower = path.to_ascii_lowercase();
     ASIDE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
 }
 
-/// Where the files of a diff begin, and whether each is a test or a document.
+/// Returns the offsets of the files of a diff, and whether each is a test or a document.
 pub(crate) fn diff_files(output: &Output) -> Result<Vec<(u64, bool)>> {
     let mut files = vec![(0, is_aside(&output.read(0..output.len().min(200))?))];
     output.for_each_block(0..output.len(), |at, block| {
@@ -297,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_documents_a_program_is_told_from_what_it_does() {
+    fn documentation_is_told_from_code() {
         let check = |program: &str, expected: &[&str]| {
             let ranges = described(program.as_bytes());
             let found: Vec<&str> =
@@ -316,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_line_goes_on_with_the_sentence_of_the_one_before() {
-        let one = "it may be that the castle of the king is closed to whoever";
+        let one = "it may be that the castle of the king is closed to visitors";
         for (line, next, goes_on) in [
             (one, "comes late.", true),
             (one, "(see below).", true),
@@ -326,7 +330,7 @@ mod tests {
             (one, "close(3) = 0", false),
             (one, "", false),
             ("it may be that the castle of the king is closed to all.", "comes late", false),
-            ("it is closed to whoever", "comes late", false),
+            ("it is closed to visitors", "comes late", false),
         ] {
             assert_eq!(
                 continues(line.as_bytes(), next.as_bytes(), Layout::Blocks),

@@ -2,8 +2,9 @@
 
 use crate::Result;
 use crate::classify::diff::{ONLY, hunk, is_command};
-use crate::classify::lines::{Source, without_colours};
+use crate::classify::lines::Source;
 use crate::outline::{Items, name};
+use crate::terminal::without_codes;
 
 #[derive(Default)]
 struct File {
@@ -42,7 +43,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut last = 0;
     let mut buffer = Vec::new();
     source.for_each(|line| {
-        let text = without_colours(line.text, &mut buffer);
+        let text = without_codes(line.text, &mut buffer);
         last = line.number;
         if (old > 0 || new > 0) && matches!(text.first(), None | Some(b' ' | b'+' | b'-' | b'\\')) {
             if let Some(file) = &mut file {

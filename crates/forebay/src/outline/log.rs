@@ -1,13 +1,15 @@
 //! The sections of a log, its stretches of time, and what it says went wrong.
 
 use crate::Result;
-use crate::classify::lines::{Source, without_colours};
+use crate::classify::lines::Source;
 use crate::classify::log::{Level, SECTION_SET, SECTIONS, STAMP, level, stamped};
 use crate::formats::test_runs;
 use crate::formats::test_runs::Event;
 use crate::outline::{Items, name, test_run};
+use crate::terminal::without_codes;
 use crate::text::count::counted;
 use crate::text::pattern::compiled;
+use crate::weights::outline as weights;
 use regex::bytes::Regex;
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -56,12 +58,6 @@ fn section(line: &[u8]) -> Option<String> {
     Some(name(String::from_utf8_lossy(title.as_bytes()).trim_matches(['*', '=', ' '])))
 }
 
-/// So many different errors are told apart.
-const ERRORS: usize = 1_000;
-
-/// More stretches of time than this, and they are days rather than hours.
-const HOURS: usize = 48;
-
 /// One error, however often it is said.
 struct Wrong {
     line: u64,
@@ -87,7 +83,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut in_suite = false;
     source.for_each(|line| {
         lines = line.number;
-        let text = without_colours(line.text, &mut buffer);
+        let text = without_codes(line.text, &mut buffer);
         let (stamp, rest) = stamped(text);
         // Most lines have the hour of the line before, which is cheaper to see than what their hour is.
         if stamp > 0
@@ -156,7 +152,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                         wrong[index].times += 1;
                         wrong[index].last = line.number;
                     }
-                    None if wrong.len() < ERRORS => {
+                    None if wrong.len() < weights::MAX_ERRORS => {
                         known.insert(key, wrong.len());
                         let text = String::from_utf8_lossy(text).into_owned();
                         let (line, until) = (line.number, line.number);
@@ -200,7 +196,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
 /// The hours of a log, or its days where it has too many hours.
 fn stretches(mut hours: Vec<(u64, Vec<u8>)>, items: &mut Items) {
     let mut unit = "h";
-    if hours.len() > HOURS {
+    if hours.len() > weights::MAX_HOURS {
         unit = "";
         for (_, hour) in &mut hours {
             hour.truncate(hour.len() - 3);

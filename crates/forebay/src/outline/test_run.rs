@@ -1,9 +1,10 @@
 //! What test runners print: their suites, the tests that failed, and how it ended.
 
 use crate::Result;
-use crate::classify::lines::{Source, without_colours};
+use crate::classify::lines::Source;
 use crate::formats::test_runs::{Event, event};
 use crate::outline::{Items, name};
+use crate::terminal::without_codes;
 
 /// How a line is called: without the rules around it.
 pub(crate) fn called(line: &[u8]) -> String {
@@ -30,7 +31,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     // What tests printed that passed has the same rules around it as what failed.
     let mut passed = false;
     source.for_each(|line| {
-        let text = without_colours(line.text, &mut buffer);
+        let text = without_codes(line.text, &mut buffer);
         let Some(event) = event(text) else { return };
         let (kind, goes_on) = item(event);
         if event == Event::Suite {
