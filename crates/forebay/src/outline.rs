@@ -1,8 +1,8 @@
-//! What is in an output, with line numbers: its classes and functions, headings, files, failing tests, columns.
+//! Outlines: the classes, headings, files, failing tests or columns of an output, with line numbers.
 //!
-//! What an output is gets told from its bytes. The arguments of its call may only propose a language, and the
-//! bytes have to agree. Every pass reads blocks and keeps the beginning of a line at most, and parsing is bounded
-//! by the work it takes: so an outline costs about as much as reading the output once, whatever is in it.
+//! The bytes decide what an output is. The arguments of its call only propose a language. Every pass reads blocks and
+//! keeps at most the beginning of a line, and parsing is bounded by its work. So an outline costs about as much as
+//! reading the output once.
 
 pub(crate) mod code;
 pub(crate) mod definitions;
@@ -30,21 +30,21 @@ use crate::terminal::readable;
 use crate::{Output, Result, classify};
 use serde::Serialize;
 
-/// One thing in an output: a class, a heading, a file of a diff, a failing test, a section of a log.
+/// Item of an output: a class, a heading, a file of a diff, a failing test, a section of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// The line it begins with, counted from 1.
+    /// First line, counted from 1.
     pub line: u64,
-    /// The last line that belongs to it.
+    /// Last line.
     pub last_line: u64,
-    /// How many things it lies in.
+    /// Number of items that contain it.
     pub depth: u32,
     /// Kind: `fn`, `class`, `heading`, `file`, `hunk`, `failure`, `section`, `column`, …
     pub kind: &'static str,
     /// Name on one line, safe to print: a signature, a title, a path.
     pub name: String,
-    /// How much was counted in it: what a search found in a file, what a folder has, the lines that a file gains and loses, how
-    /// much can be told of a column.
+    /// Count: results in a file, entries of a folder, lines that a file gains and loses, or how much an outline says about a
+    /// column.
     #[serde(skip)]
     pub(crate) count: Option<u64>,
     /// Name of a definition, if it has one.
@@ -52,17 +52,17 @@ pub struct Item {
     pub(crate) symbol: Option<Symbol>,
 }
 
-/// The name of a definition, with the keyword that its language writes before it.
+/// Name of a definition, with the keyword that its language writes before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
-    /// `func`, `class`, `def`; where the language has no keyword for it, what it is: `method`.
+    /// `func`, `class`, `def`; or `method` if the language has no keyword for it.
     pub(crate) keyword: &'static str,
-    /// The name as the source has it.
+    /// Name as in the source.
     pub(crate) name: String,
 }
 
 impl Symbol {
-    /// A symbol, if the name is not empty.
+    /// Returns a symbol unless the name is empty.
     fn new(keyword: &'static str, name: &str) -> Option<Symbol> {
         let name = shortened(name, NAME);
         (!name.is_empty()).then_some(Symbol { keyword, name })
@@ -74,21 +74,21 @@ impl Symbol {
 pub struct Outline {
     /// Form of the output.
     pub form: Form,
-    /// The things in it.
+    /// Items in it.
     pub items: Vec<Item>,
-    /// How many of its bytes were looked at.
+    /// Bytes that were read.
     pub seen: u64,
-    /// The part that was read less closely, and why.
+    /// Part that was read less closely, and why.
     pub note: Option<String>,
-    /// How many more things there are than are listed.
+    /// Number of items that are not listed.
     #[serde(skip)]
     pub(crate) more: u64,
-    /// Lines that have what hardly any other has, the rarest first.
+    /// Lines with values that hardly any other line has, the rarest first.
     #[serde(skip)]
     pub(crate) odd: Vec<u64>,
 }
 
-/// Where a history of one line each says what its changes are called: `(HEAD -> main, tag: v1)`.
+/// Returns the lines of a one-line history that name a branch or a tag: `(HEAD -> main, tag: v1)`.
 pub(crate) fn named_changes(output: &Output) -> Result<Vec<u64>> {
     let mut named = Vec::new();
     Source::new(output, None).for_each(|line| {
@@ -100,7 +100,7 @@ pub(crate) fn named_changes(output: &Output) -> Result<Vec<u64>> {
     Ok(named)
 }
 
-/// Hands every entry of a listing to `take`.
+/// Calls `take` with each entry of a listing.
 pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> Result<()> {
     let mut reader = listing::Reader::default();
     Source::new(output, classify::classify(output)?.1).for_each(|line| {
@@ -110,12 +110,12 @@ pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> R
     })
 }
 
-/// The outline of an output.
+/// Returns the outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
     outline_parsing(output, code::PARSED)
 }
 
-/// The outline of an output, of which no more than so many bytes are parsed if it is code.
+/// Returns the outline of an output. Of a program at most `parsed` bytes are parsed.
 pub(crate) fn outline_parsing(output: &Output, parsed: u64) -> Result<Outline> {
     let mut items = Items::default();
     let (mut note, mut odd) = (None, Vec::new());
@@ -144,26 +144,26 @@ pub(crate) fn outline_parsing(output: &Output, parsed: u64) -> Result<Outline> {
     Ok(Outline { form, items, seen, note, more, odd })
 }
 
-/// Most items that are kept: a longer outline helps nobody.
+/// Maximum items of an outline: a longer one helps nobody.
 const KEPT: usize = 100_000;
 
-/// The items of an outline while it is being made.
+/// Items of an outline under construction.
 #[derive(Default)]
 pub(crate) struct Items {
     items: Vec<Item>,
     more: u64,
 }
 
-/// The last line of an item that goes on until the next one of its depth.
+/// Last line of an item that ends at the next one of its depth.
 const OPEN: u64 = 0;
 
 impl Items {
-    /// Something that has a known end.
+    /// Adds an item with a known end.
     fn add(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
         self.push(lines, depth, kind, name, None);
     }
 
-    /// Something that has a known end and in which something was counted.
+    /// Adds an item with a known end and a count.
     fn add_counted(
         &mut self,
         lines: (u64, u64),
@@ -175,7 +175,7 @@ impl Items {
         self.push(lines, depth, kind, name, Some(count));
     }
 
-    /// Only what is kept gets a name: making one costs more than finding the next.
+    /// Adds an item. Only items that are kept get a name: making a name costs more than finding the next item.
     fn push(
         &mut self,
         (line, last_line): (u64, u64),
@@ -190,7 +190,7 @@ impl Items {
         }
     }
 
-    /// A definition with its name.
+    /// Adds a definition with its name.
     fn define(
         &mut self,
         lines: (u64, u64),
@@ -206,19 +206,19 @@ impl Items {
         }
     }
 
-    /// Appends items that were found behind these.
+    /// Appends items that were found after these.
     fn append(&mut self, behind: Items) {
         let room = KEPT.saturating_sub(self.items.len());
         self.more += behind.more + behind.items.len().saturating_sub(room) as u64;
         self.items.extend(behind.items.into_iter().take(room));
     }
 
-    /// Something that goes on until the next thing that does not lie in it.
+    /// Adds an item that ends at the next one of its depth or above.
     fn open(&mut self, line: u64, depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
         self.add((line, OPEN), depth, kind, name);
     }
 
-    /// The items in order, each with its end, and how many more there were.
+    /// Returns the items in order, each with its end, and the number of those that were not kept.
     fn finish(mut self, lines: u64) -> (Vec<Item>, u64) {
         self.items.sort_by_key(|item| item.line);
         let mut open: Vec<usize> = Vec::new();
@@ -242,10 +242,10 @@ impl Items {
     }
 }
 
-/// A name has so many characters at most.
+/// Maximum characters of a name.
 const NAME: usize = 160;
 
-/// A name as it is printed: one line, nothing that acts on a terminal, not too long.
+/// Returns a name for printing: one line, without control characters, cut to [`NAME`] characters.
 pub(crate) fn name(text: &str) -> String {
     shortened(text, NAME)
 }
@@ -273,7 +273,7 @@ mod tests {
     use proptest::prelude::*;
     use std::fmt::Write;
 
-    /// An outline, an item a line.
+    /// Prints an outline, an item per line.
     pub(super) fn printed(outline: &Outline) -> String {
         let mut text = format!("{}\n", outline.form.name());
         for item in &outline.items {
@@ -290,7 +290,7 @@ mod tests {
         printed(&outline(&output_of(text.as_bytes())).unwrap())
     }
 
-    /// The outline of what a call gave that read this file.
+    /// Prints the outline of the output of a call that read this file.
     pub(super) fn of_file(path: &str, text: &str) -> String {
         let call = Call {
             args: Some(serde_json::json!({ "file_path": path }).to_string()),
@@ -380,7 +380,7 @@ mod tests {
         .assert_eq(&of(&long));
     }
 
-    /// Pieces of all forms, so that any bytes have something to find in them.
+    /// Pieces of all forms, so that random bytes contain items.
     fn pieces() -> impl Strategy<Value = Vec<u8>> {
         let known = prop::sample::select(vec![
             "fn main() {\n",

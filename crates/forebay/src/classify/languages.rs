@@ -1,4 +1,4 @@
-//! Programming languages: what they are called, how their lines look, and what is worth naming in them.
+//! Programming languages: their names, typical lines, and the nodes that are items of an outline.
 
 use serde::Serialize;
 
@@ -21,11 +21,11 @@ pub enum Language {
     Rust,
     TypeScript,
     Tsx,
-    /// One that is known by the lines of its definitions only.
+    /// Language known only by the lines of its definitions.
     Other,
 }
 
-/// A node that is an item: its kind in the grammar, and what the item is called.
+/// Node that is an item: its kind in the grammar, and the kind of the item.
 pub(crate) struct Rule {
     pub(crate) node: &'static str,
     pub(crate) kind: &'static str,
@@ -36,11 +36,11 @@ pub(crate) struct Rule {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Always,
-    /// Only where it has a body and a name: a mention of a struct is no definition.
+    /// Only with a body and a name: a use of a struct is not a definition.
     HasBody,
-    /// Only where its value is a function or a class.
+    /// Only if its value is a function or a class.
     HoldsFunction,
-    /// Only where it declares a function.
+    /// Only if it declares a function.
     DeclaresFunction,
 }
 
@@ -92,7 +92,7 @@ impl Language {
         }
     }
 
-    /// What is written before the name of an item of this kind; what it is, where the language has no keyword for it.
+    /// Returns the keyword before the name of an item of this kind, or the kind if the language has none.
     pub(crate) fn keyword(self, kind: &'static str) -> &'static str {
         match (kind, self) {
             ("fn" | "method", Language::Go) => "func",
@@ -105,7 +105,7 @@ impl Language {
         }
     }
 
-    /// The language whose files end like this.
+    /// Returns the language of files with this extension.
     pub(crate) fn of_extension(extension: &str) -> Option<Language> {
         Some(match extension.to_ascii_lowercase().as_str() {
             "sh" | "bash" | "zsh" | "ksh" => Language::Bash,
@@ -129,7 +129,7 @@ impl Language {
         })
     }
 
-    /// The grammar, where this build has it.
+    /// Returns the grammar, if this build contains it.
     pub(crate) fn grammar(self) -> Option<tree_sitter::Language> {
         match self {
             #[cfg(feature = "lang-bash")]
@@ -164,7 +164,7 @@ impl Language {
         }
     }
 
-    /// The nodes that are items.
+    /// Returns the nodes that are items.
     pub(crate) fn rules(self) -> &'static [Rule] {
         use When::*;
         match self {
@@ -299,7 +299,7 @@ impl Language {
         }
     }
 
-    /// How a line of it looks that hardly anything else has.
+    /// Returns patterns of lines that hardly any other text has.
     pub(crate) fn cues(self) -> &'static [&'static str] {
         match self {
             Language::Bash => &[
@@ -413,7 +413,7 @@ impl Language {
                 r"\bdo(?: \|.*\|)?$",
                 r"^(?:attr_\w+|include|extend|private|protected|has_many|belongs_to|validates)\b",
                 r"^(?:if|unless|elsif|when|rescue|case) [^{]*$",
-                // No part of an address, a version or a path.
+                // Not part of an address, a version or a path.
                 r"(?:^|[\s(\[{,!&|])@@?[a-z_]\w*(?:[^\w/@]|$)",
             ],
             Language::Rust => &[

@@ -1,28 +1,28 @@
-//! The lines of an output for those who look at how each begins, however long it is.
+//! Lines of an output, each cut to its beginning.
 
 use crate::{Output, Result};
 use memchr::memchr;
 use std::ops::Range;
 
-/// So much of a line is looked at.
+/// Maximum bytes of a line that are read.
 pub(crate) const LOOKED_AT: usize = 1024;
 
-/// One line.
+/// Line of an output.
 pub(crate) struct Line<'a> {
-    /// Its number, counted from 1.
+    /// Number, counted from 1.
     pub(crate) number: u64,
-    /// How it begins, without a line number that was printed before it and without its line end.
+    /// Beginning, without a line number printed before it and without the line end.
     pub(crate) text: &'a [u8],
 }
 
 impl Line<'_> {
-    /// How it begins, as text.
+    /// Returns its beginning as text.
     pub(crate) fn lossy(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.text)
     }
 }
 
-/// How line numbers were printed before the lines.
+/// Form of the line numbers printed before lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
     separator: &'static [u8],
@@ -31,14 +31,14 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// The way of numbering that nearly all `lines` follow, if there is one.
+    /// Returns the numbering of nearly all `lines`, if there is one.
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Option<Numbering> {
         let separators: [&'static [u8]; 6] = [b"\t", b": ", b":", "→".as_bytes(), b"|", "│".as_bytes()];
         separators.iter().find_map(|&separator| {
             let (mut numbered, mut other, mut last, mut spaced) = (0, 0, None, true);
             for line in lines.clone() {
                 match split(line, separator) {
-                    // A table may have numbers in its first column, but they seldom count lines.
+                    // A table can have numbers in its first column, but they rarely count lines.
                     Some((number, rest)) if last.is_none_or(|last| number == last + 1) => {
                         spaced &= rest.first().is_none_or(|&byte| byte == b' ');
                         (numbered, last) = (numbered + 1, Some(number));
@@ -58,9 +58,9 @@ impl Numbering {
         })
     }
 
-    /// What comes after the number; `None` for a line that has none.
+    /// Returns the line after its number; `None` if it has none.
     pub(crate) fn strip(self, line: &[u8]) -> Option<&[u8]> {
-        // The space of `12: ` goes missing where an editor trims empty lines.
+        // Editors that trim blank lines remove the space of `12: `.
         let (_, rest) =
             split(line, self.separator).or_else(|| split(line, self.separator.trim_ascii_end()))?;
         let spaces = rest.iter().take(self.spaces).take_while(|&&byte| byte == b' ').count();
@@ -68,7 +68,7 @@ impl Numbering {
     }
 }
 
-/// Whether what a number is separated by separates columns, too: then nearly all lines have as much of it, and more than once.
+/// Whether a separator also separates columns: then nearly all lines have the same number of it, and more than one.
 fn is_column<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8]) -> bool {
     let [mark @ (b'\t' | b'|')] = separator else { return false };
     let of_line = |line: &'a [u8]| memchr::memchr_iter(*mark, line).count();
@@ -91,7 +91,7 @@ fn split<'a>(line: &'a [u8], separator: &[u8]) -> Option<(u64, &'a [u8])> {
     Some((number, rest.strip_prefix(separator)?))
 }
 
-/// An output, read by lines.
+/// Output, read by lines.
 pub(crate) struct Source<'a> {
     pub(crate) output: &'a Output,
     pub(crate) numbering: Option<Numbering>,
@@ -102,14 +102,14 @@ impl<'a> Source<'a> {
         Source { output, numbering }
     }
 
-    /// Hands every line to `take`.
+    /// Calls `take` with each line.
     pub(crate) fn for_each(&self, take: impl FnMut(&Line)) -> Result<()> {
         self.for_each_from(0, take)
     }
 
-    /// Hands every line from the one that begins at `start` to `take`.
+    /// Calls `take` with each line from the one that begins at `start`.
     pub(crate) fn for_each_from(&self, start: u64, mut take: impl FnMut(&Line)) -> Result<()> {
-        // What could not be kept has a place in the count of lines, but no bytes.
+        // Lost bytes count as lines but cannot be read.
         let lost = self.output.lost();
         let parts = [0..lost.start, lost.end..self.output.len()];
         for part in parts {
@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
 
     fn part(&self, part: Range<u64>, take: &mut impl FnMut(&Line)) -> Result<()> {
         let mut number = self.output.newlines_before(part.start)? + 1;
-        // How a line begins whose end has not come yet, and whether it has begun at all.
+        // Beginning of a line whose end has not come yet, and whether there is one.
         let mut begun: Vec<u8> = Vec::new();
         let mut inside = false;
         self.output.for_each_block(part, |_, block| {

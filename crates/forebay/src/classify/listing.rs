@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 pub(crate) static LONG: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?-u:[dlcbps-][rwxsStT-]{9}[+@.]?\s+\d|total \d[\d.]*[KMGT]?$)"));
 
-/// A path alone on its line, maybe with a count after it.
+/// Path alone on its line, with an optional count after it.
 pub(crate) static PATH: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"^(?-u:(?:\.{0,2}/|[A-Za-z]:\\)?[^\s:,;(){}\[\]'\x22=<>|]*[/\\.][^\s:,;(){}'\x22=<>|]*(?: \(\d+ \w+\))?)$",
     )
 });
 
-/// A line of `du`: a size and a path.
+/// Line of `du`: a size and a path.
 pub(crate) static SIZE: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?-u:(\d+(?:\.\d+)?)([BKMGTP]?)(?:i?B)?\t(\S.*))$"));
 
@@ -25,9 +25,9 @@ pub(crate) static COUNTED: LazyLock<Regex> =
 /// Branches that `tree` draws before a name.
 pub(crate) const BRANCHES: [&[u8]; 4] = ["├── ".as_bytes(), "└── ".as_bytes(), b"|-- ", b"`-- "];
 
-/// How deep an entry of a tree lies, and its name.
+/// Returns the depth of an entry of a tree, and its name.
 pub(crate) fn branch(line: &[u8]) -> Option<(usize, &[u8])> {
-    // Most lines of other listings are told by their first byte.
+    // The first byte rules out most lines of other listings.
     if !matches!(line.first(), Some(b' ' | b'|' | b'`' | 0xe2)) {
         return None;
     }
@@ -36,14 +36,14 @@ pub(crate) fn branch(line: &[u8]) -> Option<(usize, &[u8])> {
         if let Some(name) = BRANCHES.iter().find_map(|branch| rest.strip_prefix(*branch)) {
             return Some((depth, name));
         }
-        // Where an outer folder goes on, its line is drawn; some trees draw it with a space that does not break.
+        // The line of an outer folder that goes on. Some trees draw it with no-break spaces.
         let columns = ["│   ", "│\u{a0}\u{a0} ", "    ", "|   "];
         rest = columns.iter().find_map(|column| rest.strip_prefix(column.as_bytes()))?;
     }
     None
 }
 
-/// `folder:`, the way a recursive listing begins one.
+/// Returns the folder of a line `folder:`, which begins it in a recursive listing.
 pub(crate) fn folder(line: &[u8]) -> Option<&[u8]> {
     let name = line.strip_suffix(b":")?;
     (!name.is_empty()
@@ -61,7 +61,7 @@ pub(crate) fn is_listed(line: &[u8]) -> bool {
         || COUNTED.is_match(line)
 }
 
-/// Whether lines are those of a listing. In a recursive one names stand alone, below their folder.
+/// Whether lines are a listing. In a recursive one, names are alone below their folder.
 pub(crate) fn is_listing<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> bool {
     let share = |held: usize, all: usize| held * 100 / all.max(1);
     let filled = lines.clone().filter(|line| !line.trim_ascii().is_empty());

@@ -4,7 +4,7 @@ use crate::text::pattern::compiled;
 use regex::bytes::{Regex, RegexSet};
 use std::sync::LazyLock;
 
-/// A time stamp, maybe with what prints it in brackets before it, maybe with a mark at the very beginning.
+/// Time stamp, with an optional name in brackets and an optional byte order mark before it.
 pub(crate) static STAMP: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"^(?-u:(?:\xef\xbb\xbf)?(?:<\d{1,3}>)?(?:\[(?:[a-z]+ )?)?(?:",
@@ -20,7 +20,7 @@ pub(crate) static STAMP: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// The line after its time stamp, and how long that is.
+/// Returns the length of the time stamp of a line, and the line after it.
 pub(crate) fn stamped(line: &[u8]) -> (usize, &[u8]) {
     let length = if is_stamped(line) { STAMP.find(line).map_or(0, |found| found.len()) } else { 0 };
     (length, &line[length..])
@@ -77,7 +77,7 @@ pub(crate) fn after_stamp(line: &[u8]) -> &[u8] {
     stamped(line).1
 }
 
-/// How grave a line is.
+/// Level of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Error,
@@ -94,13 +94,13 @@ pub(crate) static LEVEL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Counts of nothing are no errors.
+/// Counts of zero, which are not errors.
 pub(crate) static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?i-u)\b(?:0|no) (?:\w+ )?(?:error|failure)|\b(?:error|failure|failed)s?\s*[=:]\s*0\b")
 });
 
 pub(crate) fn level(line: &[u8]) -> Option<Level> {
-    // Telling groups apart takes longer than telling that there is a match, and most lines have none.
+    // Finding groups takes longer than finding a match, and most lines have none.
     if !LEVEL.is_match(line) {
         return None;
     }
@@ -111,7 +111,7 @@ pub(crate) fn level(line: &[u8]) -> Option<Level> {
     Some(if found.get(1).is_some() { Level::Error } else { Level::Warning })
 }
 
-/// Whether a line says how grave it is, the way logs do.
+/// Whether a line has a level, as in logs.
 pub(crate) fn is_levelled(line: &[u8]) -> bool {
     static LEVELLED: LazyLock<Regex> = LazyLock::new(|| {
         compiled(
@@ -121,13 +121,13 @@ pub(crate) fn is_levelled(line: &[u8]) -> bool {
     LEVELLED.is_match(line)
 }
 
-/// Whether a line says who prints it, in brackets.
+/// Whether a line begins with a name in brackets.
 pub(crate) fn is_bracketed(line: &[u8]) -> bool {
     static BRACKETED: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?-u:\[[\w .:/@-]{1,40}\]:? \S)"));
     BRACKETED.is_match(line)
 }
 
-/// Whether a line says that something went wrong, or may have.
+/// Whether a line has the level of an error or a warning.
 pub(crate) fn is_grave(line: &[u8]) -> bool {
     level(line).is_some()
 }

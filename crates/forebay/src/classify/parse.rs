@@ -11,14 +11,14 @@ const BYTES_AN_ASKING: usize = 50;
 /// Askings that any text has, so that a short one is not given up early.
 const ASKINGS: usize = 2_000;
 
-/// Why there is no tree.
+/// Reason why there is no tree.
 pub(crate) enum NoTree {
     NoGrammar,
-    /// It took too much work.
+    /// Parsing took too much work.
     Slow,
 }
 
-/// The tree of a text.
+/// Parses a text.
 pub(crate) fn parse(language: Language, text: &[u8]) -> Result<Tree, NoTree> {
     let mut parser = Parser::new();
     let grammar = language.grammar().ok_or(NoTree::NoGrammar)?;
@@ -33,15 +33,15 @@ pub(crate) fn parse(language: Language, text: &[u8]) -> Result<Tree, NoTree> {
     parser.parse_with_options(&mut read, None, Some(options)).ok_or(NoTree::Slow)
 }
 
-/// A taste is taken this often,
+/// Interval of the samples that are parsed first, in bytes,
 const STEP: usize = 64 * 1024;
-/// of this many bytes.
+/// and bytes of each sample.
 const TASTE: usize = 4 * 1024;
-/// So many in a row that do not fit, and the text is of another kind from the first on: prose in comments is shorter.
+/// Samples in a row that do not fit, from which on the text counts as another kind. Prose in comments is shorter.
 const BAD: usize = 6;
 
-/// How many bytes at the beginning fit the grammar more or less. What does not fit takes ten times as long to
-/// parse as code does, and nothing comes of it: so a text is tasted first.
+/// Returns how many bytes from the beginning roughly fit the grammar. Text that does not fit takes ten times as long to
+/// parse and yields nothing, so samples are parsed first.
 pub(crate) fn fitting(language: Language, text: &[u8]) -> usize {
     let mut bad = 0;
     for start in (STEP..text.len()).step_by(STEP) {
@@ -58,7 +58,7 @@ pub(crate) fn fitting(language: Language, text: &[u8]) -> usize {
     text.len()
 }
 
-/// How many bytes of a tree's text did not fit the grammar.
+/// Returns how many bytes of a tree's text do not fit the grammar.
 pub(crate) fn misfit(tree: &Tree) -> usize {
     if !tree.root_node().has_error() {
         return 0;
@@ -81,8 +81,8 @@ pub(crate) fn misfit(tree: &Tree) -> usize {
     }
 }
 
-/// The bytes of an error that do not lie in anything that was understood. An excerpt has errors around whole
-/// functions and comments, because it does not have the end of what they are in; a text of another kind has loose words.
+/// Returns the bytes of an error outside its understood parts. An excerpt has errors around whole
+/// functions and comments, because their surroundings are incomplete; a text of another kind has loose words.
 fn loose(error: &Node) -> usize {
     let mut cursor = error.walk();
     let understood: usize = error
@@ -93,8 +93,8 @@ fn loose(error: &Node) -> usize {
     error.byte_range().len().saturating_sub(understood)
 }
 
-/// How many bytes of a tree's text are comments, and at how many places it does not fit: the language that a text is in has few,
-/// however much of it lies in one of them because the end is missing.
+/// Returns how many bytes of a tree's text are comments, and at how many places it does not fit. In its own language a text
+/// has few such places, however large one of them is because the end is missing.
 pub(crate) fn comments_and_faults(tree: &Tree) -> (usize, usize) {
     let (mut comments, mut faults) = (0, 0);
     let mut cursor = tree.walk();

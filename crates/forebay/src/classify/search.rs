@@ -1,4 +1,4 @@
-//! Lines that searches print.
+//! Lines of search results.
 
 use crate::text::pattern::compiled;
 use regex::bytes::Regex;
@@ -34,7 +34,7 @@ pub(crate) fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
                     found = Some((&line[..at], byte == b':'));
                 }
                 let is_whole = extension.is_some_and(|byte: u8| byte.is_ascii_alphabetic());
-                // A colon is in no path.
+                // A path contains no colon.
                 if is_number && is_whole || byte == b':' {
                     break;
                 }
@@ -47,14 +47,14 @@ pub(crate) fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
     found
 }
 
-/// Messages of compilers and linters, which begin like matches.
+/// Messages of compilers and linters, which begin like results.
 pub(crate) static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?-u)^[^:]+:\d+:(?:\d+: \S| ?[A-Z]{1,4}\d{2,5}:? |(?:\d+:)? ?(?i-u:fatal |internal )?(?i-u:error|warning|note|info)\b)",
     )
 });
 
-/// A line of a file without its number. Two colons are a part of a name: that of a test.
+/// A line of a file without its number. Two colons are part of the name of a test.
 pub(crate) static PLAIN: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?-u:((?:\.{0,2}/)?(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w+):(?:[^:]|$))"));
 
@@ -65,7 +65,7 @@ pub(crate) fn is_match(line: &[u8]) -> bool {
 /// The path that a line begins with, and whether it matched rather than stands beside one that did.
 pub(crate) fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     if let Some((path, matched)) = numbered(line) {
-        // What has tags or quotes in it may have times in it, too.
+        // Text with tags or quotes can also contain times.
         let is_path =
             path.iter().any(|byte| b"/.\\".contains(byte)) && !path.iter().any(|byte| b"<>\"".contains(byte));
         if is_path && memchr::memmem::find(path, b"  ").is_none() {
@@ -87,12 +87,12 @@ pub(crate) fn below(line: &[u8]) -> Option<(u64, bool)> {
     ))
 }
 
-/// A path that has a line to itself and no time stamp or address in it.
+/// Returns a path that is alone on its line and contains no time stamp or address.
 pub(crate) static HEADING: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"^(?-u:(?:[A-Za-z]:)?[^\s:\x22'(){}=<>|](?:[^:\x22'(){}=<>|]*[^\s:\x22'(){}=<>|])?)$")
 });
 
-/// Whether lines are results below the paths of their files, an empty line between two files.
+/// Whether lines are results below the paths of their files, with a blank line between two files.
 pub(crate) fn is_grouped<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut groups = Groups::default();
     let (mut headings, mut held, mut other) = (0, 0, 0);
@@ -111,18 +111,18 @@ pub(crate) fn is_grouped<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
 #[derive(PartialEq)]
 pub(crate) enum Grouped {
     Heading,
-    /// One that matched, or stands beside one that did.
+    /// Result, or context line of one.
     Below(bool),
     Between,
     Other,
 }
 
-/// Reads results that stand below paths.
+/// Reads results below paths.
 #[derive(Default)]
 pub(crate) struct Groups {
-    /// Whether the last line has something on it, so that no path comes.
+    /// Whether the last line was not blank: then this one is not a path.
     filled: bool,
-    /// The number of the last line below a path: they grow.
+    /// Number of the last line below a path. Numbers grow.
     number: u64,
 }
 

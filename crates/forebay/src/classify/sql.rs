@@ -14,7 +14,7 @@ pub(crate) static FILLS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"^(?i-u:\s*(?:insert (?:or \w+ )?into|copy) ([\w."`\[\]]+) ?(?:\(|values|from|select))"#)
 });
 
-/// Whether lines are statements of SQL: two of them at least, which do not stand in prose.
+/// Whether lines are statements of SQL: at least two, and not in prose.
 pub(crate) fn is_sql<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut all, mut statements, mut ended) = (0, 0, 0);
     for line in lines.filter(|line| !line.trim_ascii().is_empty()) {

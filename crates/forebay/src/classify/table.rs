@@ -4,12 +4,12 @@ use crate::classify::lines::LOOKED_AT;
 use crate::text::similarity::template;
 use memchr::{memchr, memchr2};
 
-/// How the columns of a table are told apart.
+/// Separation of the columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
     Separated(u8),
     Aligned,
-    /// Where each begins, in characters.
+    /// Start of each column, in characters.
     Ruled(Vec<usize>),
 }
 
@@ -20,23 +20,23 @@ pub(crate) const SEPARATORS: [(u8, &str); 4] = [
     (b'|', "separated by bars"),
 ];
 
-/// Whether lines are rows of a table with a header that is not like them, though they begin with time stamps.
+/// Whether lines that begin with time stamps are rows of a table with a header.
 pub(crate) fn is_stamped(lines: &[&[u8]]) -> bool {
     let is_named = lines.first().is_some_and(|header| !crate::classify::log::is_stamped(header));
     is_named && matches!(Head::of(lines), Some(Head { columns: Columns::Separated(_), .. }))
 }
 
-/// Whether lines are rows of a table. They may be cut, so that long ones say nothing of how many fields they have.
+/// Whether lines are rows of a table. They may be cut, so the field count of long ones is unknown.
 pub(crate) fn is_table(lines: &[&[u8]]) -> bool {
     Head::of(lines).is_some()
 }
 
-/// How a table begins, in lines that are not empty.
+/// Head of a table, in lines that are not blank.
 pub(crate) struct Head {
     pub(crate) columns: Columns,
-    /// Which line has the names of the columns.
+    /// Line with the names of the columns.
     pub(crate) names: usize,
-    /// Which is the first row: the same, if nothing is named.
+    /// First row: the same line, if there are no names.
     pub(crate) first: usize,
 }
 
@@ -55,7 +55,7 @@ impl Head {
         {
             return Some(Head { columns: Columns::Ruled(starts), names: at - 1, first: at + 1 });
         }
-        // Something may be said above a table, as `top` and profilers do, and look like its header.
+        // Text above a table, as in `top` and profilers, can look like its header.
         let heads = |at: &usize, least: usize| heads(rows[*at], &rows[at + 1..], least);
         let below = || (1..ABOVE.min(rows.len() - 2)).rev().find(|at| heads(at, NUMBERS_BELOW));
         let names = Some(0).filter(|at| heads(at, NUMBERS)).or_else(below)?;
@@ -63,20 +63,20 @@ impl Head {
     }
 }
 
-/// Separators of the fields of a table.
+/// Returns the separator of the fields of a table.
 pub(crate) fn separator(rows: &[&[u8]]) -> Option<u8> {
     let header = rows[0];
-    // Lines of JSON have commas, too.
+    // Lines of JSON contain commas too.
     let is_object = |row: &&&[u8]| row.starts_with(b"{") && row.trim_ascii_end().ends_with(b"}");
     if rows.iter().filter(is_object).count() * 2 > rows.len() {
         return None;
     }
     SEPARATORS.iter().map(|(separator, _)| *separator).find(|&separator| {
         let wanted = fields(header, separator).len();
-        // Two columns apart by a comma may be a sentence.
+        // Two columns separated by a comma can be a sentence.
         let least = if separator == b'\t' { 2 } else { 3 };
         let is_same = |row: &&&[u8]| match fields(row, separator).len() {
-            // A row that is cut has lost some, which counts for one only where so many are no sentence.
+            // A cut row has lost fields; it counts only with so many fields that it is not a sentence.
             found if row.len() >= LOOKED_AT => found <= wanted && wanted >= MANY,
             found => found == wanted,
         };
@@ -87,8 +87,8 @@ pub(crate) fn separator(rows: &[&[u8]]) -> Option<u8> {
     })
 }
 
-/// Whether the first of some rows is like those below it, and no header: it has a number or a date in some column where
-/// nearly all have one that is written alike. A year may be a name.
+/// Whether the first row is like those below it, and not a header: it has a number or a date in some column in which
+/// nearly all have one of the same form. A year can be a name.
 pub(crate) fn is_row(rows: &[&[u8]], separator: u8) -> bool {
     let [first, below @ ..] = rows else { return false };
     let below: Vec<Vec<String>> =
@@ -105,17 +105,17 @@ pub(crate) fn is_row(rows: &[&[u8]], separator: u8) -> bool {
     fields(first, separator).iter().enumerate().any(is_like)
 }
 
-/// Whether a line is drawn between rows.
+/// Whether a line is a rule between rows.
 pub(crate) fn is_rule(row: &[u8]) -> bool {
     row.iter().all(|byte| b"-=+| ".contains(byte)) && row.iter().any(|byte| b"-=".contains(byte))
 }
 
-/// Under so many names at least there are numbers, or under so many if something is said above them.
+/// Minimum columns of numbers below a header, and below a header with text above it.
 pub(crate) const NUMBERS: usize = 2;
 
 pub(crate) const NUMBERS_BELOW: usize = 3;
 
-/// Whether a line is the header of rows that are aligned under it. Else there are numbers under `least` names.
+/// Whether a line is the header of rows aligned under it, or has at least `least` columns of numbers below.
 pub(crate) fn heads(header: &[u8], rows: &[&[u8]], least: usize) -> bool {
     let wanted = aligned(header).len();
     let is_header =
@@ -123,11 +123,11 @@ pub(crate) fn heads(header: &[u8], rows: &[&[u8]], least: usize) -> bool {
     is_header && rows.iter().filter(|row| aligned(row).len() + 1 >= wanted).count() * 10 >= rows.len() * 9
 }
 
-/// No sentence has so many commas.
+/// Commas that no sentence has.
 pub(crate) const MANY: usize = 8;
 
-/// Whether rows stand in the columns of a header: they have as many fields, or there is a place between two names at which nearly
-/// every row is blank, for most of them. Of prose under a title in capitals neither holds.
+/// Whether rows are in the columns of a header: they have as many fields, or for most pairs of names there is a place between
+/// them at which nearly every row is blank. Prose under a title in capitals has neither.
 pub(crate) fn is_in_columns(header: &[u8], rows: &[&[u8]]) -> bool {
     let names = aligned(header);
     let nearly_all = |fit: usize| fit * 10 >= rows.len() * 9;
@@ -143,17 +143,17 @@ pub(crate) fn is_in_columns(header: &[u8], rows: &[&[u8]]) -> bool {
     names.windows(2).filter(is_border).count() * 2 >= names.len()
 }
 
-/// A header, and the line under it, are among the first ones.
+/// First lines that contain the header and its rule.
 pub(crate) const ABOVE: usize = 8;
 
-/// Which line is drawn under a header, and where its strokes begin: what `dpkg -l`, `pip list` and `psql` print.
+/// Returns the rule under a header, and where its strokes begin, as in `dpkg -l`, `pip list` and `psql`.
 pub(crate) fn ruler(rows: &[&[u8]]) -> Option<(usize, Vec<usize>)> {
     let found = rows.iter().take(ABOVE).enumerate().skip(1).find_map(|(at, row)| {
         let row = row.trim_ascii_end();
         if !is_rule(row) {
             return None;
         }
-        // Where there are two kinds of strokes, the thin one is between columns.
+        // With two kinds of strokes, the thin one is between columns.
         let stroke = if row.contains(&b'=') { b'=' } else { b'-' };
         let is_stroke = |byte: u8| byte == stroke || byte == b'+' && stroke == b'=';
         let starts: Vec<usize> = (0..row.len())
@@ -164,7 +164,7 @@ pub(crate) fn ruler(rows: &[&[u8]]) -> Option<(usize, Vec<usize>)> {
     Some(found)
 }
 
-/// Whether columns begin where they are drawn in nearly all rows.
+/// Whether columns begin at these places in nearly all rows.
 pub(crate) fn is_ruled(rows: &[&[u8]], starts: &[usize]) -> bool {
     let fits = |row: &&&[u8]| {
         let text: Vec<char> = String::from_utf8_lossy(row).chars().collect();
@@ -174,7 +174,7 @@ pub(crate) fn is_ruled(rows: &[&[u8]], starts: &[usize]) -> bool {
     rows.len() >= 2 && rows.iter().filter(fits).count() * 10 >= rows.len() * 9
 }
 
-/// Names, and numbers under so many of them at least: what `df` prints.
+/// Whether a line has names, with numbers below at least `least` of them, as in `df`.
 pub(crate) fn has_numbers_below(header: &[u8], rows: &[&[u8]], least: usize) -> bool {
     let names = aligned(header);
     let is_name = |field: &&[u8]| field.iter().any(u8::is_ascii_alphabetic);
@@ -183,7 +183,7 @@ pub(crate) fn has_numbers_below(header: &[u8], rows: &[&[u8]], least: usize) -> 
             aligned(row).get(column).is_some_and(|field| {
                 let digits =
                     field.iter().filter(|byte| byte.is_ascii_digit() || b".%,".contains(byte)).count();
-                // A unit may stand behind them.
+                // A unit can follow the digits.
                 digits > 0 && digits + 1 >= field.len() && !field[0].is_ascii_alphabetic()
             })
         });
@@ -194,7 +194,7 @@ pub(crate) fn has_numbers_below(header: &[u8], rows: &[&[u8]], least: usize) -> 
         && (1..names.len()).filter(|&column| numeric(column)).count() >= least
 }
 
-/// The header of what `ps` or `kubectl get` prints: three names or more, in capitals.
+/// Whether a line is a header of three or more names in capitals, as in `ps` or `kubectl get`.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let capitals =
         |field: &&[u8]| field.iter().all(|byte| byte.is_ascii_uppercase() || b"%()-_/# +".contains(byte));
@@ -207,7 +207,7 @@ pub(crate) fn aligned(line: &[u8]) -> Vec<&[u8]> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty()).collect()
 }
 
-/// The fields of a row; a separator in quotes does not count.
+/// Returns the fields of a row. A separator in quotes does not count.
 pub(crate) fn fields(row: &[u8], separator: u8) -> Vec<String> {
     let mut fields = Vec::new();
     for_each_field(row, separator, |field| fields.push(String::from_utf8_lossy(field).replace('"', "")));
@@ -234,5 +234,5 @@ pub(crate) fn for_each_field<'a>(row: &'a [u8], separator: u8, mut take: impl Fn
     }
 }
 
-/// Rows read to find how columns are separated.
+/// Rows that are read to find how columns are separated.
 pub(crate) const FIRST: usize = 200;

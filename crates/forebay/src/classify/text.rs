@@ -1,13 +1,13 @@
-//! The text of a program that is parsed.
+//! Text of a program, ready to be parsed.
 
 use crate::Result;
 use crate::classify::lines::Source;
 use memchr::memrchr;
 
-/// The beginning of an output as it is parsed: whole lines, without numbers before them.
+/// Beginning of an output: whole lines, without line numbers.
 pub(crate) struct Text {
     pub(crate) bytes: Vec<u8>,
-    /// How many bytes of the output it stands for.
+    /// Bytes of the output that it stands for.
     pub(crate) read: u64,
 }
 
@@ -15,7 +15,7 @@ pub(crate) fn text(source: &Source, limit: u64) -> Result<Text> {
     let end = source.output.len().min(source.output.lost().start);
     let mut bytes = source.output.read(0..limit.min(end))?;
     if (bytes.len() as u64) < end {
-        // A line that is longer than the limit is no line of code.
+        // A line longer than the limit is not code.
         bytes.truncate(memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1));
     }
     let read = bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! The classes, functions and other definitions of source code.
+//! Classes, functions and other definitions of source code.
 
 use crate::Result;
 use crate::classify::languages::{Language, Rule, When};
@@ -10,16 +10,16 @@ use crate::outline::{Items, Symbol, definitions, shortened};
 use std::collections::HashMap;
 use tree_sitter::{Node, Tree};
 
-/// So much is parsed; code is parsed at a few megabytes a second.
+/// Maximum bytes that are parsed. The parser reads a few megabytes per second.
 pub(crate) const PARSED: u64 = 4 * 1024 * 1024;
 
-/// A signature has so many characters at most.
+/// Maximum characters of a signature.
 const SIGNATURE: usize = 120;
 
-/// So many bytes of a signature are looked at.
+/// Maximum bytes of a signature that are read.
 const LOOKED_AT: usize = 1024;
 
-/// Adds the definitions; returns what was not parsed and why.
+/// Adds the definitions. Returns a note on what was not parsed, and why.
 pub(crate) fn outline(
     source: &Source,
     language: Language,
@@ -54,7 +54,7 @@ pub(crate) fn outline(
     Ok(note)
 }
 
-/// The definitions of a text, by its tree.
+/// Returns the definitions of a text from its syntax tree.
 fn by_tree(language: Language, text: &[u8]) -> std::result::Result<Items, NoTree> {
     let mut items = Items::default();
     walk(&parse::parse(language, text)?, language, text, &mut items);
@@ -69,10 +69,10 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
         .map(|rule| (grammar.id_for_node_kind(rule.node, true), rule))
         .filter(|(id, _)| *id != 0)
         .collect();
-    // How deep in the tree the items above are.
+    // Depths in the tree of the items above.
     let mut above: Vec<u32> = Vec::new();
     let mut cursor = tree.walk();
-    // The cursor would count its way up.
+    // The cursor would count its depth from the root each time.
     let mut depth = 0;
     loop {
         let node = cursor.node();
@@ -116,12 +116,12 @@ fn holds(when: When, node: &Node) -> bool {
         }
         When::HoldsFunction => held(node).is_some(),
         When::DeclaresFunction => {
-            // A pointer to what is returned may be around it.
+            // A pointer to the return type may surround it.
             let mut declarator = node.child_by_field_name("declarator");
             for _ in 0..8 {
                 match declarator {
                     Some(inner) if inner.kind() == "function_declarator" => {
-                        // A pointer to a function is a variable.
+                        // A function pointer is a variable.
                         return inner
                             .child_by_field_name("declarator")
                             .is_some_and(|name| name.kind() != "parenthesized_declarator");
@@ -135,7 +135,7 @@ fn holds(when: When, node: &Node) -> bool {
     }
 }
 
-/// The function or class that a variable, a field or a property is given.
+/// Returns the function or class that is assigned to a variable, a field or a property.
 fn held<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("right"));
     let value = value.or_else(|| node.named_child(1).filter(|list| list.kind() == "expression_list"))?;
@@ -145,7 +145,7 @@ fn held<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     (value.is_named() && kinds.contains(&value.kind())).then_some(value)
 }
 
-/// What the item is, where its node alone does not tell.
+/// Returns the kind of an item if its node alone does not say it.
 fn kind(rule: &Rule, node: &Node) -> &'static str {
     match node.child_by_field_name("type").map(|inner| inner.kind()) {
         Some("struct_type") => "struct",
@@ -155,20 +155,20 @@ fn kind(rule: &Rule, node: &Node) -> &'static str {
     }
 }
 
-/// The name of what a node defines; empty where it has none.
+/// Returns the name that a node defines, empty if there is none.
 fn symbol_name(node: &Node, text: &[u8]) -> String {
     let Some(name) = name_node(node) else { return String::new() };
     let end = name.end_byte().min(text.len()).min(name.start_byte() + LOOKED_AT);
     let name = String::from_utf8_lossy(&text[name.start_byte().min(end)..end]);
     let name = name.trim_matches(['"', '\'']);
-    // An operator that converts is called with its brackets.
+    // The name of a conversion operator includes its brackets.
     name.split_once('(')
         .filter(|(before, _)| !before.ends_with("operator"))
         .map_or(name, |(before, _)| before)
         .to_owned()
 }
 
-/// The node of the name: its own field in most grammars, else what is assigned to, implemented or declared.
+/// Returns the node of the name: a field in most grammars, else what is assigned to, implemented or declared.
 fn name_node<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     let field = |node: &Node<'a>, name: &str| node.child_by_field_name(name);
     let named = ["name", "left", "key", "property"].iter().find_map(|name| field(node, name));
@@ -176,13 +176,13 @@ fn name_node<'a>(node: &Node<'a>) -> Option<Node<'a>> {
         "impl_item" => {
             field(node, "type").map(|implemented| field(&implemented, "type").unwrap_or(implemented))
         }
-        // The first of the variables that are assigned.
+        // The first variable that is assigned.
         "assignment_statement" => node.named_child(0)?.named_child(0),
         _ => named.or_else(|| declared(node)),
     }
 }
 
-/// What a declaration of C or C++ declares, inside of its pointers, references and parameters.
+/// Returns what a declaration of C or C++ declares, inside its pointers, references and parameters.
 fn declared<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     let mut inner = node.child_by_field_name("declarator")?;
     for _ in 0..16 {
@@ -198,7 +198,7 @@ fn declared<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     Some(inner)
 }
 
-/// Where a definition begins after the annotations before it.
+/// Returns the start of a definition after its annotations.
 fn after_attributes(node: &Node) -> usize {
     let mut start = node.start_byte();
     let mut cursor = node.walk();
@@ -220,7 +220,7 @@ fn after_attributes(node: &Node) -> usize {
     start
 }
 
-/// The line of the first thing at or after `start`.
+/// Returns the line of the first token at or after `start`.
 fn text_line(node: &Node, start: usize, text: &[u8]) -> u64 {
     let before = &text[node.start_byte()..start.min(text.len())];
     let after = &text[start.min(text.len())..];
@@ -230,26 +230,26 @@ fn text_line(node: &Node, start: usize, text: &[u8]) -> u64 {
     (node.start_position().row + newlines) as u64 + 1
 }
 
-/// The definition up to its body, on one line.
+/// Returns a definition up to its body, on one line.
 fn signature(node: &Node, start: usize, text: &[u8]) -> String {
     let body = body(node);
     let mut end = body.map_or(node.end_byte(), |body| before_comment(node, body)).min(text.len()).max(start);
     if body.is_none() {
         let first = text[start..end].iter().take_while(|byte| byte.is_ascii_whitespace()).count() + start;
-        // Of what has no body the first line tells what it is.
+        // Without a body, the first line says what it is.
         end = memchr::memchr(b'\n', &text[first..end]).map_or(end, |newline| first + newline);
     }
     let part = String::from_utf8_lossy(&text[start..end.min(start + LOOKED_AT)]).into_owned();
     let part = part.trim().trim_end_matches(['{', ':', ';', '=', '(', '\\']).trim_end();
     let part = part.strip_suffix("=>").unwrap_or(part).trim_end().trim_end_matches(['=']).trim_end();
     let mut part = part.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Parameters that had lines of their own.
+    // Parameters on lines of their own.
     for (apart, together) in [("( ", "("), (", )", ")"), (" )", ")")] {
         part = part.replace(apart, together);
     }
     match node.kind() {
         "type_spec" => part.insert_str(0, "type "),
-        // The name of what is spelled out comes after it.
+        // The name of a type that is spelled out follows it.
         "type_definition" if body.is_some() => {
             let name = node.child_by_field_name("declarator").map(|name| name.byte_range());
             part.push(' ');
@@ -260,7 +260,7 @@ fn signature(node: &Node, start: usize, text: &[u8]) -> String {
     shortened(&part, SIGNATURE)
 }
 
-/// Where the signature ends if there is a comment between it and the body.
+/// Returns the end of a signature with a comment between it and the body.
 fn before_comment(node: &Node, body: usize) -> usize {
     let mut cursor = node.walk();
     let comment = node
@@ -271,7 +271,7 @@ fn before_comment(node: &Node, body: usize) -> usize {
     comment.map_or(body, |comment| comment.start_byte())
 }
 
-/// Where the body begins: what a signature does not have.
+/// Returns the start of the body, which is not part of the signature.
 fn body(node: &Node) -> Option<usize> {
     if let Some(value) = held(node) {
         return value.child_by_field_name("body").map(|body| body.start_byte());
@@ -281,7 +281,7 @@ fn body(node: &Node) -> Option<usize> {
             return Some(body.start_byte());
         }
     }
-    // A type that is spelled out where it is named.
+    // A type that is spelled out where it is used.
     if let Some(inner) = node.child_by_field_name("type") {
         let mut cursor = inner.walk();
         let lists = ["field_declaration_list", "enumerator_list"];

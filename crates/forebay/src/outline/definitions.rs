@@ -14,12 +14,12 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A function of C or C++, where it begins at the margin: two words and a bracket, and no statement.
+/// Beginning of a function of C or C++ at the margin: two words and a bracket.
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"^(?-u:[A-Za-z_][\w:<>]*[ \t*&]+(?:[\w:<>]+[ \t*&]+)*[\w:~]+[ \t]*\((?:[^;]*[({,)])?[ \t\r]*$)")
 });
 
-/// What a statement of C begins with that looks like one.
+/// Beginnings of statements of C that look like one.
 const STATEMENTS: &[&[u8]] = &[b"return ", b"else ", b"typedef ", b"case ", b"goto ", b"using ", b"throw "];
 
 const KINDS: [&str; 18] = [
@@ -43,7 +43,7 @@ const KINDS: [&str; 18] = [
     "package",
 ];
 
-/// The definitions of the lines from `start` on. How far each is indented tells how they lie in each other.
+/// Returns the definitions in the lines from `start` on. Their indentation tells how they are nested.
 pub(crate) fn outline(source: &Source, language: Language, start: u64) -> Result<Items> {
     let mut items = Items::default();
     let mut above: Vec<usize> = Vec::new();
@@ -75,19 +75,19 @@ pub(crate) fn outline(source: &Source, language: Language, start: u64) -> Result
     Ok(items)
 }
 
-/// The name before the first bracket of a line.
+/// Returns the name before the first bracket of a line.
 fn before_bracket(line: &str) -> String {
     let before = line.split('(').next().unwrap_or_default().trim_end();
     before.rsplit(|c: char| c.is_whitespace() || "*&".contains(c)).next().unwrap_or_default().to_owned()
 }
 
-/// The name in what stands behind the keyword of a definition.
+/// Returns the name in the text after the keyword of a definition.
 fn defined(keyword: &str, mut rest: &str) -> String {
-    // An implementation is named by its type, not by its trait.
+    // An implementation is named after its type, not after its trait.
     if keyword == "impl" {
         rest = rest.split_once(" for ").map_or(rest, |(_, implementor)| implementor);
     }
-    // The receiver of a function of Go, and parameters of types.
+    // The receiver of a function of Go, and type parameters.
     for (open, close) in [('(', ')'), ('<', '>')] {
         if rest.starts_with(open) {
             rest = rest.split_once(close).map_or(rest, |(_, behind)| behind);
@@ -100,7 +100,7 @@ fn defined(keyword: &str, mut rest: &str) -> String {
     name.trim_end_matches(['.', ':', '\\']).to_owned()
 }
 
-/// Whether a function of C begins with a line.
+/// Whether a function of C begins on this line.
 fn is_function(line: &[u8]) -> bool {
     line.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
         && memchr::memchr(b'(', line).is_some()

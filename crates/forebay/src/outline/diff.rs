@@ -1,4 +1,4 @@
-//! The files and hunks of a diff, unified or as `diff` prints it by itself.
+//! Files and hunks of a diff, unified or in the default format of `diff`.
 
 use crate::Result;
 use crate::classify::diff::{ONLY, hunk, is_command};
@@ -10,11 +10,11 @@ use crate::terminal::without_codes;
 struct File {
     line: u64,
     path: String,
-    /// What happened to it but for its lines.
+    /// Change other than its lines, such as `renamed`.
     change: Option<&'static str>,
     added: u64,
     removed: u64,
-    /// Whether it has a hunk; not all are kept.
+    /// Whether it has a hunk. Not all hunks are kept.
     has_hunks: bool,
     /// Whether it is not unified.
     is_plain: bool,
@@ -23,7 +23,7 @@ struct File {
 }
 
 impl File {
-    /// Takes a hunk that begins on a line; no more are kept than things are listed.
+    /// Adds a hunk that begins on this line, up to the maximum of items.
     fn take_hunk(&mut self, line: u64, header: &str, items: &mut Items) {
         self.has_hunks = true;
         match self.hunks.len() + items.items.len() < crate::outline::KEPT {
@@ -33,12 +33,12 @@ impl File {
     }
 }
 
-/// A file counts the lines that it gains and loses; a hunk is called by its header.
+/// Adds each file with its changed lines, and its hunks named by their headers.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut file: Option<File> = None;
-    // Lines that the hunk still has of the old and of the new file.
+    // Lines left in the hunk of the old and of the new file.
     let (mut old, mut new) = (0_u64, 0_u64);
-    // The path of a `---` line, which is a header only where `+++` follows.
+    // The path of a `---` line, which is a header only if `+++` follows.
     let mut minus: Option<(u64, String)> = None;
     let mut last = 0;
     let mut buffer = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         let lossy = String::from_utf8_lossy(text);
         if let Some(paths) = lossy.strip_prefix("diff --git ") {
             finish(file.take(), line.number - 1, items);
-            // The paths have no end that could be told where there are spaces; later lines have them alone.
+            // With spaces in the paths, their ends are unknown here; later lines have each path alone.
             let path = paths.rsplit_once(" b/").map_or(paths, |(_, path)| path);
             file = Some(File {
                 line: line.number,
@@ -128,7 +128,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     Ok(())
 }
 
-/// A file ends where the next one begins, or with its last hunk where other text follows.
+/// Adds a file. It ends at the next one, or with its last hunk if other text follows.
 fn finish(file: Option<File>, last: u64, items: &mut Items) {
     let Some(file) = file else { return };
     let last = file.hunks.last().map_or(last, |(_, end, _)| *end).max(file.line);
@@ -145,7 +145,7 @@ fn finish(file: Option<File>, last: u64, items: &mut Items) {
     }
 }
 
-/// A path of a header without its prefix and time stamp.
+/// Returns the path of a header without its prefix and time stamp.
 fn clean(path: &str) -> String {
     let path = path.split('\t').next().unwrap_or_default().trim().trim_matches('"');
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path).to_owned()

@@ -1,36 +1,36 @@
-//! Values that occur twice where nearly all others occur once: the same id in two records.
+//! Duplicates: values that occur twice where nearly all others occur once, such as the same id in two records.
 
 use std::collections::{HashMap, hash_map::Entry};
 use std::hash::{DefaultHasher, Hasher};
 
-/// Of more values none is remembered, and of fewer none is odd.
+/// Maximum values that are remembered, and minimum values of which a duplicate is odd.
 const MOST: usize = 20_000;
 const LEAST: usize = 20;
 
-/// More than so many are no oversight.
+/// Maximum duplicates: more are no mistake.
 const FEW: usize = 3;
 
-/// In an output no more fields than these are looked at.
+/// Maximum fields of an output that are checked.
 pub(crate) const FIELDS: usize = 4;
 
-/// Whether a field is called as those are that tell records apart. What ends so may name another record.
+/// Whether a field has the name of a record's own identifier. A name that only ends like that can refer to another record.
 pub(crate) fn tells_apart(name: &[u8]) -> bool {
     const NAMES: &[&str] = &["id", "_id", "uuid", "guid", "key", "email", "sku"];
     NAMES.iter().any(|known| name.trim_ascii().eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// What stands where there is no value.
+/// Whether a value stands for no value.
 fn is_nothing(value: &[u8]) -> bool {
     const NOTHING: &[&str] = &["", "\"\"", "0", "-", "null", "none", "n/a", "nan"];
     NOTHING.iter().any(|nothing| value.trim_ascii().eq_ignore_ascii_case(nothing.as_bytes()))
 }
 
-/// The values of a field, each with where it is first.
+/// Values of a field, with their places.
 #[derive(Clone, Debug)]
 pub(crate) struct Twice<P> {
-    /// With whether it came again; `None` once they do not tell records apart, or are too many.
+    /// First place of each value by its hash, and whether it came again. `None` once the values do not identify records, or are too many.
     seen: Option<HashMap<u64, (P, bool)>>,
-    /// Where those are that came again, first and then.
+    /// First and second place of each duplicate.
     again: Vec<[P; 2]>,
 }
 
@@ -67,7 +67,7 @@ impl<P: Copy> Twice<P> {
         }
     }
 
-    /// Takes in what is known of further values.
+    /// Adds the values of another part of the output.
     pub(crate) fn join(&mut self, more: Twice<P>) {
         self.again.extend(more.again);
         let Some(seen) = more.seen else {
@@ -77,7 +77,7 @@ impl<P: Copy> Twice<P> {
         for (value, (place, came_again)) in seen {
             let known = self.seen.as_ref().and_then(|seen| seen.get(&value));
             match (known, came_again) {
-                // Once here and twice there.
+                // Once in one part and twice in the other.
                 (Some(_), true) => self.seen = None,
                 (None, true) => {
                     self.seen.iter_mut().for_each(|seen| {
@@ -92,7 +92,7 @@ impl<P: Copy> Twice<P> {
         }
     }
 
-    /// Where values are that occur twice, both times.
+    /// Returns both places of each duplicate.
     pub(crate) fn places(&self) -> &[[P; 2]] {
         match &self.seen {
             Some(seen) if seen.len() >= LEAST => &self.again,
@@ -110,11 +110,11 @@ mod tests {
         let table = [
             (vec![(30, 7)], vec![[7, 30]]),
             (vec![(30, 7), (35, 8)], vec![[7, 30], [8, 35]]),
-            // What comes three times does not tell records apart.
+            // A value that occurs three times does not identify a record.
             (vec![(30, 7), (35, 7)], vec![]),
             (vec![(10, 7), (35, 7)], vec![]),
             (vec![(30, 7), (31, 7)], vec![]),
-            // Four are no oversight.
+            // Four duplicates are no mistake.
             (vec![(30, 7), (35, 8), (36, 9), (37, 1)], vec![]),
             (vec![], vec![]),
         ];

@@ -1,33 +1,33 @@
-//! The title and the headings of a web page.
+//! Title and headings of a web page.
 
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::outline::{Items, name};
 use memchr::{memchr_iter, memmem};
 
-/// So much of a heading is collected.
+/// Maximum bytes of a heading that are read.
 const HEADING: usize = 1024;
 
-/// A tag is told by so many bytes.
+/// Bytes that tell which tag it is.
 const TAG: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Page,
-    /// A heading of this level, 0 for the title.
+    /// Heading of this level, 0 for the title.
     Heading(u8),
-    /// What is no text of the page, until this.
+    /// Content that is not text, up to this end.
     Code(&'static [u8]),
 }
 
-/// Headings may begin anywhere, and a page may be a single line: so it is read by tags, not by lines.
+/// Adds the headings. A page can be a single line, so it is read by tags and not by lines.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut inside = Inside::Page;
     let mut began = 1;
     let mut heading: Vec<u8> = Vec::new();
     let mut found: Vec<(u64, u64, u8, Vec<u8>)> = Vec::new();
     let mut more = 0;
-    // The end of a block that may be the beginning of a tag.
+    // The end of a block that may begin a tag.
     let mut pending: Vec<u8> = Vec::new();
     let mut number = 1;
     let mut scan = |bytes: &[u8], last: bool| -> usize {
@@ -60,7 +60,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                 }
                 Inside::Heading(_) | Inside::Page => {
                     if let Some(next) = opened(rest) {
-                        // A heading that never ends gives way to the next one.
+                        // The next heading ends a heading without an end.
                         heading.clear();
                         (inside, began) = (next, number);
                     }
@@ -137,7 +137,7 @@ fn collect(heading: &mut Vec<u8>, inside: Inside, text: &[u8]) {
     }
 }
 
-/// The text of a heading: no tags, and the usual characters in place of their names.
+/// Returns the text of a heading, without tags and with entities replaced.
 fn plain(heading: &[u8]) -> String {
     let heading = String::from_utf8_lossy(heading);
     let mut text = String::new();

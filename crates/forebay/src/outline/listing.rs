@@ -1,4 +1,4 @@
-//! What lists files and folders: paths alone, `ls -l`, `ls -R`, `du`, `tree`.
+//! Listings of files and folders: paths, `ls -l`, `ls -R`, `du`, `tree`.
 
 use crate::Result;
 use crate::classify::lines::Source;
@@ -7,19 +7,19 @@ use crate::outline::Items;
 use crate::outline::matches::Runs;
 use memchr::memmem;
 
-/// One entry of a listing.
+/// Entry of a listing.
 pub(crate) struct Entry<'a> {
-    /// The number of its line, counted from 1.
+    /// Line, counted from 1.
     pub(crate) line: u64,
-    /// Where it is: folders and its name, with `/` between them.
+    /// Path, with `/` between its parts.
     pub(crate) path: &'a [u8],
-    /// Its size as it is written, and the same in bytes, where the listing is of sizes.
+    /// Size as written and in bytes, in a listing of sizes.
     pub(crate) size: Option<(&'a str, f64)>,
-    /// What `ls -l` tells of a file.
+    /// Mode, owner and size of a file in `ls -l`.
     pub(crate) file: Option<File<'a>>,
-    /// The line of the folder that a recursive listing is in.
+    /// Line of the folder that contains it in a recursive listing.
     pub(crate) below: Option<u64>,
-    /// Whether it is a branch of a tree that lies in nothing but what the tree begins with.
+    /// Whether it is directly below the root of a tree.
     pub(crate) is_outer: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Who may do what with a file, whose it is, and whether it is empty.
+/// Mode and owner of a file, and whether it is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct File<'a> {
     pub(crate) mode: &'a [u8],
@@ -39,7 +39,7 @@ pub(crate) struct File<'a> {
 }
 
 impl File<'_> {
-    /// What a line of `ls -l` tells of a file; of folders, links and devices other things are usual.
+    /// Reads a line of `ls -l` for a file. Folders, links and devices have other modes.
     fn of(line: &[u8]) -> Option<File<'_>> {
         let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
         let mode = fields.next().filter(|mode| mode.starts_with(b"-"))?;
@@ -51,16 +51,16 @@ impl File<'_> {
 /// Reads entries line by line.
 #[derive(Default)]
 pub(crate) struct Reader {
-    /// The folder that a recursive listing is in.
+    /// Current folder of a recursive listing.
     within: Option<Vec<u8>>,
-    /// The line that names it.
+    /// Line that names it.
     below: Option<u64>,
-    /// The folders that a tree is in: how long the path is up to each. The first is what it begins with.
+    /// Lengths of the path up to each open folder of a tree. The first is its root.
     ends: Vec<usize>,
-    /// Whether there was a branch of a tree, so that what is none begins another.
+    /// Whether there was a branch of a tree: then a line that is not one begins another tree.
     is_tree: bool,
     path: Vec<u8>,
-    /// Whether a line comes that is not the first, and whether the one before it has something on it.
+    /// Whether there was a line before, and whether it was not blank.
     begun: bool,
     filled: bool,
     /// Whether the last line began a folder.
@@ -68,7 +68,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The entry of a line, if it has one.
+    /// Returns the entry of a line.
     pub(crate) fn entry<'a>(&'a mut self, line: u64, text: &'a [u8]) -> Option<Entry<'a>> {
         let first = !std::mem::replace(&mut self.begun, true);
         let after_blank = !std::mem::replace(&mut self.filled, !text.trim_ascii().is_empty());
@@ -80,7 +80,7 @@ impl Reader {
         if let Some((depth, name)) = branch(text) {
             let name = without_note(without_target(name));
             self.is_tree = true;
-            // What the tree begins with may be no path.
+            // The root of a tree need not be a path.
             if self.ends.is_empty() {
                 self.ends.push(0);
             }
@@ -91,12 +91,12 @@ impl Reader {
             self.ends.push(self.path.len());
             return Some(Entry { is_outer: depth == 1, ..Entry::at(line, &self.path) });
         }
-        // What cargo says of the branches below.
+        // Titles of cargo above branches.
         let is_said = text.starts_with("│".as_bytes()) || text.starts_with(b"[") && text.ends_with(b"]");
         if self.is_tree && is_said {
             return None;
         }
-        // After an empty line any name may be a folder's, but a sentence is none.
+        // After a blank line any name can be a folder, but a sentence cannot.
         let is_name = |name: &[u8]| !name.is_empty() && name.iter().filter(|&&byte| byte == b' ').count() < 2;
         let named = || text.strip_suffix(b":").filter(|name| after_blank && is_name(name));
         if let Some(name) = folder(text).or_else(named) {
@@ -129,22 +129,22 @@ impl Reader {
             self.put(text);
             return Some(Entry::at(line, &self.path));
         }
-        // What a tree begins with.
+        // The root of a tree.
         let root = if first || self.is_tree { without_note(text) } else { text };
         if self.is_tree || first && (!text.contains(&b' ') || root.len() < text.len()) {
             self.path = tidy(root).to_vec();
             self.ends = vec![self.path.len()];
         }
-        // What is counted behind a path is no part of it.
+        // A count after a path is not part of it.
         let counted = text.ends_with(b")") && PATH.is_match(text);
         let path = if counted { text.split(|&byte| byte == b' ').next()? } else { root };
-        // Among paths a word is one, too, unless a tree begins with it: `Makefile`.
+        // Among paths a word is a path too (`Makefile`), unless it is the root of a tree.
         let is_word = !first && !self.is_tree && !path.contains(&b' ');
         let is_path = is_word || path.iter().any(|byte| b"/\\.".contains(byte));
         (is_path && !text.ends_with(b":")).then(|| Entry::at(line, tidy(path)))
     }
 
-    /// The path of a name in the folder that is listed.
+    /// Returns the path of a name in the current folder.
     fn put(&mut self, name: &[u8]) {
         self.path.clear();
         self.path.extend_from_slice(self.within.as_deref().unwrap_or_default());
@@ -160,14 +160,14 @@ fn join(path: &mut Vec<u8>, name: &[u8]) {
     path.extend_from_slice(name);
 }
 
-/// A path without what says only that it begins here, or that it is a folder.
+/// Returns a path without `./` before it and `/` after it.
 fn tidy(path: &[u8]) -> &[u8] {
     let path = path.strip_prefix(b"./").unwrap_or(path);
     let path = if path.len() > 1 { path.strip_suffix(b"/").unwrap_or(path) } else { path };
     if path == b"." { b"" } else { path }
 }
 
-/// The name of a package without what is said of it behind: where it lies, that it is listed above.
+/// Returns the name of a package without its place and without the mark of one that is listed above.
 fn without_note(name: &[u8]) -> &[u8] {
     let note = memmem::rfind(name, b" (").filter(|_| name.ends_with(b")"));
     note.map_or(name, |note| &name[..note])
@@ -177,7 +177,7 @@ fn without_target(name: &[u8]) -> &[u8] {
     memmem::find(name, b" -> ").map_or(name, |arrow| &name[..arrow])
 }
 
-/// The name at the end of a line of `ls -l`: behind eight fields, or seven where the day is written with digits.
+/// Returns the name at the end of a line of `ls -l`: after eight fields, or seven if the date is in digits.
 fn long_name(line: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     let mut fields = 8;
@@ -200,7 +200,7 @@ fn long_name(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name != b"." && name != b"..").then_some(name)
 }
 
-/// An item for each folder, with how many entries there are.
+/// Adds an item for each folder, with the number of its entries.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut runs = Runs::new("folder", "entry", items);
     let mut reader = Reader::default();
@@ -217,7 +217,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     Ok(())
 }
 
-/// The folder that a path lies in.
+/// Returns the folder that contains a path.
 pub(crate) fn within(path: &[u8]) -> &[u8] {
     match memchr::memrchr2(b'/', b'\\', path) {
         Some(0) => &path[..1],

@@ -1,4 +1,4 @@
-//! The sections of a log, its stretches of time, and what it says went wrong.
+//! Sections, periods and errors of a log.
 
 use crate::Result;
 use crate::classify::lines::Source;
@@ -13,7 +13,7 @@ use crate::weights::outline as weights;
 use regex::bytes::Regex;
 use std::{collections::HashMap, sync::LazyLock};
 
-/// The hour of a time stamp, where it has one, and how far it goes.
+/// Returns the hour of a time stamp with its date, and where it ends.
 fn hour(stamp: &[u8]) -> Option<(&[u8], usize)> {
     let found = STAMP.captures(stamp)?;
     let hour = (1..=3).find_map(|group| found.get(group))?;
@@ -25,10 +25,10 @@ static SECTION: LazyLock<Vec<Regex>> =
 static END: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?:##\[endgroup\]|::endgroup::|section_end:\d+:)"));
 
-/// A fold of Travis may begin and end anywhere in a line.
+/// Beginning or end of a fold of Travis, which can be anywhere in a line.
 static FOLD: LazyLock<Regex> = LazyLock::new(|| compiled(r"travis_fold:(start|end):([\w.-]+)\s*"));
 
-/// The folds that begin or end in a line, and the line without them.
+/// Returns the folds that begin (with their titles) or end in a line, and the line without them.
 fn folds(line: &[u8]) -> Option<(Vec<Option<String>>, &[u8])> {
     memchr::memmem::find(line, b"travis_fold:")?;
     let (mut folds, mut rest) = (Vec::new(), line);
@@ -39,7 +39,7 @@ fn folds(line: &[u8]) -> Option<(Vec<Option<String>>, &[u8])> {
     Some((folds, rest))
 }
 
-/// The line without a measure of time that was made for machines.
+/// Returns a line without the time marks of Travis.
 fn without_times(line: &[u8]) -> &[u8] {
     match line.strip_prefix(b"travis_time:") {
         Some(rest) => memchr::memchr(b' ', rest).map_or(b"", |space| rest[space..].trim_ascii_start()),
@@ -47,7 +47,7 @@ fn without_times(line: &[u8]) -> &[u8] {
     }
 }
 
-/// The title of a section that begins with this line.
+/// Returns the title of a section that begins on this line.
 fn section(line: &[u8]) -> Option<String> {
     let first = *line.first()?;
     if !b"#:=s[SmgT>$*-PH".contains(&first) {
@@ -58,10 +58,10 @@ fn section(line: &[u8]) -> Option<String> {
     Some(name(String::from_utf8_lossy(title.as_bytes()).trim_matches(['*', '=', ' '])))
 }
 
-/// One error, however often it is said.
+/// Error of a log, with its repetitions.
 struct Wrong {
     line: u64,
-    /// The last line of the first time.
+    /// Last line of the first occurrence.
     until: u64,
     last: u64,
     times: u64,
@@ -69,7 +69,7 @@ struct Wrong {
     text: String,
 }
 
-/// Sections with the errors and failed tests in them; a log without sections has its hours or days.
+/// Adds the sections with their errors and failed tests. A log without sections gets its hours or days.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut buffer = Vec::new();
     let mut wrong: Vec<Wrong> = Vec::new();
@@ -77,7 +77,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let (mut errors, mut warnings, mut lines) = (0, 0, 0);
     let mut same_hour: Vec<u8> = Vec::new();
     let mut hours: Vec<(u64, Vec<u8>)> = Vec::new();
-    // Groups that say where they end.
+    // Open groups that have an end mark.
     let mut groups: u32 = 0;
     let mut sections = 0_u64;
     let mut in_suite = false;
@@ -85,7 +85,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         lines = line.number;
         let text = without_codes(line.text, &mut buffer);
         let (stamp, rest) = stamped(text);
-        // Most lines have the hour of the line before, which is cheaper to see than what their hour is.
+        // Most lines have the hour of the line before, which is cheaper to test than to read the hour.
         if stamp > 0
             && (same_hour.is_empty() || !text.starts_with(&same_hour))
             && let Some((hour, end)) = hour(&text[..stamp])
@@ -140,11 +140,11 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
                 if let Some(last) = wrong.last_mut()
                     && last.until + 1 == line.number
                 {
-                    // Errors in neighbouring lines are one.
+                    // Errors in neighbouring lines are one error.
                     (last.until, last.last) = (line.number, line.number);
                     return;
                 }
-                // Numbers and addresses differ where the error is the same.
+                // The same error can have other numbers and addresses.
                 let key: Vec<u8> =
                     text.iter().copied().filter(|byte| !byte.is_ascii_hexdigit()).take(200).collect();
                 match known.get(&key) {
@@ -193,7 +193,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     Ok(())
 }
 
-/// The hours of a log, or its days where it has too many hours.
+/// Adds the hours of a log, or its days if it has too many hours.
 fn stretches(mut hours: Vec<(u64, Vec<u8>)>, items: &mut Items) {
     let mut unit = "h";
     if hours.len() > weights::MAX_HOURS {

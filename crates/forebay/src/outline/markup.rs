@@ -1,13 +1,13 @@
-//! The headings of Markdown and reStructuredText.
+//! Headings of Markdown and reStructuredText.
 
 use crate::Result;
 use crate::classify::headings::{level, underline};
 use crate::classify::lines::Source;
 use crate::outline::{Items, name};
 
-/// Headings begin with `#` or are underlined with `=` or `-`; what stands in a fence is code.
+/// Adds headings that begin with `#` or are underlined with `=` or `-`, outside fenced code.
 pub(crate) fn markdown(source: &Source, items: &mut Items) -> Result<()> {
-    // What opened the fence that a line is in.
+    // Opening of the fence that contains a line.
     let mut fence: Option<(u8, usize)> = None;
     let mut front_matter = false;
     let mut before: Option<String> = None;
@@ -58,7 +58,7 @@ pub(crate) fn markdown(source: &Source, items: &mut Items) -> Result<()> {
     })
 }
 
-/// The mark and length of a fence.
+/// Returns the mark and the length of a fence.
 fn opens(line: &[u8]) -> Option<(u8, usize)> {
     let mark = *line.first().filter(|mark| b"`~".contains(mark))?;
     let length = line.iter().take_while(|&&byte| byte == mark).count();
@@ -69,7 +69,7 @@ fn is_title(line: &[u8]) -> bool {
     !line.is_empty() && line.len() <= 200 && !matches!(line[0], b'|' | b'>' | b'<' | b'-' | b'*' | b'+')
 }
 
-/// Headings are underlined; which mark means which level is told by the order they come in.
+/// Adds underlined headings. The level of a mark follows from the order in which marks first occur.
 pub(crate) fn rst(source: &Source, items: &mut Items) -> Result<()> {
     let mut marks: Vec<(u8, bool)> = Vec::new();
     let mut before: Option<String> = None;

@@ -1,16 +1,16 @@
-//! The files that a search found lines in.
+//! Files of the results of a search.
 
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::classify::search::{Grouped, Groups, path};
 use crate::outline::{Items, shortened};
 
-/// How many lines of a file matched, where a search was asked for nothing else.
+/// Count of matching lines of a file, as a search prints it that only counts.
 fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
     std::str::from_utf8(line.strip_prefix(path)?.strip_prefix(b":")?).ok()?.parse().ok()
 }
 
-/// An item for each file, with how many of its lines there are.
+/// Adds an item for each file, with the number of its lines.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut runs = Runs::new("file", "match", items);
     let mut groups = Groups::default();
@@ -35,12 +35,12 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     Ok(())
 }
 
-/// Neighbouring lines that belong to the same path.
+/// Neighbouring lines of one path, which become one item.
 pub(crate) struct Runs<'a> {
     kind: &'static str,
     noun: &'static str,
     items: &'a mut Items,
-    /// The path, its first and its last line, and what was counted.
+    /// Path, first line, last line, and count.
     current: Option<(Vec<u8>, u64, u64, u64)>,
 }
 

@@ -1,17 +1,17 @@
-//! The greatest of many numbers, and whether some of them stand far out.
+//! Outliers: numbers far above the others.
 
-/// So many are kept: the last of them tells what is usual.
+/// Largest numbers that are kept. The last of them counts as usual.
 const KEPT: usize = 3;
 
-/// Of fewer numbers none stands out; else what is so many times as great as what is usual.
+/// Minimum numbers among which there are outliers, and how many times the usual number an outlier is.
 const NUMBERS: u64 = 20;
 const FAR: f64 = 5.0;
 
-/// The greatest of some numbers, the greatest first, each with where it is.
+/// Largest of some numbers, in descending order, each with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Greatest<P> {
     kept: Vec<(f64, P)>,
-    /// How many numbers there are.
+    /// Count of all numbers.
     count: u64,
 }
 
@@ -31,14 +31,14 @@ impl<P: Copy> Greatest<P> {
         }
     }
 
-    /// Takes in what is known of further numbers.
+    /// Adds the numbers of another part of the output.
     pub(crate) fn join(&mut self, more: Greatest<P>) {
         let count = self.count + more.count;
         more.kept.into_iter().for_each(|(value, place)| self.take(value, || place));
         self.count = count;
     }
 
-    /// Where the numbers are that stand far out.
+    /// Returns the places of the outliers.
     pub(crate) fn outliers(&self) -> Vec<P> {
         let usual = self.kept.get(KEPT - 1).map_or(f64::INFINITY, |(value, _)| *value);
         let far = |(value, _): &&(f64, P)| self.count >= NUMBERS && *value >= usual * FAR;
@@ -55,7 +55,7 @@ mod tests {
         let table = [
             (vec![(7, 2.2)], vec![7]),
             (vec![(7, 2.2), (30, 3.1)], vec![30, 7]),
-            // Three of a kind are usual.
+            // Three numbers of about the same size are usual.
             (vec![(7, 2.2), (30, 3.1), (31, 2.9)], vec![]),
             (vec![(7, 0.1)], vec![]),
             (vec![(7, -9.0)], vec![]),

@@ -1,5 +1,5 @@
-//! The sections of settings and of other text that is laid out by its indentation: `[name]` of TOML and INI, keys of YAML that hold
-//! others, titles that comments draw lines around, and what stands above the options of a help text or the entries of a changelog.
+//! Sections of settings and of other indented text: `[name]` of TOML and INI, keys of YAML with others below, titles in comment
+//! rules, and the titles above the options of a help text or the entries of a changelog.
 
 use crate::Result;
 use crate::classify::lines::{Line, Source};
@@ -12,32 +12,32 @@ use std::sync::LazyLock;
 static HEADER: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"^(?-u:\[\[?[\w."':/ @*-]+\]\]?\s*(?:[#;].*)?)$"#));
 
-/// A key, which may have a value, or a title that ends with a colon.
+/// A key with or without a value, or a title that ends with a colon.
 static KEY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"^(?-u:["']?[\w$./@<>*-]+["']?(?::(?:\s.*)?| ?= ?.*))$"#));
 
-/// What holds what is indented below it.
+/// A line to which the lines indented below belong.
 static OPENS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"^(?-u:\s*(?:- )?["']?[\w$./@<>*()-]+["']?(?: [\w,()-]+){0,6}:\s*(?:[|>&#!].*)?)$"#)
 });
 
-/// So many of a hundred lines belong to a text with sections; and if so many are indented, any other line may be a title.
+/// Minimum percentage of lines that fit a text with sections, and of indented lines from which on any other line is a title.
 const LAID_OUT: usize = 85;
 const INDENTED: usize = 90;
 
-/// In a text of fewer lines nothing is told by how many are indented.
+/// Minimum lines of a text in which indentation alone means sections.
 const LINES: usize = 20;
 
-/// How the sections of a text begin.
+/// Beginnings of the sections of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// With what can hold something: a header or a key.
+    /// A header or a key with others below.
     Keys,
-    /// With any line that is not indented.
+    /// Any line that is not indented.
     Titles,
 }
 
-/// How a text is laid out that begins with these lines, if it has sections.
+/// Returns how the sections of a text with these first lines begin, if it has any.
 pub(crate) fn layout<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Layout> {
     let (mut all, mut indented, mut laid_out, mut sections) = (0, 0, 0, 0);
     let mut ruled = Ruled::default();
@@ -60,11 +60,11 @@ pub(crate) fn layout<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Layout
     }
 }
 
-/// An item for each section, and for each key in it that holds something.
+/// Adds an item for each section, and for each key with others below.
 pub(crate) fn outline(source: &Source, layout: Layout, items: &mut Items) -> Result<()> {
-    // What may hold what comes next, and how far it is indented.
+    // A line to which the next ones may belong, and its indentation.
     let mut waiting: Option<(u64, usize, String)> = None;
-    // The line of a section of which there are many, which is told by its first key.
+    // Line of a section of which there are several with the same name; its first key tells it apart.
     let mut unnamed: Option<(u64, String)> = None;
     let mut above: Vec<usize> = Vec::new();
     let mut ruled = Ruled::default();
@@ -113,7 +113,7 @@ pub(crate) fn outline(source: &Source, layout: Layout, items: &mut Items) -> Res
     })
 }
 
-/// Finds titles between two comments that are nothing but lines drawn.
+/// Finds titles between two rules in comments.
 #[derive(Default)]
 struct Ruled {
     after_ruler: bool,
@@ -121,7 +121,7 @@ struct Ruled {
 }
 
 impl Ruled {
-    /// The title that ends with this line.
+    /// Returns the title that ends with this line.
     fn take(&mut self, number: u64, line: &[u8]) -> Option<(u64, String)> {
         let mark = |byte: &u8| b"#;/*".contains(byte);
         let words = String::from_utf8_lossy(line);

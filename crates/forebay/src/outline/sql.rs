@@ -1,4 +1,4 @@
-//! The statements of SQL that make something, and how many rows are put into what.
+//! Statements of SQL that create something, and the rows inserted into each table.
 
 use crate::Result;
 use crate::classify::lines::Source;
@@ -6,7 +6,7 @@ use crate::classify::sql::{FILLS, MAKES};
 use crate::outline::matches::Runs;
 use crate::outline::{Items, name};
 
-/// An item for each thing that is made, and one for rows that are put into the same table.
+/// Adds an item for each statement that creates something, and one for the rows inserted into a table.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut made: Vec<(u64, String)> = Vec::new();
     let mut runs = Runs::new("insert", "statement", items);

@@ -1,4 +1,4 @@
-//! The columns of tables: separated by commas, tabs and the like, aligned under a header, or drawn under it.
+//! Columns of tables: separated by commas, tabs and the like, aligned under a header, or ruled under it.
 
 pub(crate) mod column;
 
@@ -10,7 +10,7 @@ use crate::outline::table::column::{Column, RARE};
 use crate::outline::{Items, duplicates, name};
 use crate::text::count::counted;
 
-/// The fields of a row whose columns begin at these places.
+/// Returns the fields of a row whose columns begin at these places.
 fn cells(row: &[u8], starts: &[usize]) -> Vec<String> {
     let text: Vec<char> = String::from_utf8_lossy(row).chars().collect();
     let ends = starts.iter().skip(1).copied().chain([usize::MAX]);
@@ -21,38 +21,38 @@ fn cells(row: &[u8], starts: &[usize]) -> Vec<String> {
     starts.iter().zip(ends).map(cell).collect()
 }
 
-/// So many rows are odd at most.
+/// Maximum odd rows that are reported.
 const ODD: usize = 8;
 
 /// A table while it is read.
 struct Table {
     columns: Columns,
-    /// The line with the names of the columns.
+    /// Line with the names of the columns.
     header: u64,
-    /// Whether aligned columns are two spaces apart at least.
+    /// Whether aligned columns are at least two spaces apart.
     wide: bool,
     fields: Vec<Column>,
     rows: u64,
     last: u64,
-    /// How many rows have more or fewer fields, and the line of the first.
+    /// Count of rows with more or fewer fields, and the line of the first.
     ragged: (u64, u64),
-    /// How many lines are drawn between rows, and what stands below the last of them as long as it may be totals.
+    /// Count of rules between rows, and the lines below the last one while they may be totals.
     rules: u64,
     totals: Vec<(u64, Vec<u8>)>,
 }
 
-/// So many lines below the only line that is drawn between rows, at the end, are totals.
+/// Maximum lines of totals below the only rule between rows.
 const TOTALS: usize = 3;
 
 impl Table {
-    /// A table that begins with these lines.
+    /// Returns a table that begins with these lines.
     fn new(first: &[(u64, Vec<u8>)]) -> Option<Table> {
         let lines: Vec<&[u8]> = first.iter().map(|(_, text)| &text[..]).collect();
-        // What stands above a header is no row.
+        // Lines above the header are not rows.
         let Head { columns, names, first: rows } = Head::of(&lines)?;
         let is_named = rows > names;
         let (line, header, below) = (first[names].0, lines[names], &lines[rows..]);
-        // Where columns are two spaces apart, a field may have a space in it.
+        // If columns are two spaces apart, a field can contain a space.
         let wanted = crate::outline::table::wide(header).len();
         let alike = below.iter().filter(|line| crate::outline::table::wide(line).len() == wanted).count();
         let wide = wanted >= 3 && alike * 10 >= below.len() * 9;
@@ -105,7 +105,7 @@ impl Table {
         self.take_row(line, row);
     }
 
-    /// Whether a row is one of totals: it says so, or has no value in some column.
+    /// Whether a row has totals: it says so, or some column is empty.
     fn sums_up(&self, row: &[u8]) -> bool {
         let small = row.to_ascii_lowercase();
         let says = [&b"total"[..], b"sum", b"average"]
@@ -121,7 +121,7 @@ impl Table {
         says || has_less
     }
 
-    /// What stands below a line that is drawn is rows after all.
+    /// The lines below a rule are rows after all.
     fn take_totals(&mut self) {
         for (line, row) in std::mem::take(&mut self.totals) {
             self.take_row(line, &row);
@@ -158,7 +158,7 @@ impl Table {
                 }
             }
         }
-        // Of a long row not all is looked at.
+        // Long rows are cut.
         if seen != wanted && row.len() < LOOKED_AT {
             self.note_ragged(line);
         }
@@ -169,7 +169,7 @@ impl Table {
         self.ragged = (count + 1, if count == 0 { line } else { first });
     }
 
-    /// Whether a line is a row, and not how many rows there are.
+    /// Whether a line is a row, and not the count of rows.
     fn has_columns(&self, row: &[u8]) -> bool {
         match &self.columns {
             Columns::Separated(separator) => self.fields.len() < 3 || row.contains(separator),
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// The lines that have what hardly any other has, the rarest first.
+    /// Returns the lines with values that hardly any other line has, the rarest first.
     fn odd(&self) -> Vec<u64> {
         let mut odd: Vec<(u64, u64)> = self.fields.iter().flat_map(|column| column.odd(self.rows)).collect();
         let (ragged, line) = self.ragged;
@@ -199,7 +199,7 @@ impl Table {
     }
 }
 
-/// The fields of a row whose columns are two spaces apart at least.
+/// Returns the fields of a row whose columns are at least two spaces apart.
 fn wide(row: &[u8]) -> Vec<&[u8]> {
     let mut fields = Vec::new();
     let mut rest = row.trim_ascii();
@@ -211,7 +211,7 @@ fn wide(row: &[u8]) -> Vec<&[u8]> {
     fields
 }
 
-/// The first words of a row, and the rest of it as the last of so many fields.
+/// Returns the first words of a row as fields, and the rest as the last field.
 fn split_into(row: &[u8], fields: usize) -> Vec<&[u8]> {
     let mut cells = Vec::new();
     let mut rest = row.trim_ascii();
@@ -224,8 +224,8 @@ fn split_into(row: &[u8], fields: usize) -> Vec<&[u8]> {
     cells
 }
 
-/// One item for the table and one for each column, which are all named in the first line. Gives the lines that have
-/// what hardly any other has.
+/// Adds an item for the table and one for each column. Returns the lines with values that hardly any other line has, the
+/// rarest first.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
     let mut first: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut table: Option<Option<Table>> = None;

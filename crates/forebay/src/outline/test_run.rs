@@ -1,4 +1,4 @@
-//! What test runners print: their suites, the tests that failed, and how it ended.
+//! Suites, failed tests and summaries of test runs.
 
 use crate::Result;
 use crate::classify::lines::Source;
@@ -6,7 +6,7 @@ use crate::formats::test_runs::{Event, event};
 use crate::outline::{Items, name};
 use crate::terminal::without_codes;
 
-/// How a line is called: without the rules around it.
+/// Returns the name of an item: the line without the rules around it.
 pub(crate) fn called(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -14,7 +14,7 @@ pub(crate) fn called(line: &[u8]) -> String {
     name(if bare.is_empty() { text } else { bare })
 }
 
-/// The kind of item for an event, and whether it goes on after its line.
+/// Returns the kind of item for an event, and whether it goes on after its line.
 pub(crate) fn item(event: Event) -> (&'static str, bool) {
     match event {
         Event::Suite => ("suite", true),
@@ -24,11 +24,11 @@ pub(crate) fn item(event: Event) -> (&'static str, bool) {
     }
 }
 
-/// Failures lie in the suite before them.
+/// Adds the suites with the failures in them, and the summaries.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut buffer = Vec::new();
     let mut in_suite = false;
-    // What tests printed that passed has the same rules around it as what failed.
+    // The output of passed tests has the same rules around it as failures.
     let mut passed = false;
     source.for_each(|line| {
         let text = without_codes(line.text, &mut buffer);

@@ -1,5 +1,5 @@
-//! What is in plain text: the sections of settings, the elements of XML, the tables of SQL; else headings, which are numbered, in
-//! capitals, or called articles and chapters.
+//! Items of plain text: sections of settings, elements of XML, tables of SQL; else headings, which are numbered, in capitals,
+//! or called articles and chapters.
 
 use crate::Result;
 use crate::classify::lines::Source;
@@ -18,13 +18,13 @@ static CALLED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// So much of a text tells how it is laid out.
+/// Bytes from the beginning that show how a text is laid out.
 const BEGINNING: u64 = 64 * 1024;
 
-/// A heading has no more characters than this.
+/// Maximum characters of a heading.
 const TITLE: usize = 90;
 
-/// The outline of a text by how it is laid out.
+/// Adds the items of a text by its layout.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let beginning = source.output.read(0..source.output.len().min(BEGINNING))?;
     let lines = || beginning.split(|&byte| byte == b'\n');
@@ -36,7 +36,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     }
     match sections::layout(lines()) {
         Some(layout @ Layout::Keys) => sections::outline(source, layout, items),
-        // What looks like a heading tells more than what is only not indented.
+        // Headings are better items than lines that are just not indented.
         Some(layout @ Layout::Titles) => {
             headings(source, items, heading)?;
             if items.items.is_empty() { sections::outline(source, layout, items) } else { Ok(()) }
@@ -49,7 +49,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     }
 }
 
-/// A heading stands after an empty line, so that an item of a list seldom is one.
+/// Adds the headings. A heading follows a blank line, so items of a list are rarely mistaken for one.
 fn headings(source: &Source, items: &mut Items, heading: fn(&[u8]) -> Option<u32>) -> Result<()> {
     let mut after_empty = true;
     source.for_each(|line| {
@@ -80,7 +80,7 @@ fn heading(line: &[u8]) -> Option<u32> {
     (letters >= 4 && capitals == letters && text.chars().count() <= TITLE).then_some(0)
 }
 
-/// What tells in plain words what stands below it: `Symbol table '.dynsym' contains 260 entries:`.
+/// A sentence that introduces the lines below: `Symbol table '.dynsym' contains 260 entries:`.
 fn title_above(line: &[u8]) -> Option<u32> {
     let is_title = line.len() <= TITLE
         && line.trim_ascii_end().ends_with(b":")
@@ -88,7 +88,7 @@ fn title_above(line: &[u8]) -> Option<u32> {
     is_title.then_some(0)
 }
 
-/// The heading up to the end of its sentence: in contracts the text goes on in the same line.
+/// Returns a heading up to the end of its sentence. In contracts the text continues on the same line.
 fn title(line: &str) -> String {
     let line = line.trim();
     let end = line

@@ -1,18 +1,18 @@
-//! The elements of XML: which lie in which, and how many there are of each.
+//! Elements of XML, nested, with their counts.
 
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::outline::{Items, name};
 use memchr::{memchr, memchr_iter, memmem};
 
-/// So much is read.
+/// Maximum bytes that are read.
 const READ: u64 = 16 * 1024 * 1024;
 
-/// Elements that lie deeper are passed over, and more kinds than these.
+/// Maximum depth of elements and maximum number of kinds; others are skipped.
 const DEEPEST: usize = 4;
 const KINDS: usize = 500;
 
-/// Whether a text begins as XML does.
+/// Whether a text begins like XML.
 pub(crate) fn begins(beginning: &[u8]) -> bool {
     let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
     text.starts_with(b"<?xml ")
@@ -22,7 +22,7 @@ pub(crate) fn begins(beginning: &[u8]) -> bool {
             && memmem::find(text, b"</").is_some()
 }
 
-/// Elements of one name that lie in the same ones.
+/// Elements of one name with the same parents.
 struct Kind {
     name: Vec<u8>,
     within: Option<usize>,
@@ -31,11 +31,11 @@ struct Kind {
     count: u64,
 }
 
-/// An item for each kind of element.
+/// Adds an item for each kind of element.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let bytes = source.output.read(0..source.output.len().min(READ))?;
     let mut kinds: Vec<Kind> = Vec::new();
-    // What is open; nothing for what is passed over.
+    // Open elements; `None` for those that are skipped.
     let mut open: Vec<Option<usize>> = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(start) = memchr(b'<', &bytes[at..]).map(|found| at + found) {
@@ -74,7 +74,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     Ok(())
 }
 
-/// Takes note of an element that begins in a line.
+/// Counts an element that begins on this line.
 fn seen(kinds: &mut Vec<Kind>, open: &[Option<usize>], name: &[u8], line: u64) -> Option<usize> {
     let within = match open.last() {
         Some(within) => Some((*within)?),
@@ -97,7 +97,7 @@ fn seen(kinds: &mut Vec<Kind>, open: &[Option<usize>], name: &[u8], line: u64) -
     }
 }
 
-/// Where a tag, a comment or the like ends that begins here.
+/// Returns the end of the tag, comment or the like that begins here.
 fn end_of(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start..];
     let until = |end: &[u8]| memmem::find(rest, end).map(|found| start + found + end.len());
@@ -116,7 +116,7 @@ fn end_of(bytes: &[u8], start: usize) -> usize {
     end.unwrap_or(bytes.len())
 }
 
-/// How long a tag is; what is in quotes does not end it.
+/// Returns the length of a tag. Quotes may contain its end mark.
 fn tag_end(tag: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, &byte) in tag.iter().enumerate() {

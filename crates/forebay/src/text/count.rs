@@ -1,6 +1,6 @@
 //! Counts in words.
 
-/// A number with its thousands apart.
+/// Returns a number with separated thousands: `1,204`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 line`, `2 lines`, `3 matches`.
+/// Returns a count with its noun: `1 line`, `2 lines`, `3 matches`.
 pub fn count(noun: &str, number: u64) -> String {
     let ending = match number {
         1 => "",
@@ -23,7 +23,7 @@ pub fn count(noun: &str, number: u64) -> String {
     format!("{} {noun}{ending}", grouped(number))
 }
 
-/// A count with its noun: `1 row`, `1,204 rows`.
+/// Returns a count with its noun: `1 row`, `1,204 rows`, `2 entries`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let noun = match count {
         1 => noun.to_owned(),

@@ -1,21 +1,21 @@
-//! Another form of an output's text, easier to search, with where each part of it came from.
+//! Text derived from an output, such as the text of a page, with the origin of each part.
 
 use std::ops::Range;
 
-/// A derived text. A line of it is a block of the output.
+/// Derived text. Each of its lines is a block of the output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Derived {
     pub(crate) text: Vec<u8>,
-    /// Where stretches of the text came from: offset here, offset in the output.
+    /// Origins of stretches of the text: offset here, offset in the output.
     origins: Vec<(u64, u64)>,
-    /// For each line, what is known of it.
+    /// Properties of each line.
     pub(crate) lines: Vec<Line>,
 }
 
-/// A line of a derived text.
+/// Line of a derived text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
-    /// Where it starts in the derived text.
+    /// Offset in the derived text.
     pub(crate) start: u64,
     /// Whether it is a heading.
     pub(crate) heading: bool,
@@ -34,7 +34,7 @@ impl Derived {
         self.text.push(byte);
     }
 
-    /// Where a range of the derived text came from.
+    /// Returns the range of the output from which a range of the derived text came.
     pub(crate) fn origin(&self, range: &Range<u64>) -> Range<u64> {
         let of = |at: u64| {
             let next = self.origins.partition_point(|&(here, _)| here <= at);
@@ -44,7 +44,7 @@ impl Derived {
         of(range.start)..of(range.end.max(range.start + 1) - 1) + 1
     }
 
-    /// The part of the derived text that came from a range of the output.
+    /// Returns the part of the derived text that came from a range of the output.
     pub(crate) fn within(&self, range: &Range<u64>) -> Range<usize> {
         // The first place that came from `origin` or from behind it: stretches come in the order of the output.
         let first = |origin: u64| {
@@ -56,7 +56,7 @@ impl Derived {
         first(range.start)..first(range.end)
     }
 
-    /// The line at an offset of the derived text.
+    /// Returns the line at an offset of the derived text.
     pub(crate) fn line_at(&self, at: u64) -> Option<&Line> {
         let next = self.lines.partition_point(|line| line.start <= at);
         self.lines[..next].last()

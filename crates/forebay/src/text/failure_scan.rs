@@ -1,4 +1,4 @@
-//! The lines of an output that speak of errors, found at scan speed.
+//! Lines with failure words, found at scan speed.
 
 use crate::text::pattern::compiled;
 use memchr::{memchr, memrchr};
@@ -39,27 +39,27 @@ static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(&words.join("|"))
 });
 
-/// What is said of nothing: counts of zero, and tests that passed.
+/// Phrases that mention a failure word where nothing failed: counts of zero, and passed tests.
 static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?i-u)\b(?:0|no|zero|without) (?:\w+ )?(?:error|fail|exception|panic)|\b(?:error|fail)\w*\s*[=:]\s*0\b",
     )
 });
 
-/// So many are remembered from the beginning and so many from the end.
+/// Lines that are remembered from the beginning, and from the end.
 const REMEMBERED: usize = 256;
 
-/// A line counts once; of a longer one, every stretch of this many bytes.
+/// Bytes of a stretch: a longer line counts once per stretch.
 const STRETCH: usize = 4 * 1024;
 
-/// Finds such lines as bytes come. How the bytes are cut on their way makes no difference.
+/// Finds such lines in a stream of bytes, however the bytes are cut.
 #[derive(Default)]
 pub(crate) struct Scanner {
     first: Vec<u64>,
     last: VecDeque<u64>,
-    /// How many bytes have been scanned.
+    /// Bytes scanned so far.
     at: u64,
-    /// The beginning of a stretch whose end has not come yet.
+    /// Beginning of a stretch whose end has not come yet.
     carry: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ impl Scanner {
         self.first
     }
 
-    /// Scans stretches that are whole: lines, and parts of [`STRETCH`] bytes of a line that is longer.
+    /// Scans whole stretches: lines, and parts of [`STRETCH`] bytes of longer lines.
     fn scan(&mut self, bytes: &[u8]) {
         let mut from = 0;
         while let Some(found) = CANDIDATE.find_at(bytes, from) {
@@ -122,7 +122,7 @@ impl Scanner {
     }
 }
 
-/// The line around a place, or the part of it if it is long. `bytes` begin where a stretch does.
+/// Returns the stretch around a place. `bytes` begin with a stretch.
 fn stretch_around(bytes: &[u8], place: usize) -> Range<usize> {
     let line = memrchr(b'\n', &bytes[..place]).map_or(0, |newline| newline + 1);
     let start = line + (place - line) / STRETCH * STRETCH;

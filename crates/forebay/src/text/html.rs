@@ -1,8 +1,8 @@
-//! The text of a page: what a browser would show, a line for each block.
+//! Text of a page as a browser shows it, a line for each block.
 
 use crate::text::derived::{Derived, Line};
 
-/// Elements whose text nobody sees.
+/// Elements whose text is not shown.
 const HIDDEN: &[&[u8]] =
     &[b"script", b"style", b"noscript", b"svg", b"template", b"iframe", b"select", b"textarea"];
 
@@ -32,7 +32,7 @@ pub(crate) fn text(html: &[u8]) -> Derived {
 struct Page {
     derived: Derived,
     block: Block,
-    /// How many links are open.
+    /// Number of open links.
     links: u32,
     heading: bool,
 }
@@ -108,7 +108,7 @@ impl Page {
         self.derived.lines.push(Line { start, heading: block.heading, prose });
     }
 
-    /// Takes in a tag; returns where the text goes on.
+    /// Reads a tag. Returns where the text continues.
     fn tag(&mut self, html: &[u8], start: usize) -> usize {
         let rest = &html[start..];
         if rest.starts_with(b"<!--") {
@@ -123,7 +123,7 @@ impl Page {
             .map(u8::to_ascii_lowercase)
             .collect();
         if name.is_empty() && !rest.starts_with(b"<!") && !rest.starts_with(b"<?") && !closes {
-            // Not a tag: a sign in the text.
+            // Not a tag but a character of the text.
             self.byte(b'<', start);
             return start + 1;
         }
@@ -139,7 +139,7 @@ impl Page {
             self.links = if closes { self.links.saturating_sub(1) } else { 1 };
         }
         if name == b"td" || name == b"th" || name == b"br" {
-            // The cells of a row are read together.
+            // The cells of a row are one line.
             self.block.blank = true;
         } else if !INLINE.contains(&name.as_slice()) {
             self.end_block();
@@ -157,7 +157,7 @@ fn find_ignoring_case(bytes: &[u8], what: &[u8]) -> Option<usize> {
         .find(|&at| bytes[at..].len() >= what.len() && bytes[at..at + what.len()].eq_ignore_ascii_case(what))
 }
 
-/// The character that an entity stands for, and how long the entity is.
+/// Returns the character of an entity, and the length of the entity.
 fn entity(bytes: &[u8]) -> (Option<char>, usize) {
     let Some(end) = bytes.iter().take(12).position(|&byte| byte == b';') else { return (None, 1) };
     let name = &bytes[1..end];

@@ -1,6 +1,6 @@
-//! Text made safe for whoever takes it: a terminal, a shell, a reader with little room.
+//! Text made safe for a terminal or a shell, or short for a message.
 
-/// A text with the characters escaped that would act on a terminal; newlines stay.
+/// Escapes the control characters of a text, except newlines.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,8 +12,8 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
-/// A text of at most so many characters: its beginning and its end. An error says what is wrong at its beginning or its
-/// end, whatever it repeats between.
+/// Cuts a text to at most `most` characters: its beginning and its end. An error says what is wrong in one of them,
+/// whatever it repeats between.
 pub fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -25,7 +25,7 @@ pub fn shortened(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A word as a shell takes it: as it is where that is plain, else in quotes.
+/// Returns a word for a shell, in quotes unless it is plain.
 pub fn shell_word(word: &str) -> String {
     match !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c)) {
         true => word.to_owned(),
@@ -33,7 +33,7 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// A word in quotes, whatever is in it.
+/// Returns a word for a shell, in quotes.
 pub(crate) fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

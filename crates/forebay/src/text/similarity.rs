@@ -1,16 +1,16 @@
-//! What lines have in common that differ only in their numbers: they are of one template.
+//! Templates: what lines have in common that differ only in their numbers.
 
 use memchr::memmem;
 
-/// A word of so many digits of 16 is an id.
+/// Minimum hexadecimal digits of an id.
 const ID: usize = 4;
 
-/// What a byte is in a word.
+/// Classes of the bytes of words.
 const DIGIT: u8 = 1;
 const HEX: u8 = 2;
 const OTHER: u8 = 4;
 
-/// What each byte is; none of these is no part of a word.
+/// Class of each byte; 0 for a byte that is not part of a word.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -26,19 +26,19 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// A part of a line, as it counts for its template.
+/// Part of a line, as it counts for its template.
 enum Part<'a> {
-    /// A word without a digit, and the text that begins with it.
+    /// Word without a digit, and the text that begins with it.
     Word(&'a [u8], &'a [u8]),
-    /// A number, or an id that is written with the digits of 16.
+    /// Number, or hexadecimal id.
     Id,
-    /// A word with digits in it.
+    /// Word with digits in it.
     Mixed(&'a [u8]),
     /// Anything else.
     Mark(u8),
 }
 
-/// The parts of a line.
+/// Iterates over the parts of a line.
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Iterator for Parts<'a> {
@@ -75,7 +75,7 @@ fn is_address(word: &[u8]) -> bool {
     word.strip_prefix(b"0x").is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// A word with digits in it, each number as one `number`.
+/// Adds a word with digits, each number as one `number`.
 fn numbers_as(number: u8, word: &[u8]) -> impl Iterator<Item = u8> {
     let mut in_number = false;
     word.iter().filter_map(move |&byte| {
@@ -85,7 +85,7 @@ fn numbers_as(number: u8, word: &[u8]) -> impl Iterator<Item = u8> {
     })
 }
 
-/// What lines have in common that differ only in their numbers and ids, as a number.
+/// Returns the template of a line, as a hash: lines that differ only in numbers and ids have the same.
 pub(crate) fn template(line: &[u8]) -> u64 {
     let mut hash = Hash::new();
     for part in Parts(line) {
@@ -99,7 +99,7 @@ pub(crate) fn template(line: &[u8]) -> u64 {
     hash.0
 }
 
-/// A template as it is said, with `#` for numbers and ids. Numbers that only a mark is between are one, like an address.
+/// Returns the template of a line as text, with `#` for numbers and ids. Numbers joined by a mark are one, like an address.
 pub(crate) fn pattern(line: &str) -> String {
     let mut pattern: Vec<u8> = Vec::new();
     for part in Parts(line.as_bytes()) {
@@ -116,7 +116,7 @@ pub(crate) fn pattern(line: &str) -> String {
     String::from_utf8_lossy(&pattern).into_owned()
 }
 
-/// What lines have in common that differ only in their numbers and paths. A path with the name of a test is no path.
+/// Returns a hash that lines share which differ only in numbers and paths. A path with the name of a test does not count as one.
 pub(crate) fn without_paths(line: &[u8]) -> u64 {
     let of_word = |word: &[u8]| match word.contains(&b'/') && memmem::find(word, b"::").is_none() {
         true => 1,
@@ -129,14 +129,14 @@ pub(crate) fn without_paths(line: &[u8]) -> u64 {
     hash.0
 }
 
-/// A line as a number.
+/// Returns the hash of a line.
 pub(crate) fn hash(line: &[u8]) -> u64 {
     let mut hash = Hash::new();
     hash.word(line, line);
     hash.0
 }
 
-/// A number that stands for what was taken in, in its order.
+/// Hash of what was added, in order.
 struct Hash(u64);
 
 impl Hash {
@@ -148,7 +148,7 @@ impl Hash {
         self.0 = (self.0.rotate_left(23) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
-    /// Takes in a word, the beginning of `text`: eight bytes at once, and of the last ones how many they are.
+    /// Adds a word, the beginning of `text`: eight bytes at once, and the number of the last ones.
     fn word(&mut self, word: &[u8], text: &[u8]) {
         let (eights, last) = word.as_chunks::<8>();
         eights.iter().for_each(|eight| self.take(u64::from_le_bytes(*eight)));
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_word_is_the_same_wherever_its_line_ends() {
-        // Words are taken in eight bytes at once where there are so many.
+        // Words are added eight bytes at once if there are so many.
         for word in ["a", "cache", "cleared", "container", "representation"] {
             let mut alone = Hash::new();
             alone.word(word.as_bytes(), word.as_bytes());

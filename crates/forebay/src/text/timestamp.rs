@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-/// A line without what a runner put in front of it: `2024-05-01T10:00:00.1234567Z `, also in the brackets of
+/// Returns a line without the time stamp of a runner: `2024-05-01T10:00:00.1234567Z `, also in the brackets of
 /// `[task …]`, and before it the names of job and step with tabs.
 pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
     let columns = || {
@@ -16,7 +16,7 @@ pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
     }
 }
 
-/// How long the time stamp is that a line begins with.
+/// Returns the length of the time stamp at the beginning of a line.
 pub(crate) fn stamp(line: &[u8]) -> Option<usize> {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
     let start = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);

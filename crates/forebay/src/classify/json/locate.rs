@@ -1,23 +1,23 @@
-//! Where the JSON of an output lies: all of it, or what stands behind a few lines of text, such as the warnings of a
-//! command before what it was asked for. A few lines may follow it then.
+//! JSON within an output: all of it, or what follows a few lines of text, such as warnings of the command. A few lines can
+//! follow it too.
 
 use crate::kind::json::{Json as Checker, Shape as Checked};
 use crate::{Kind, Output, Result};
 use std::ops::Range;
 
-/// So many bytes of text may stand before it, and behind it.
+/// Maximum bytes of text before it, and after it.
 const AROUND: u64 = 16 * 1024;
 
-/// In a larger output it is not looked for.
+/// Largest output in which it is looked for, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// So many places are tried at which it may begin.
+/// Maximum places at which a beginning is tried.
 const TRIED: usize = 4;
 
-/// The JSON in an output: one document, or several on lines of their own, and most of the output.
+/// Returns the JSON in an output: one document, or several on lines of their own, that are most of the output.
 pub(crate) fn found(output: &Output) -> Result<Option<Range<u64>>> {
     match output.record().kind {
-        // A scalar has nothing in it to find: it is read as the text that it is.
+        // A scalar contains nothing to find: it is read as text.
         Kind::Json if is_scalar(output)? => return Ok(None),
         Kind::Json | Kind::JsonLines => return Ok(Some(0..output.len())),
         Kind::Binary => return Ok(None),
@@ -26,7 +26,7 @@ pub(crate) fn found(output: &Output) -> Result<Option<Range<u64>>> {
     }
     let beginning = output.read(0..output.len().min(AROUND))?;
     let first = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    // What begins with a value is no text before one.
+    // Text before a document does not begin with a value.
     if serde_json::from_slice::<serde::de::IgnoredAny>(first).is_ok() {
         return Ok(None);
     }
@@ -52,7 +52,7 @@ fn is_scalar(output: &Output) -> Result<bool> {
     Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'[')))
 }
 
-/// Whether a line may begin a document. `[INFO] …` begins none.
+/// Whether a line can begin a document. `[INFO] …` cannot.
 fn may_begin(line: &[u8]) -> bool {
     let behind = match line {
         [b'[' | b'{', behind @ ..] => behind.trim_ascii_start(),
@@ -65,11 +65,11 @@ fn may_begin(line: &[u8]) -> bool {
     }
 }
 
-/// Where the documents end that begin at a place, if they are JSON, most of the output, and little stands behind them.
+/// Returns the end of the documents that begin at a place, if they are JSON and most of the output, with little after them.
 fn end_of(output: &Output, start: u64) -> Result<Option<u64>> {
     let from = output.len().saturating_sub(AROUND).max(start);
     let mut last = &output.read(from..output.len())?[..];
-    // The last line that may end a document does; others are text.
+    // The last line that can end a document does; lines after it are text.
     while !matches!(last.trim_ascii_end().last(), None | Some(b']' | b'}')) {
         last = &last[..memchr::memrchr(b'\n', last.trim_ascii_end()).unwrap_or(0)];
     }

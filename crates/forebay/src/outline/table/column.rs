@@ -1,37 +1,37 @@
-//! What is found in one column of a table.
+//! Values of one column of a table.
 
 use crate::outline::duplicates::Twice;
 use crate::outline::name;
 use crate::outline::outliers::Greatest;
 use crate::text::count::counted;
 
-/// More values than these are not listed.
+/// Maximum distinct values that are listed.
 const DISTINCT: usize = 6;
 
-/// A longer value is no kind of something.
+/// Maximum bytes of a value that can be a category.
 const SHORT: usize = 40;
 
-/// In a table of fewer rows nothing is rare; else what one in so many rows has.
+/// Minimum rows of a table in which values can be rare, and how many rows there are for each rare one.
 const ROWS: u64 = 20;
 pub(crate) const RARE: u64 = 20;
 
-/// What is found in one column.
+/// Column with a summary of its values.
 pub(crate) struct Column {
     pub(crate) name: String,
     filled: u64,
     numbers: u64,
     least: Option<(f64, String)>,
     greatest: Option<(f64, String)>,
-    /// Values with how often they occur and the line of the first; `None` once there are too many.
+    /// Distinct values with their counts and first lines; `None` once there are too many.
     distinct: Option<Vec<(Vec<u8>, u64, u64)>>,
-    /// The first value.
+    /// First value.
     example: String,
-    /// The line of the first value that is no number, and of the first one that is missing.
+    /// Line of the first value that is not a number, and of the first missing one.
     worded: u64,
     missing: u64,
-    /// The greatest numbers with their lines.
+    /// Largest numbers with their lines.
     greatest_at: Greatest<u64>,
-    /// The lines of values that occur twice, though they tell rows apart.
+    /// Lines of duplicates, if the values identify rows.
     pub(crate) twice: Option<Twice<u64>>,
 }
 
@@ -94,7 +94,7 @@ impl Column {
         }
     }
 
-    /// Where it has what hardly any other row has, with how many have it.
+    /// Returns the lines with values that hardly any other row has, each with the count of such rows.
     pub(crate) fn odd(&self, rows: u64) -> Vec<(u64, u64)> {
         let mut odd = Vec::new();
         let mut take = |count: u64, line: u64| {
@@ -113,17 +113,17 @@ impl Column {
         odd
     }
 
-    /// The lines of values that occur twice.
+    /// Returns both lines of each duplicate.
     fn twice(&self) -> &[[u64; 2]] {
         self.twice.as_ref().map_or(&[], Twice::places)
     }
 
-    /// Whether its values are kinds of something that can be listed.
+    /// Whether its values are categories that can be listed.
     fn has_kinds(&self, rows: u64) -> bool {
         self.distinct.as_ref().is_some_and(|distinct| rows > DISTINCT as u64 || distinct.len() == 1)
     }
 
-    /// How much is told of it: kinds that differ more than a range, that more than what all rows have, and that more than an example.
+    /// Returns how much its summary says: categories more than a range, a range more than a constant, a constant more than an example.
     pub(crate) fn told(&self, rows: u64) -> u64 {
         match &self.distinct {
             _ if self.filled == 0 => 0,
@@ -144,7 +144,7 @@ impl Column {
         self.numbers * RARE >= self.filled * (RARE - 1) && self.numbers > 0
     }
 
-    /// What is in it, in a few words.
+    /// Returns a summary of its values.
     pub(crate) fn described(&self, rows: u64) -> String {
         let range = self.least.as_ref().zip(self.greatest.as_ref());
         let what = match (&self.distinct, range) {
@@ -185,7 +185,7 @@ impl Column {
     }
 }
 
-/// A number, maybe with a per cent sign.
+/// Reads a number, with or without a per cent sign.
 fn number(field: &[u8]) -> Option<f64> {
     let first = *field.first()?;
     if !first.is_ascii_digit() && first != b'-' && first != b'.' || field.len() > 24 {
