@@ -178,7 +178,7 @@ impl Context {
     }
 
     fn outputs_of(&self, session: Session) -> Outputs<'_> {
-        Outputs::new(self.store(), session, Timestamp::now)
+        Outputs::new(self.store(), session, &Timestamp::now)
             .within(self.settings.room)
             .bounded_by(QueryBounds::alone(self.settings.query))
     }
@@ -266,7 +266,7 @@ impl Context {
             Some(folded) => print::out(&folded.text),
             None => {
                 let mut written = Ok(());
-                store.for_each_stretch(output, |stream, bytes| match stream {
+                forebay::store::for_each_stretch(store, output, |stream, bytes| match stream {
                     forebay::Stream::Stdout if written.is_ok() => written = print::out(bytes),
                     forebay::Stream::Stdout => {}
                     forebay::Stream::Stderr => print::err_bytes(bytes),

@@ -10,7 +10,7 @@ use crate::result::{Block, BlockKind, CallResult};
 use crate::text::{Decoded, Unescaped};
 use forebay::{
     Call, Clock, End, Limits, Output, Outputs, Preset, Room, Session, Settings, Size, Store, Stream, Surface,
-    decide, fresh_id, keep, tokens,
+    Writer, decide, fresh_id, keep, tokens,
 };
 use serde_json::json;
 use std::io::Read;
@@ -42,7 +42,7 @@ pub(crate) struct Fold<'a> {
     pub(crate) spool: &'a Spool,
     /// Whether the client takes links to resources.
     pub(crate) links: bool,
-    pub(crate) now: Clock,
+    pub(crate) now: Clock<'a>,
 }
 
 /// The call that a result answers.
@@ -300,7 +300,7 @@ impl Fold<'_> {
 
     /// Keeps the texts of several blocks, each on lines of its own.
     fn keep_together(&self, message: &Message, blocks: &[&Block], call: &Call) -> Result<Output> {
-        let mut writer = self.store.begin(&self.fresh(call)?);
+        let mut writer = Writer::begin(self.store, &self.fresh(call)?);
         for block in blocks {
             if let BlockKind::Text { text } | BlockKind::ResourceText { text, .. } = &block.kind {
                 let mut source = Unescaped::new(message.reader(inside(text)));
@@ -536,14 +536,14 @@ mod tests {
             surface: Surface::Tools { prefix: "output_".to_owned() },
             spool: &spool,
             links: true,
-            now: || Timestamp::UNIX_EPOCH,
+            now: &|| Timestamp::UNIX_EPOCH,
         };
         let message = Message::from(result.to_owned());
         let message = message.composed(&[Part::Old(message.all())], &spool).unwrap();
         let called = Called { tool: "tool".to_owned(), ..Called::default() };
         let fits = fold.fits(&message, message.all(), &called).unwrap();
         let folded = (!fits).then(|| fold.folded(&message, message.all(), &called).unwrap().unwrap());
-        let kept = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH).list().unwrap();
+        let kept = Outputs::new(&store, session, &|| Timestamp::UNIX_EPOCH).list().unwrap();
         let mut kept: Vec<u64> = kept.iter().map(|record| record.size.bytes).collect();
         kept.sort_unstable();
         (folded.map(|folded| folded.value(folded.all()).unwrap()), kept)

@@ -7,7 +7,7 @@ use crate::server::Server;
 use crate::{client_limits, fold::Called};
 use forebay::settings::Keep;
 use forebay::wire::{Tool, ToolCall, ToolResult, Wire};
-use forebay::{Call, Clock, DiskStore, Limits, Outputs, Preset, Session, Settings, fresh_id, tools};
+use forebay::{Call, DiskStore, Limits, Outputs, Preset, Session, Settings, Timestamp, fresh_id, tools};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub struct Gateway {
     /// Writes to standard error.
     pub diagnostics: Diagnostics,
     /// The clock.
-    pub now: Clock,
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Answers calls of our own tools: [`Tools::answer`](forebay::tools::Tools::answer), with models that read where there are any.
     pub answer: Answer,
 }

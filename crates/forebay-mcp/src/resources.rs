@@ -112,7 +112,7 @@ pub(crate) fn read(outputs: &Outputs, uri: &str) -> Result<Value, Unreadable> {
             json!({ "uri": uri, "mimeType": kind, "blob": STANDARD.encode(error.as_bytes()) })
         }
     };
-    outputs.told(forebay::event::Answered::text(
+    outputs.record_answer(forebay::event::Answered::text(
         output.record().handle.id(),
         "resource",
         serde_json::Map::from_iter([("uri".to_owned(), uri.into())]),

@@ -6,7 +6,7 @@ use crate::request::{Request, json};
 use crate::state::Server;
 use axum::response::Response;
 use forebay::query::{Found, Wanted, nodes};
-use forebay::{Budget, Given, Grep, Output, Piece, Query, Why, tokens};
+use forebay::{Budget, Grep, Output, Piece, Query, ShownView, Why, tokens};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ fn output(server: &Server, request: &Request) -> Result<Output, Problem> {
 pub(crate) fn view(server: &Server, request: &Request) -> Result<Response, Problem> {
     let output = output(server, request)?;
     let handle = output.record().handle.clone();
-    let Some(given) = Given::of(request.store(), &handle)? else {
+    let Some(given) = ShownView::of(request.store(), &handle)? else {
         return Ok(json(&json!({ "handle": handle.to_string(), "pieces": [], "tokens": Value::Null })));
     };
-    let seen = given.seen(output)?;
+    let seen = given.output_as_shown(output)?;
     let mut pieces = Vec::new();
     for printed in given.view.printed(&seen)? {
         let text = String::from_utf8_lossy(&printed.text).into_owned();
@@ -198,7 +198,7 @@ pub(crate) fn diff(server: &Server, request: &Request) -> Result<Response, Probl
     let old = if request.arguments.has("with") {
         request.outputs(server)?.open(request.arguments.text("with"))?
     } else {
-        request.store().before(new.record()).ok_or_else(|| {
+        forebay::store::earlier_run(request.store(), new.record()).ok_or_else(|| {
             Problem::not_found("there is no earlier run of this call; `with` names another output")
         })?
     };

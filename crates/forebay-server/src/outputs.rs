@@ -12,7 +12,8 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use forebay::forms;
-use forebay::{Event, Given, Kind, Output, Record, Session, Store, What};
+use forebay::store::earlier_run;
+use forebay::{Event, Kind, Output, Record, Session, ShownView, Store, What, event};
 use futures_util::stream;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -62,7 +63,7 @@ impl Usage {
 /// What the model got of each output of a session, by the output's id.
 fn usage_of(store: &dyn Store, session: &Session) -> Result<HashMap<String, Usage>, Problem> {
     let mut all: HashMap<String, Usage> = HashMap::new();
-    store.for_each_event(session, |Event { what, .. }| {
+    event::for_each(store, session, |Event { what, .. }| {
         let Some(id) = what.id().filter(|id| !id.is_empty()) else { return };
         let usage = all.entry(id.to_owned()).or_default();
         match &what {
@@ -116,9 +117,10 @@ pub(crate) fn get(server: &Server, request: &Request) -> Result<Response, Proble
     let output = request.outputs(server)?.open(request.path_parameter("output"))?;
     let record = output.record();
     let mut value = record_json(request, record, &usage_of(request.store(), &record.call.session)?);
-    value["given"] = json!(Given::of(request.store(), &record.handle)?);
+    value["given"] = json!(ShownView::of(request.store(), &record.handle)?);
     value["length"] = json!(output.len());
-    value["before"] = json!(request.store().before(record).map(|before| before.record().handle.to_string()));
+    value["before"] =
+        json!(earlier_run(request.store(), record).map(|before| before.record().handle.to_string()));
     Ok(json(&value))
 }
 

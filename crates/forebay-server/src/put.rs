@@ -11,7 +11,8 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::Response;
 use forebay::forms;
 use forebay::{
-    Call, End, Exit, Folded, Given, Output, Record, Reply, Session, Settings, State, Stream, Timestamp, What,
+    Call, End, Exit, Folded, Output, Record, Reply, Session, Settings, ShownView, State, Stream, Timestamp,
+    What, Writer, event,
 };
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -122,7 +123,7 @@ async fn store_upload(server: Arc<Server>, mut request: Request, id: String) -> 
         let _slot = slot;
         let _counted = for_writer.metrics.upload();
         let body = Received { parts: &mut parts, part: Bytes::new(), ended: false };
-        let mut writer = store_of(&store).begin(&call);
+        let mut writer = Writer::begin(store_of(&store), &call);
         let read_all = || -> io::Result<()> {
             let mut body = encoding.decoded(body, for_writer.config.max_upload)?;
             while writer.read_from(Stream::Stdout, &mut body)? > 0 {}
@@ -261,7 +262,7 @@ async fn repeat_upload(
 fn earlier_reply(request: &Request, output: &Output) -> Result<Option<Reply>, Problem> {
     let record = output.record();
     let mut found = None;
-    request.store().for_each_event(&record.call.session, |event| {
+    event::for_each(request.store(), &record.call.session, |event| {
         if let What::OutputPassed(of) | What::ViewGiven(of) = event.what
             && of.id == record.handle.id()
         {
@@ -271,7 +272,7 @@ fn earlier_reply(request: &Request, output: &Output) -> Result<Option<Reply>, Pr
     let Some(replied) = found else { return Ok(None) };
     let (size, tokens) = (record.size, replied.tokens);
     let Some(reason) = replied.reason else { return Ok(Some(Reply { size, tokens, folded: None })) };
-    let given = Given::of(request.store(), &record.handle)?;
+    let given = ShownView::of(request.store(), &record.handle)?;
     Ok(given.map(|given| {
         let folded = Folded { reason, view: given.view, text: given.text.into_bytes(), shrunk: None };
         Reply { size, tokens, folded: Some(folded) }

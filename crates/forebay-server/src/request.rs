@@ -134,7 +134,7 @@ impl Request {
     pub(crate) fn outputs(&self, server: &Server) -> Result<Outputs<'_>, Problem> {
         let limits = server.config.settings.query;
         let bounds = (server.config.bounds)(limits, self.stop.clone(), self.caller.store.root());
-        let outputs = Outputs::new(self.store(), self.session()?, Timestamp::now);
+        let outputs = Outputs::new(self.store(), self.session()?, &Timestamp::now);
         Ok(outputs.within(self.window(server)).bounded_by(bounds))
     }
 

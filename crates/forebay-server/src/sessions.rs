@@ -10,7 +10,7 @@ use axum::response::Response;
 use forebay::forms;
 use forebay::stats::By;
 use forebay::text::moment::moment;
-use forebay::{DiskStore, Event, Ledger, Session, Stats, Store, Tally, Timestamp, accounting};
+use forebay::{DiskStore, Event, Ledger, Session, Stats, Store, Tally, Timestamp, accounting, event};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ pub(crate) fn report(server: &Server, request: &Request, body: Used) -> Result<R
     if i64::try_from(body.used).is_err() {
         return Err(Problem::bad_request("`used` is larger than any context window"));
     }
-    request.outputs(server)?.report(body.used)?;
+    request.outputs(server)?.set_used_tokens(body.used)?;
     room(server, request)
 }
 
@@ -96,7 +96,7 @@ fn stats_of(request: &Request, sessions: &[Session]) -> Result<Response, Problem
     let mut stats = Stats::default();
     for session in sessions {
         let mut tally = Tally::new(by, since);
-        request.store().for_each_event(session, |event| tally.take(&event))?;
+        event::for_each(request.store(), session, |event| tally.take(&event))?;
         stats += tally.stats();
     }
     Ok(json(&forms::stats(&stats, by)))
@@ -202,7 +202,7 @@ impl Reader {
             (self.at, self.from, self.ledger) = (0, 0, Ledger::new(session.clone()));
         }
         let mut read = Vec::new();
-        self.at = store.for_each_event_line(&session, self.at, |line| {
+        self.at = event::for_each_line(store, &session, self.at, |line| {
             self.at += line.len() as u64;
             read.extend(self.text_of(line).map(|text| (self.at, text)));
             if read.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -51,7 +51,7 @@ fn kept_bytes(store: &DiskStore) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay::{Call, End, Session, Stream};
+    use forebay::{Call, End, Session, Stream, Writer};
 
     #[test]
     fn the_tenant_that_keeps_the_most_loses_outputs_when_the_disk_runs_full() {
@@ -60,7 +60,7 @@ mod tests {
             .map(|(tenant, bytes)| {
                 let store = DiskStore::new(root.path().join(tenant));
                 let call = Call::new(Session::safe("s"), "one", "tool", Timestamp::UNIX_EPOCH);
-                let mut writer = (&store as &dyn Store).begin(&call);
+                let mut writer = Writer::begin(&store, &call);
                 writer.write(Stream::Stdout, &vec![b'x'; bytes]);
                 writer.finish(End::default());
                 Arc::new(store)

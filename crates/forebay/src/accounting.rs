@@ -255,16 +255,16 @@ pub struct Entry {
 /// Joins the events of a session, output by output.
 ///
 /// ```
-/// use forebay::{Call, Ledger, MemoryStore, Outputs, Session, Settings, Store, Timestamp, keep};
+/// use forebay::{Call, Ledger, MemoryStore, Outputs, Session, Settings, Timestamp, event, keep};
 ///
 /// let (store, session) = (MemoryStore::default(), Session::safe("demo"));
-/// let outputs = Outputs::new(&store, session.clone(), Timestamp::now);
+/// let outputs = Outputs::new(&store, session.clone(), &Timestamp::now);
 /// let call = Call::new(session.clone(), "call-1", "read_file", Timestamp::UNIX_EPOCH);
-/// outputs.reply(&keep(&store, &call, &mut "small".as_bytes(), Timestamp::now)?, &Settings::default())?;
+/// outputs.reply(&keep(&store, &call, &mut "small".as_bytes(), &Timestamp::now)?, &Settings::default())?;
 ///
 /// let mut ledger = Ledger::new(session.clone());
 /// let mut characters = 0;
-/// (&store as &dyn Store).for_each_event(&session, |event| {
+/// event::for_each(&store, &session, |event| {
 ///     characters += ledger.take(&event).map_or(0, |entry| entry.accounting.characters_out);
 /// })?;
 /// assert_eq!(characters, 5);
@@ -431,12 +431,12 @@ fn exited_badly(exit: Option<Exit>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
     use crate::{MemoryStore, Outputs, Settings, State, Store, Stream, store, tokens};
     use expect_test::expect;
     use std::sync::{Arc, Mutex};
 
-    const NOW: Clock = || Timestamp::UNIX_EPOCH + std::time::Duration::from_millis(1_737_012_800_150);
+    const NOW: fn() -> Timestamp =
+        || Timestamp::UNIX_EPOCH + std::time::Duration::from_millis(1_737_012_800_150);
 
     fn settings() -> Settings {
         let mut settings = Settings { preset: crate::Preset::Handle, ..Settings::default() };
@@ -446,10 +446,10 @@ mod tests {
 
     /// Replies to a call as a host does.
     fn reply(store: &dyn Store, call: &Call, text: &str, end: store::End) -> crate::reply::Reply {
-        let mut writer = store.begin(call);
+        let mut writer = store::Writer::begin(store, call);
         writer.write(Stream::Stdout, text.as_bytes());
         let output = writer.finish(end);
-        Outputs::new(store, call.session.clone(), NOW).reply(&output, &settings()).unwrap()
+        Outputs::new(store, call.session.clone(), &NOW).reply(&output, &settings()).unwrap()
     }
 
     fn call(id: &str) -> Call {
@@ -466,7 +466,7 @@ mod tests {
         let session = Session::safe("session-abc");
         let mut ledger = Ledger::new(session.clone());
         let mut entries = Vec::new();
-        store.for_each_event(&session, |event| entries.extend(ledger.take(&event))).unwrap();
+        crate::event::for_each(store, &session, |event| entries.extend(ledger.take(&event))).unwrap();
         entries
     }
 

@@ -1,6 +1,6 @@
-//! The clock: the library has none of its own.
+//! The clock of the caller.
 
 use jiff::Timestamp;
 
-/// A clock: the library has none of its own.
-pub type Clock = fn() -> Timestamp;
+/// The caller's clock, such as `&Timestamp::now`. The library has none of its own, so a test can state the time.
+pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);

@@ -387,55 +387,73 @@ impl Event {
     }
 }
 
-impl dyn Store + '_ {
-    /// Hands the events of a session to `take`, oldest first. Lines that are no events are passed over.
-    pub fn for_each_event(&self, session: &Session, mut take: impl FnMut(Event)) -> Result<()> {
-        self.for_each_event_line(session, 0, |line| {
-            if let Some(event) = Event::parse(line) {
-                take(event);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(())
-    }
-
-    /// Hands the lines of a session's events to `take`, from the byte `from` on and with their newlines, as long as it
-    /// wants them; returns where the next one begins. A last line that is not whole yet is left for the next time.
-    pub fn for_each_event_line(
-        &self,
-        session: &Session,
-        from: u64,
-        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<u64> {
-        let cannot = || Error::store(format!("read the events of {session}"));
-        let log = self.open_log(session)?;
-        // A log that is shorter than what was read of it is another one.
-        let mut at = if log.size().map_err(cannot())? < from { 0 } else { from };
-        let mut lines = BufReader::with_capacity(1 << 16, From(log, at));
-        let mut line = Vec::new();
-        while lines.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(cannot())? > 0
-            && line.ends_with(b"\n")
-        {
-            at += line.len() as u64;
-            if take(&line).is_break() {
-                break;
-            }
-            line.clear();
+/// Passes the events of a session to `take`, oldest first. Lines that are not events are skipped.
+pub fn for_each(store: &dyn Store, session: &Session, mut take: impl FnMut(Event)) -> Result<()> {
+    for_each_line(store, session, 0, |line| {
+        if let Some(event) = Event::parse(line) {
+            take(event);
         }
-        Ok(at)
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}
+
+/// Passes the lines of a session's events to `take`, each with its newline, from the byte `from` until `take` breaks.
+/// Returns the offset of the next line. A last line that is not complete yet is left for the next call.
+pub fn for_each_line(
+    store: &dyn Store,
+    session: &Session,
+    from: u64,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<u64> {
+    let cannot = || Error::store(format!("read the events of {session}"));
+    let log = store.open_log(session)?;
+    // A log that is shorter than the part already read is a new one.
+    let mut at = if log.size().map_err(cannot())? < from { 0 } else { from };
+    let mut lines = BufReader::with_capacity(1 << 16, LogReader { log, at });
+    let mut line = Vec::new();
+    while lines.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(cannot())? > 0
+        && line.ends_with(b"\n")
+    {
+        at += line.len() as u64;
+        if take(&line).is_break() {
+            break;
+        }
+        line.clear();
     }
+    Ok(at)
+}
+
+/// Returns the last complete lines of a session's events, at most `bytes` bytes.
+pub(crate) fn last_lines(store: &dyn Store, session: &Session, bytes: u64) -> Result<Vec<u8>> {
+    let cannot = || Error::store(format!("read the events of {session}"));
+    let log = store.open_log(session)?;
+    let size = log.size().map_err(cannot())?;
+    let start = size.saturating_sub(bytes);
+    let mut end = vec![0; usize::try_from(size - start).unwrap_or(usize::MAX)];
+    let read = crate::output::read_full(&*log, start, &mut end).map_err(cannot())?;
+    end.truncate(read);
+    if start > 0 {
+        // The first line is cut, so it is dropped.
+        let first = memchr::memchr(b'\n', &end).map_or(end.len(), |newline| newline + 1);
+        end.drain(..first);
+    }
+    Ok(end)
 }
 
 /// Longest line of events that is read, in bytes. A longer one is none of ours, and what follows it is not read.
 pub(crate) const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// Reads on from an offset.
-struct From(Box<dyn crate::ReadAt>, u64);
+/// Reads a log sequentially from an offset.
+struct LogReader {
+    log: Box<dyn crate::ReadAt>,
+    at: u64,
+}
 
-impl Read for From {
+impl Read for LogReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.0.read_at(self.1, buffer)?;
-        self.1 += read as u64;
+        let read = self.log.read_at(self.at, buffer)?;
+        self.at += read as u64;
         Ok(read)
     }
 }
@@ -541,10 +559,10 @@ mod tests {
     #[test]
     fn lines_are_handed_on_from_where_one_stopped_and_only_when_they_are_whole() {
         let store = crate::MemoryStore::default();
-        let (store, session) = (&store as &dyn Store, Session::safe("s"));
+        let session = Session::safe("s");
         let lines = |from| {
             let mut lines = Vec::new();
-            let next = store.for_each_event_line(&session, from, |line| {
+            let next = for_each_line(&store, &session, from, |line| {
                 lines.push(String::from_utf8_lossy(line).into_owned());
                 ControlFlow::Continue(())
             });
@@ -557,7 +575,7 @@ mod tests {
         assert_eq!(lines(4), ("two\n".into(), 8));
         assert_eq!(lines(8), (String::new(), 8));
         assert_eq!(lines(99), ("one\ntwo\n".into(), 8), "a shorter log is another one");
-        let stopped = store.for_each_event_line(&session, 0, |_| ControlFlow::Break(()));
+        let stopped = for_each_line(&store, &session, 0, |_| ControlFlow::Break(()));
         assert_eq!(stopped.unwrap(), 4);
     }
 }

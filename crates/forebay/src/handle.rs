@@ -37,9 +37,10 @@ impl FromStr for Session {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Session> {
-        match is_name(name, |c| c == '.') {
-            true => Ok(Session(name.to_owned())),
-            false => Err(Error::BadName { what: "session", name: shown(name) }),
+        if is_name(name, |c| c == '.') {
+            Ok(Session(name.to_owned()))
+        } else {
+            Err(Error::BadName { what: "session", name: shown(name) })
         }
     }
 }
@@ -82,9 +83,10 @@ pub struct Handle {
 impl Handle {
     /// The handle of an output of `session`. The id is made of letters, digits, `_` and `-`.
     pub fn new(session: Session, id: &str) -> Result<Handle> {
-        match is_name(id, |_| false) {
-            true => Ok(Handle { session, id: id.to_owned() }),
-            false => Err(Error::BadName { what: "output", name: shown(id) }),
+        if is_name(id, |_| false) {
+            Ok(Handle { session, id: id.to_owned() })
+        } else {
+            Err(Error::BadName { what: "output", name: shown(id) })
         }
     }
 
@@ -100,10 +102,7 @@ impl Handle {
 
     /// The handle as views print it: a [fresh id](fresh_id) is cut to a prefix that still names it.
     pub fn short(&self) -> String {
-        let id = match is_fresh(&self.id) {
-            true => &self.id[..SHOWN],
-            false => &self.id,
-        };
+        let id = if is_fresh(&self.id) { &self.id[..SHOWN] } else { &self.id };
         format!("{}/{id}", self.session)
     }
 }

@@ -8,11 +8,11 @@
 //! use forebay::{Call, MemoryStore, Outputs, Query, Settings, Session, Timestamp, excerpt, keep};
 //!
 //! let store = MemoryStore::default();
-//! let outputs = Outputs::new(&store, Session::safe("demo"), Timestamp::now);
+//! let outputs = Outputs::new(&store, Session::safe("demo"), &Timestamp::now);
 //! let call = Call::new(Session::safe("demo"), "call-1", "run_command", Timestamp::UNIX_EPOCH);
 //! let log: String = (1..=50_000).map(|line| format!("line {line}: all is well\n")).collect();
 //!
-//! let output = keep(&store, &call, &mut log.as_bytes(), Timestamp::now)?;
+//! let output = keep(&store, &call, &mut log.as_bytes(), &Timestamp::now)?;
 //! let reply = outputs.reply(&output, &Settings::default())?;
 //! assert!(reply.folded.is_some_and(|folded| folded.text.len() < 12_000));
 //!
@@ -80,12 +80,12 @@ pub use presets::fold;
 pub use presets::materialize::ContextRef;
 pub use query::{Excerpt, excerpt};
 pub use record::{Exit, Lost, Record, State, Streams};
-pub use reply::shown::Given;
+pub use reply::shown::ShownView;
 pub use reply::verify::verify_output;
-pub use reply::{Folded, Reply, reply};
+pub use reply::{Folded, Reply, preview};
 pub use request::Query;
 pub use request::grep::Grep;
-pub use room::replies;
+pub use room::preview_all;
 pub use settings::{Preset, Settings};
 pub use size::Size;
 pub use stats::{Stats, Tally};

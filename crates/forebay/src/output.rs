@@ -421,10 +421,7 @@ impl Output {
         let (mut low, mut high) = (0, self.entries()?);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.entry(middle)? < number {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+            if self.entry(middle)? < number { low = middle + 1 } else { high = middle }
         }
         let mut missing = number - if low == 0 { 0 } else { self.entry(low - 1)? };
         let mut at = low * STRIDE;

@@ -6,11 +6,11 @@
 
 use crate::accounting::Notice;
 use crate::clock::Clock;
-use crate::event::{Answered, FellBack, Replied, SoFar};
+use crate::event::{self, Answered, FellBack, Replied, SoFar};
 use crate::query::search::Searched;
 use crate::query::{Found, fitted, search};
 use crate::reply::Reply;
-use crate::reply::shown::Given;
+use crate::reply::shown::ShownView;
 use crate::request::tool_call;
 use crate::text::count::grouped;
 use crate::view::Canvas;
@@ -36,7 +36,7 @@ const NAMED: usize = 8;
 pub struct Outputs<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) session: Session,
-    pub(crate) now: Clock,
+    pub(crate) now: Clock<'a>,
     window: Window,
     pub(crate) bounds: Option<Arc<dyn Bounds>>,
 }
@@ -52,7 +52,7 @@ const ATTEMPTS: usize = 16;
 
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
-    pub fn new(store: &'a dyn Store, session: Session, now: Clock) -> Outputs<'a> {
+    pub fn new(store: &'a dyn Store, session: Session, now: Clock<'a>) -> Outputs<'a> {
         Outputs { store, session, now, window: Window::default(), bounds: None }
     }
 
@@ -89,7 +89,7 @@ impl<'a> Outputs<'a> {
                 // What is forced must be as small as it can be: others may have taken what was left a moment ago.
                 room = room.left().map_or(room, |_| Room::NotReserved(0));
             }
-            let replies = crate::replies(outputs, settings, room)?;
+            let replies = crate::preview_all(outputs, settings, room)?;
             let cost = replies.iter().map(|reply| reply.tokens).sum();
             // The smallest views are given even where they do not fit: an answer must be.
             let force = attempt == ATTEMPTS || room.left().is_some_and(|left| cost > left);
@@ -119,7 +119,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Takes the caller's word for how many tokens are in use; what is handed over from now on is added.
-    pub fn report(&self, used: u64) -> Result<()> {
+    pub fn set_used_tokens(&self, used: u64) -> Result<()> {
         InUse { reported: used, given: 0 }.put(self.store, &self.session)?;
         self.log(What::RoomReported { used });
         Ok(())
@@ -172,7 +172,7 @@ impl<'a> Outputs<'a> {
         };
         if record.lost.is_none() {
             // It is given all the same if it cannot be kept.
-            let given = Given {
+            let given = ShownView {
                 view: folded.view.clone(),
                 text: String::from_utf8_lossy(&folded.text).into_owned(),
                 growing: output.is_growing(),
@@ -270,7 +270,7 @@ impl<'a> Outputs<'a> {
             head + &lines[..count].concat()
         };
         let text = print(fitted(lines.len(), budget, |count| print(count).into_bytes()));
-        self.told(Answered::text("", "list", Map::new(), budget, &text));
+        self.record_answer(Answered::text("", "list", Map::new(), budget, &text));
         Ok(text)
     }
 
@@ -282,7 +282,7 @@ impl<'a> Outputs<'a> {
 
     /// Remembers what a reader was told that did not come from [`answer`](Outputs::answer): it takes room, and counts
     /// among what was retrieved.
-    pub fn told(&self, answered: Answered) {
+    pub fn record_answer(&self, answered: Answered) {
         self.count(answered.tokens);
         self.log(What::QueryAnswered(answered));
     }
@@ -318,7 +318,7 @@ impl<'a> Outputs<'a> {
             before.iter().flat_map(|old| old.shown.iter().map(|&(start, end)| start..end)).collect();
         let note = match asked {
             0 => {
-                let given = Given::of(self.store, &handle).ok().flatten();
+                let given = ShownView::of(self.store, &handle).ok().flatten();
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
                 // What stands on a screen says all that its bytes say; the text of a page has no tags.
                 let seen = |piece: &&Piece| {
@@ -348,7 +348,7 @@ impl<'a> Outputs<'a> {
             Found::Bytes => (ranges.collect(), Vec::new()),
             _ => (Vec::new(), ranges.take(PLACES).collect()),
         };
-        self.told(Answered {
+        self.record_answer(Answered {
             id: handle.id().to_owned(),
             query: call.name.to_owned(),
             arguments: call.arguments,
@@ -374,13 +374,13 @@ impl<'a> Outputs<'a> {
         let searched = search(records.len(), newest_first, words, budget)?;
         stop.check()?;
         let arguments = Map::from_iter([("words".to_owned(), words.into())]);
-        self.told(Answered::text("", "search", arguments, budget, &searched.text));
+        self.record_answer(Answered::text("", "search", arguments, budget, &searched.text));
         Ok(searched)
     }
 
     /// What was answered about an output before, as far as it is remembered.
     fn answered(&self, handle: &Handle) -> Vec<Answered> {
-        let end = self.store.log_end(&self.session, REMEMBERED).unwrap_or_default();
+        let end = event::last_lines(self.store, &self.session, REMEMBERED).unwrap_or_default();
         end.split(|&byte| byte == b'\n')
             // Most lines are of other outputs: only those that may be of this one are parsed.
             .filter(|line| memchr::memmem::find(line, handle.id().as_bytes()).is_some())

@@ -48,14 +48,15 @@ impl Folded {
     }
 }
 
-/// Makes the reply for an output, from its size to the text that is shown. It has no effect: to look is free, and
-/// [`Outputs::reply`](crate::Outputs::reply) gives it.
-pub fn reply(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
+/// Returns what a model would get for an output. It has no effect: nothing is stored, counted or logged.
+/// [`Outputs::reply`](crate::Outputs::reply) does the same and gives it to the model.
+pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
     let limits = settings.limits(&output.record().call.tool);
     let size = sized_for(output, &limits, room)?;
-    let reason = match settings.bypasses(&output.record().call) {
-        true => None,
-        false => decide(&counted_for(output, size, settings)?, &limits, room),
+    let reason = if settings.bypasses(&output.record().call) {
+        None
+    } else {
+        decide(&counted_for(output, size, settings)?, &limits, room)
     };
     // What was lost cannot be passed on, however small it is.
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {

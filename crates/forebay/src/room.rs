@@ -4,15 +4,15 @@
 //! count is a state of the session in its store, so that many processes share it, and tokens are set aside in one step.
 
 use crate::limits::Room;
-use crate::reply::{Folded, Reply, reply};
+use crate::reply::{Folded, Reply, preview};
 use crate::text::count::count;
 use crate::{Output, Preset, Reason, Result, Settings, presets, view};
 
 /// What the model gets for several outputs that come at once: each as it would alone, if all of them fit together.
 /// If not, those are folded whose folding saves most, and then views are made smaller, the largest first.
-pub fn replies(outputs: &[&Output], settings: &Settings, room: Room) -> Result<Vec<Reply>> {
+pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Result<Vec<Reply>> {
     let mut replies: Vec<Reply> =
-        outputs.iter().map(|output| reply(output, settings, room)).collect::<Result<_>>()?;
+        outputs.iter().map(|output| preview(output, settings, room)).collect::<Result<_>>()?;
     let Some(left) = room.left() else { return Ok(replies) };
     let cost = |replies: &[Reply]| replies.iter().map(|reply| reply.tokens).sum::<u64>();
     if cost(&replies) <= left {
@@ -113,7 +113,7 @@ fn are(tokens: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, What};
+    use crate::event::{self, Event, What};
     use crate::handle::Session;
     use crate::limits::Window;
     use crate::store::Store;
@@ -131,17 +131,16 @@ mod tests {
 
     fn put(store: &MemoryStore, id: &str, text: &str) -> Output {
         let call = Call::new(Session::safe("s"), id, "make", Timestamp::UNIX_EPOCH);
-        keep(store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap()
+        keep(store, &call, &mut text.as_bytes(), &|| Timestamp::UNIX_EPOCH).unwrap()
     }
 
     fn outputs(store: &MemoryStore) -> Outputs<'_> {
-        Outputs::new(store, Session::safe("s"), || Timestamp::UNIX_EPOCH).within(WINDOW)
+        Outputs::new(store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH).within(WINDOW)
     }
 
     fn happened(store: &MemoryStore) -> Vec<What> {
         let mut happened = Vec::new();
-        let store: &dyn Store = store;
-        store.for_each_event(&Session::safe("s"), |Event { what, .. }| happened.push(what)).unwrap();
+        event::for_each(store, &Session::safe("s"), |Event { what, .. }| happened.push(what)).unwrap();
         happened
     }
 
@@ -180,7 +179,7 @@ mod tests {
             .unwrap();
         let handed = first.tokens + second.tokens + crate::tokens::count_bytes(&read.text);
         assert_eq!(outputs.room().unwrap(), Room::Tokens(8_500 - handed));
-        outputs.report(3_000).unwrap();
+        outputs.set_used_tokens(3_000).unwrap();
         assert_eq!(outputs.room().unwrap(), Room::Tokens(5_500));
         assert!(happened(&store).contains(&What::RoomReported { used: 3_000 }));
     }
@@ -193,7 +192,7 @@ mod tests {
         assert!(outputs.room().unwrap_err().to_string().contains("forebay room --used"));
         let small = put(&store, "small1", &numbered(5));
         assert!(outputs.reply(&small, &Settings::default()).unwrap().folded.is_none());
-        outputs.report(500).unwrap();
+        outputs.set_used_tokens(500).unwrap();
         assert_eq!(outputs.room().unwrap(), Room::Tokens(8_000));
     }
 
@@ -204,9 +203,9 @@ mod tests {
         let large = put(&store, "large1", &numbered(50_000));
         let before = happened(&store);
         let room = outputs.room().unwrap();
-        let looked = reply(&large, &Settings::default(), room).unwrap();
+        let looked = preview(&large, &Settings::default(), room).unwrap();
         assert_eq!((happened(&store), outputs.in_use().unwrap()), (before, InUse::default()));
-        assert!(crate::reply::shown::Given::of(&store, &large.record().handle).unwrap().is_none());
+        assert!(crate::reply::shown::ShownView::of(&store, &large.record().handle).unwrap().is_none());
         let given = outputs.reply(&large, &Settings::default()).unwrap();
         assert_eq!(looked.folded.unwrap().text, given.folded.unwrap().text);
     }
@@ -214,7 +213,7 @@ mod tests {
     fn check(used: u64, expected: Expect) {
         let store = MemoryStore::default();
         let outputs = outputs(&store);
-        outputs.report(used).unwrap();
+        outputs.set_used_tokens(used).unwrap();
         let output = put(&store, "output", &numbered(200));
         let reply = outputs.reply(&output, &Settings::default()).unwrap();
         let text = match &reply.folded {
@@ -291,7 +290,7 @@ mod tests {
         for preset in [Preset::HeadTail, Preset::Materialize, Preset::Recovery, Preset::Digest] {
             let store = MemoryStore::default();
             let outputs = outputs(&store);
-            outputs.report(8_300).unwrap();
+            outputs.set_used_tokens(8_300).unwrap();
             let output = put(&store, "output", &numbered(50_000));
             let settings = Settings { preset, ..Settings::default() };
             let reply = outputs.reply(&output, &settings).unwrap();
@@ -318,11 +317,11 @@ mod tests {
             })
             .collect();
         let all: Vec<&Output> = put.iter().collect();
-        let alone = |output: &&Output| reply(output, &Settings::default(), Room::Tokens(4_000)).unwrap();
+        let alone = |output: &&Output| preview(output, &Settings::default(), Room::Tokens(4_000)).unwrap();
         let alone: Vec<Reply> = all.iter().map(alone).collect();
         assert!(alone.iter().all(|reply| reply.folded.is_none()), "each fits alone");
         let room = alone.iter().map(|reply| reply.tokens).sum::<u64>() - 100;
-        outputs.report(8_500 - room).unwrap();
+        outputs.set_used_tokens(8_500 - room).unwrap();
         let replies = outputs.reply_to_all(&all, &Settings::default()).unwrap();
         let folded: Vec<bool> = replies.iter().map(|reply| reply.folded.is_some()).collect();
         assert_eq!(folded, [false, false, true, false, false]);
@@ -371,7 +370,7 @@ mod tests {
             (Room::Tokens(300), Some(Reason::TokenBudget)),
         ];
         for (room, reason) in table {
-            let reply = reply(&output, &Settings::default(), room).unwrap();
+            let reply = preview(&output, &Settings::default(), room).unwrap();
             assert_eq!(reply.folded.map(|folded| folded.reason), reason, "{room:?}");
         }
     }
@@ -390,7 +389,7 @@ mod tests {
                 .map(|(number, lines)| put(&store, &format!("output-{number}"), &format!("{number}\n{}", numbered(*lines))))
                 .collect();
             let all: Vec<&Output> = put.iter().collect();
-            let replies = replies(&all, &Settings::default(), Room::Tokens(left)).unwrap();
+            let replies = preview_all(&all, &Settings::default(), Room::Tokens(left)).unwrap();
             let cost: u64 = replies.iter().map(|reply| reply.tokens).sum();
             let smallest = all.len() as u64 * 60;
             prop_assert!(cost <= left.max(smallest), "{cost} tokens of {left}");

@@ -319,9 +319,12 @@ impl Settings {
     /// Checks what a type cannot: ranges, and limits that make sense together.
     pub fn check(&self) -> Result<()> {
         let wrong = |text: String| Err(Error::BadSetting(text));
-        let ratio = |key: &str, ratio: f64| match (0.0..=1.0).contains(&ratio) {
-            true => Ok(()),
-            false => Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}"))),
+        let ratio = |key: &str, ratio: f64| {
+            if (0.0..=1.0).contains(&ratio) {
+                Ok(())
+            } else {
+                Err(Error::BadSetting(format!("{key} is a share from 0 to 1, not {ratio}")))
+            }
         };
         for (name, budget) in [("digest.budget", self.digest.budget), ("excerpt", self.excerpt)] {
             let least = Budget::LEAST;

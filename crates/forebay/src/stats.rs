@@ -177,16 +177,16 @@ pub const OF_NO_TOOL: &str = "(all outputs)";
 /// Counts the events of one session.
 ///
 /// ```
-/// use forebay::{Call, MemoryStore, Outputs, Session, Settings, Store, Tally, Timestamp, keep, stats::By};
+/// use forebay::{Call, MemoryStore, Outputs, Session, Settings, Tally, Timestamp, event, keep, stats::By};
 ///
 /// let (store, session) = (MemoryStore::default(), Session::safe("demo"));
-/// let outputs = Outputs::new(&store, session.clone(), Timestamp::now);
+/// let outputs = Outputs::new(&store, session.clone(), &Timestamp::now);
 /// let call = Call::new(session.clone(), "call-1", "run_command", Timestamp::UNIX_EPOCH);
 /// let log: String = (1..=50_000).map(|line| format!("line {line}: all is well\n")).collect();
-/// outputs.reply(&keep(&store, &call, &mut log.as_bytes(), Timestamp::now)?, &Settings::default())?;
+/// outputs.reply(&keep(&store, &call, &mut log.as_bytes(), &Timestamp::now)?, &Settings::default())?;
 ///
 /// let mut tally = Tally::new(By::Tool, None);
-/// (&store as &dyn Store).for_each_event(&session, |event| tally.take(&event))?;
+/// event::for_each(&store, &session, |event| tally.take(&event))?;
 /// let stats = tally.stats();
 /// assert_eq!(stats.total.baseline, Settings::default().host.shown_tokens, "no host shows all of it");
 /// assert!(stats.groups["run_command"].saved() > 7_000);

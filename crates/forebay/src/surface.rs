@@ -85,9 +85,8 @@ fn typed(query: &Query) -> (&'static str, String) {
         Query::Tail(count) => ("tail", format!(" -n {count}")),
         Query::Grep(grep) => {
             let usual = Grep::new("");
-            let number = |flag: &str, value: u64, usual: u64| match value == usual {
-                true => String::new(),
-                false => format!(" {flag} {value}"),
+            let number = |flag: &str, value: u64, usual: u64| {
+                if value == usual { String::new() } else { format!(" {flag} {value}") }
             };
             let switch = |flag: &str, on: bool| if on { format!(" {flag}") } else { String::new() };
             let flags = [
@@ -107,9 +106,10 @@ fn typed(query: &Query) -> (&'static str, String) {
             let usual = filter.max == Filter::SHOWN;
             let max = if usual { String::new() } else { format!(" --max {}", filter.max) };
             let typed = shell_quoted(&filter.filter);
-            match filter.filter.starts_with('-') {
-                true => ("json", format!("{skip}{max} -- {typed}")),
-                false => ("json", format!(" {typed}{skip}{max}")),
+            if filter.filter.starts_with('-') {
+                ("json", format!("{skip}{max} -- {typed}"))
+            } else {
+                ("json", format!(" {typed}{skip}{max}"))
             }
         }
         Query::Shape { skip: 0 } => ("json", String::new()),

@@ -12,11 +12,11 @@
 //! let store = MemoryStore::default();
 //! let session = Session::safe("demo");
 //! let call = Call::new(session.clone(), "call-1", "run_command", Timestamp::UNIX_EPOCH);
-//! keep(&store, &call, &mut "one\ntwo\nthree\n".as_bytes(), Timestamp::now)?;
+//! keep(&store, &call, &mut "one\ntwo\nthree\n".as_bytes(), &Timestamp::now)?;
 //!
 //! let message = json!({"content": [{"type": "tool_use", "id": "t1", "name": "output_read",
 //!     "input": {"handle": "demo/call-1", "lines": "2:2"}}]});
-//! let (outputs, settings) = (Outputs::new(&store, session, Timestamp::now), Settings::default());
+//! let (outputs, settings) = (Outputs::new(&store, session, &Timestamp::now), Settings::default());
 //! let tools = Tools { outputs: &outputs, models: Models::NONE, settings: &settings, prefix: "output_" };
 //! for call in Wire::Anthropic.calls(&message)? {
 //!     let result = tools.answer(&call);

@@ -5,6 +5,7 @@ use crate::error::DONE;
 use crate::print::forgive;
 use clap::ValueEnum;
 use forebay::Stream;
+use forebay::store::for_each_stretch;
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     });
     let mut stdout = io::stdout().lock();
     let mut written = Ok(());
-    context.store().for_each_stretch(&output, |stream, bytes| {
+    for_each_stretch(context.store(), &output, |stream, bytes| {
         if written.is_ok() && wanted.is_none_or(|wanted| wanted == stream) {
             written = stdout.write_all(bytes);
         }

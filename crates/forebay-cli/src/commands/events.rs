@@ -6,7 +6,7 @@ use crate::print::{self, grouped};
 use crate::units;
 use clap::builder::PossibleValuesParser;
 use forebay::accounting::log_line;
-use forebay::event::Answered;
+use forebay::event::{self, Answered};
 use forebay::text::count::count;
 use forebay::{Event, Handle, Ledger, Session, Size, Timestamp, What};
 use serde::Deserialize;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         for source in &mut sources {
             let Source { session, at, ledger } = source;
             let mut stopped = None;
-            *at = context.store().for_each_event_line(session, *at, |line| {
+            *at = event::for_each_line(context.store(), session, *at, |line| {
                 let Some((at, text)) = teller.tell(line, session, ledger, &wanted) else {
                     return ControlFlow::Continue(());
                 };

@@ -143,7 +143,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
         timeout: Some(args.timeout).filter(|timeout| !timeout.is_zero()),
         max_message: Some(args.max_message).filter(|&most| most > 0).unwrap_or(u64::MAX),
         diagnostics: Diagnostics::to(std::io::stderr()),
-        now: Timestamp::now,
+        now: Arc::new(Timestamp::now),
         answer: answer(context),
     };
     match auth {

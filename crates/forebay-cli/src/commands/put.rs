@@ -75,12 +75,12 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
         // Accounting measures from the call to the end of its output.
         call.at -= Duration::from_millis(args.latency.unwrap_or(0));
         let exit = args.exit.map(|code| Exit::Code(code.into()));
-        let kept = forebay::keep_ended(store, &call, &mut Watched::new(source), exit, Timestamp::now)?;
+        let kept = forebay::keep_ended(store, &call, &mut Watched::new(source), exit, &Timestamp::now)?;
         outputs.push(kept.on(&context.surface));
     }
     let all: Vec<&Output> = outputs.iter().collect();
     let replies = if args.dry_run {
-        forebay::replies(&all, &context.settings, context.session_outputs().room()?)?
+        forebay::preview_all(&all, &context.settings, context.session_outputs().room()?)?
     } else {
         context.session_outputs().reply_to_all(&all, &context.settings)?
     };

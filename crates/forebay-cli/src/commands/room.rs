@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let outputs = context.session_outputs();
     if let Some(used) = args.used {
-        outputs.report(used)?;
+        outputs.set_used_tokens(used)?;
     }
     let in_use = outputs.in_use()?;
     let Window { context_window, output_reserve, safety_buffer } = context.settings.room;

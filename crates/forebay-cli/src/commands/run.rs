@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         }
     };
     clean::now_and_then(context);
-    let mut writer = context.store().begin(&call);
+    let mut writer = Writer::begin(context.store(), &call);
     let ended = running.capture(&mut writer, args.timeout, &mut screen)?;
     screen.clear();
     let cut_short = ended.timed_out.then(|| {

@@ -5,7 +5,7 @@ use crate::context::{Context, Outcome};
 use crate::error::DONE;
 use crate::print::{self, grouped};
 use forebay::forms;
-use forebay::{Given, Record, State, tokens};
+use forebay::{Record, ShownView, State, tokens};
 use serde_json::json;
 use std::{fmt::Write, process::ExitCode};
 
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let output = context.open(&args.handle)?;
     let record = output.record();
-    let given = Given::of(context.store(), &record.handle)?;
+    let given = ShownView::of(context.store(), &record.handle)?;
     if context.json {
         let mut value = forms::record(record, context.store());
         if let Some(object) = value.as_object_mut() {

@@ -7,7 +7,7 @@ use crate::units;
 use forebay::forms;
 use forebay::stats::{By, Counts};
 use forebay::text::count::count;
-use forebay::{Session, Stats, Tally, Timestamp};
+use forebay::{Session, Stats, Tally, Timestamp, event};
 use std::process::ExitCode;
 
 /// Show the tokens saved, all costs deducted.
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut stats = Stats::default();
     for session in &sessions {
         let mut tally = Tally::new(by, args.since);
-        context.store().for_each_event(session, |event| tally.take(&event))?;
+        event::for_each(context.store(), session, |event| tally.take(&event))?;
         stats += tally.stats();
     }
     let which = if args.all { "all sessions".to_owned() } else { format!("session {}", context.session) };

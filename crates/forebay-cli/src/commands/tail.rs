@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut left = before;
     let last = follow(context, &handle, (output.len(), open_line), &mut left, until);
     // What was read this way was read as well.
-    context.outputs(&args.handle)?.told(Answered {
+    context.outputs(&args.handle)?.record_answer(Answered {
         id: handle.id().to_owned(),
         query: "tail".to_owned(),
         arguments: Map::from_iter([

@@ -293,7 +293,10 @@ fn streams_that_cannot_be_told_apart_any_more_are_an_error() {
     assert!(forebay.run(["verify", handle, "--json"]).json()["faults"].to_string().contains("streams"));
     std::fs::remove_file(&streams).unwrap();
     assert!(
-        forebay.run(["cat", handle, "--stream", "stderr"]).fails(3).contains("cannot tell the streams of")
+        forebay
+            .run(["cat", handle, "--stream", "stderr"])
+            .fails(3)
+            .contains("cannot read which stream each part of")
     );
 }
 

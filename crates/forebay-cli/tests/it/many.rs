@@ -152,7 +152,7 @@ fn many_processes_at_once_do_not_overdraw_the_room() {
     const ROOM: u64 = 12_000;
     let reported = 5_000;
     for _ in 0..2 {
-        Outputs::new(&store, Session::safe("s"), Timestamp::now).report(reported).unwrap();
+        Outputs::new(&store, Session::safe("s"), &Timestamp::now).set_used_tokens(reported).unwrap();
         thread::scope(|scope| {
             for worker in 0..PROCESSES {
                 let forebay = &forebay;

@@ -58,7 +58,7 @@ impl Conversation {
             surface: Surface::Tools { prefix: self.prefix() },
             spool: &self.spool,
             links: called.links,
-            now: self.gateway.now,
+            now: &*self.gateway.now,
         })
     }
 

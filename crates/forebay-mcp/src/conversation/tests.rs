@@ -63,7 +63,7 @@ impl Played {
             timeout: None,
             max_message: 1 << 20,
             diagnostics: Diagnostics::to(std::io::sink()),
-            now: Timestamp::now,
+            now: Arc::new(Timestamp::now),
             answer: Box::new(|_, call, _, _| ToolResult {
                 call_id: call.id.clone(),
                 name: call.name.clone(),

@@ -262,7 +262,7 @@ fn stretches(store: &dyn Store, record: &Record) -> std::result::Result<u64, Fau
     loop {
         let filled = fill(&mut streams, &mut block).map_err(cannot())?;
         // Of one that grows, further stretches may have begun since it was measured.
-        let inside = crate::store::writer::streams::stretches(&block[..filled])
+        let inside = crate::store::streams::stretches(&block[..filled])
             .take_while(|(start, _)| *start < record.kept())
             .count();
         proved.update(&block[..inside * 8])?;

@@ -3,7 +3,7 @@
 use crate::archive::read::{Take, walk};
 use crate::archive::{Beginning, Manifest};
 use crate::output::BLOCK;
-use crate::reply::shown::Given;
+use crate::reply::shown::ShownView;
 use crate::{Error, Handle, Part, Record, Result, Session, Sink, Store};
 use serde::Serialize;
 use std::{
@@ -174,12 +174,11 @@ impl<'a> Importer<'a> {
             hash.update(&block[..read]);
             current.sink.append(Part::Bytes, &block[..read]).map_err(Importer::cannot(handle))?;
         }
-        match hash.finalize().to_hex().as_str() == current.record.hash {
-            true => Ok(()),
-            false => {
-                let why = format!("it has the bytes of {same}, and those are damaged in this store");
-                Err(Importer::cannot(handle)(std::io::Error::other(why)))
-            }
+        if hash.finalize().to_hex().as_str() == current.record.hash {
+            Ok(())
+        } else {
+            let why = format!("it has the bytes of {same}, and those are damaged in this store");
+            Err(Importer::cannot(handle)(std::io::Error::other(why)))
         }
     }
 
@@ -298,7 +297,7 @@ impl Take for Importer<'_> {
 /// A view under another handle than it was given with: it says which that was, so that its text can still be proved.
 fn renamed(view: Vec<u8>, was: &Handle, is: &Handle) -> Result<Vec<u8>> {
     let wrong = |error| Error::BadArchive(format!("{was}: its view is none: {error}"));
-    let mut given: Given = serde_json::from_slice(&view).map_err(wrong)?;
+    let mut given: ShownView = serde_json::from_slice(&view).map_err(wrong)?;
     let named = given.handle.clone().or_else(|| Some(was.clone())).filter(|handle| handle != is);
     if named == given.handle {
         return Ok(view);

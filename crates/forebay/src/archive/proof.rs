@@ -4,9 +4,9 @@
 
 use crate::archive::LONGEST_EVENT;
 use crate::record::VERSION;
-use crate::reply::shown::{Given, LARGEST_VIEW};
+use crate::reply::shown::{LARGEST_VIEW, ShownView};
 use crate::size::{Measure, Measured};
-use crate::store::writer::streams::stretches;
+use crate::store::streams::stretches;
 use crate::{Handle, Record, State, Stream, Streams};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -149,15 +149,17 @@ impl Stretches {
 }
 
 /// The view is one of this output.
-pub(crate) fn view(record: &Record, view: &[u8]) -> Result<Given, String> {
+pub(crate) fn view(record: &Record, view: &[u8]) -> Result<ShownView, String> {
     if view.len() as u64 > LARGEST_VIEW {
         return Err(format!("its view has more than {LARGEST_VIEW} bytes"));
     }
-    let given: Given = serde_json::from_slice(view).map_err(|error| format!("its view is none: {error}"))?;
+    let given: ShownView =
+        serde_json::from_slice(view).map_err(|error| format!("its view is none: {error}"))?;
     let (total, kept) = (given.view.total(), record.kept());
-    match total == kept || given.growing && total < kept {
-        true => Ok(given),
-        false => Err(format!("its view is of {total} bytes, and it has {kept}")),
+    if total == kept || given.growing && total < kept {
+        Ok(given)
+    } else {
+        Err(format!("its view is of {total} bytes, and it has {kept}"))
     }
 }
 

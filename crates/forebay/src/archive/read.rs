@@ -212,9 +212,10 @@ impl<'a, R: Read> Contents<'a, R> {
         // Every output has at least a record: a header and a block.
         let records = manifest.outputs * 2 * TAR_BLOCK as u64;
         let total = manifest.bytes.checked_add(manifest.events).and_then(|total| total.checked_add(records));
-        match total.is_some_and(|total| total <= max_bytes) {
-            true => Ok(manifest),
-            false => Err(bad(too_large(max_bytes))),
+        if total.is_some_and(|total| total <= max_bytes) {
+            Ok(manifest)
+        } else {
+            Err(bad(too_large(max_bytes)))
         }
     }
 

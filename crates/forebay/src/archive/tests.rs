@@ -1,10 +1,11 @@
 use super::*;
-use crate::reply::shown::Given;
+use crate::event;
+use crate::reply::shown::ShownView;
 use crate::reply::verify::verify_output;
-use crate::store::{Change, Sink};
+use crate::store::{Change, Sink, for_each_stretch};
 use crate::{
     Call, DiskStore, End, Error, Exit, Handle, Lost, MemoryStore, Outputs, Record, Result, Settings, State,
-    Store, Stream, Timestamp,
+    Store, Stream, Timestamp, Writer,
 };
 use proptest::prelude::*;
 use std::{
@@ -29,10 +30,10 @@ fn call(id: &str) -> Call {
 
 /// Keeps an output, and gives the model a view of it where it does not fit.
 fn put(store: &dyn Store, call: &Call, parts: &[(Stream, &[u8])], end: End) -> Record {
-    let mut writer = store.begin(call);
+    let mut writer = Writer::begin(store, call);
     parts.iter().for_each(|(stream, bytes)| writer.write(*stream, bytes));
     let output = writer.finish(end);
-    Outputs::new(store, call.session.clone(), || Timestamp::UNIX_EPOCH).reply(&output, &small()).unwrap();
+    Outputs::new(store, call.session.clone(), &|| Timestamp::UNIX_EPOCH).reply(&output, &small()).unwrap();
     output.record().clone()
 }
 
@@ -71,14 +72,14 @@ fn told(store: &dyn Store, session: &Session) -> Vec<String> {
             bytes
         };
         let bytes = output.read(0..output.len()).unwrap();
-        let given = Given::of(store, handle).unwrap().map(|given| serde_json::to_string(&given).unwrap());
+        let given = ShownView::of(store, handle).unwrap().map(|given| serde_json::to_string(&given).unwrap());
         told.push(format!(
             "{record:?} {bytes:?} {:?} {:?} {given:?}",
             part(Part::Lines),
             part(Part::Streams)
         ));
     }
-    told.push(String::from_utf8(store.log_end(session, u64::MAX).unwrap()).unwrap());
+    told.push(String::from_utf8(event::last_lines(store, session, u64::MAX).unwrap()).unwrap());
     told
 }
 
@@ -87,15 +88,12 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => {
-                files.extend(listing(&path));
-                files.insert(path, Vec::new());
-            }
-            false => {
-                let bytes = fs::read(&path).unwrap();
-                files.insert(path, bytes);
-            }
+        if path.is_dir() {
+            files.extend(listing(&path));
+            files.insert(path, Vec::new());
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            files.insert(path, bytes);
         }
     }
     files
@@ -223,7 +221,7 @@ fn a_name_that_is_taken_refuses_the_whole_archive_and_another_session_takes_it()
     let again: Handle = "other/again".parse().unwrap();
     let record = Store::record(&disk, &again).unwrap();
     assert_eq!((record.call.session, record.same_as), (other.clone(), Some("other/long".parse().unwrap())));
-    let given = Given::of(&disk, &again).unwrap().unwrap();
+    let given = ShownView::of(&disk, &again).unwrap().unwrap();
     assert_eq!(given.handle, Some("s/again".parse().unwrap()), "the model was shown the old name");
     assert!(given.text.contains("s/again"), "{}", given.text);
 
@@ -245,7 +243,7 @@ fn an_output_that_grows_is_exported_as_it_is_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let disk = DiskStore::new(folder.path());
     for store in [&MemoryStore::default() as &dyn Store, &disk] {
-        let mut writer = store.begin(&call("a"));
+        let mut writer = Writer::begin(store, &call("a"));
         writer.write(Stream::Stdout, &b"line\n".repeat(40_000));
         writer.write(Stream::Stderr, b"oh\n");
         let mut archive = Vec::new();
@@ -260,14 +258,13 @@ fn an_output_that_grows_is_exported_as_it_is_and_says_so() {
         assert_eq!((record.size.bytes, record.size.lines), (200_003, 40_001));
         assert!(told[1].contains("output-cut-short"), "its end is an event: {}", told[1]);
         let mut stderr = Vec::new();
-        let output = (&other as &dyn Store).open(&record.handle).unwrap();
-        (&other as &dyn Store)
-            .for_each_stretch(&output, |stream, bytes| {
-                if stream == Stream::Stderr {
-                    stderr.extend_from_slice(bytes);
-                }
-            })
-            .unwrap();
+        let output = other.open(&record.handle).unwrap();
+        for_each_stretch(&other, &output, |stream, bytes| {
+            if stream == Stream::Stderr {
+                stderr.extend_from_slice(bytes);
+            }
+        })
+        .unwrap();
         assert_eq!(stderr, b"oh\n");
         // The writer goes on as if nothing had been.
         assert_eq!(writer.finish(End::default()).len(), 200_008);
@@ -356,9 +353,10 @@ fn tar_of(entries: &[Raw]) -> Vec<u8> {
     for entry in entries {
         let mut header = tar::Header::new_ustar();
         // Written past the checks of the crate, as a hostile hand would.
-        match entry.name.len() > 100 {
-            true => header.set_path(std::str::from_utf8(&entry.name).unwrap()).unwrap(),
-            false => header.as_old_mut().name[..entry.name.len()].copy_from_slice(&entry.name),
+        if entry.name.len() > 100 {
+            header.set_path(std::str::from_utf8(&entry.name).unwrap()).unwrap()
+        } else {
+            header.as_old_mut().name[..entry.name.len()].copy_from_slice(&entry.name)
         }
         header.set_entry_type(entry.kind);
         header.set_size(entry.size.unwrap_or(entry.bytes.len() as u64));

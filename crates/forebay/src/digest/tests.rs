@@ -521,7 +521,7 @@ fn a_call_made_again_tells_what_changed_and_hides_no_failure_that_persists() {
             args: Some("{\"command\": \"cargo test\"}".to_owned()),
             ..Call::new(Session::safe("s"), id, "run", Timestamp::UNIX_EPOCH)
         };
-        let output = keep(&store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap();
+        let output = keep(&store, &call, &mut text.as_bytes(), &|| Timestamp::UNIX_EPOCH).unwrap();
         let view = fold(&output, &settings(400)).unwrap();
         assert_eq!(crate::verify(&view, &output).unwrap(), vec![]);
         String::from_utf8(view.print(&output).unwrap()).unwrap()

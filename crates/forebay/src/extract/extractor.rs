@@ -1,6 +1,8 @@
 //! Extraction from a session's outputs: answers are recorded, and repeated where the same extraction comes again.
 
-use crate::event::{Event, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Reading, What};
+use crate::event::{
+    self, Event, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Reading, What,
+};
 use crate::extract::answer::{Extract, Fallback};
 use crate::extract::envelope::{failed, part_of, repeated};
 use crate::extract::extract;
@@ -163,7 +165,7 @@ impl<'a> Extractor<'a> {
     fn remembered(&self, output: &Output, wanted: &Extraction) -> Result<Option<Remembered>> {
         let id = output.record().handle.id();
         let mut found = None;
-        self.outputs.store.for_each_event_line(&self.outputs.session, 0, |line| {
+        event::for_each_line(self.outputs.store, &self.outputs.session, 0, |line| {
             // Most lines are of other events and other outputs.
             let may_be = [b"extraction-done", id.as_bytes()];
             if may_be.iter().all(|part| memchr::memmem::find(line, part).is_some())

@@ -183,7 +183,7 @@ fn a_small_output_is_read_whole_and_the_answer_says_by_whom() {
         ..Call::new(Session::safe("s"), "id1234", "run_command", Timestamp::UNIX_EPOCH)
     };
     let text = "one\ntwo\nthree\nerror: disk is full\n";
-    let output = keep(&store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap();
+    let output = keep(&store, &call, &mut text.as_bytes(), &|| Timestamp::UNIX_EPOCH).unwrap();
     let answer = run(&output, Mode::Auto, &settings(), &[&model]).unwrap();
     expect![[r#"
         SYSTEM
@@ -937,14 +937,14 @@ fn the_rest_of_an_abstract_is_reached_by_the_call_that_it_names() {
     let store = MemoryStore::default();
     let session = Session::safe("s");
     let call = Call::new(session.clone(), "id1234", "make", Timestamp::UNIX_EPOCH);
-    keep(&store, &call, &mut &b"one\ntwo\n"[..], || Timestamp::UNIX_EPOCH).unwrap();
+    keep(&store, &call, &mut &b"one\ntwo\n"[..], &|| Timestamp::UNIX_EPOCH).unwrap();
     let model = scripted("test/one", |prompt, _| {
         assert!(!prompt.system.contains("from character"), "{}", prompt.system);
         Ok(report(whole))
     });
     let list: [&dyn Model; 1] = [&model];
     let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, session, &|| Timestamp::UNIX_EPOCH);
     let extractor = Extractor::new(&outputs, models);
     for budget in [BUDGET, Budget { tokens: 150, bytes: 9_000, lines: None }] {
         let mut instructions = "all findings".to_owned();
@@ -1070,11 +1070,11 @@ fn the_same_is_not_read_twice_unless_it_is_asked_anew() {
     let store = MemoryStore::default();
     let session = Session::safe("s");
     let call = Call::new(session.clone(), "id1234", "make", Timestamp::UNIX_EPOCH);
-    keep(&store, &call, &mut &b"one\ntwo\n"[..], || Timestamp::UNIX_EPOCH).unwrap();
+    keep(&store, &call, &mut &b"one\ntwo\n"[..], &|| Timestamp::UNIX_EPOCH).unwrap();
     let model = scripted("test/one", |_, time| Ok(report(&format!("answer {time}"))));
     let list: [&dyn Model; 1] = [&model];
     let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-    let outputs = Outputs::new(&store, session, || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, session, &|| Timestamp::UNIX_EPOCH);
     let extractor = Extractor::new(&outputs, models);
     let settings = settings();
     let ask = |instructions, mode, anew| {
@@ -1113,13 +1113,13 @@ fn what_was_found_in_other_bytes_in_less_of_them_or_by_other_models_is_not_given
     let keep_as = |text: &str| {
         let call = Call::new(session.clone(), "id1234", "make", Timestamp::UNIX_EPOCH);
         let _ = store.delete(&crate::Handle::new(session.clone(), "id1234").unwrap());
-        keep(&store, &call, &mut text.as_bytes(), || Timestamp::UNIX_EPOCH).unwrap();
+        keep(&store, &call, &mut text.as_bytes(), &|| Timestamp::UNIX_EPOCH).unwrap();
     };
     let ask = |name: &'static str, max_chunks: u64| {
         let model = scripted(name, |_, _| Ok(report("found")));
         let list: [&dyn Model; 1] = [&model];
         let models = Models { list: &list, nonce: &|| "nonce".to_owned(), ..Models::NONE };
-        let outputs = Outputs::new(&store, session.clone(), || Timestamp::UNIX_EPOCH);
+        let outputs = Outputs::new(&store, session.clone(), &|| Timestamp::UNIX_EPOCH);
         let extractor = Extractor::new(&outputs, models);
         let settings = Settings { max_chunks, context_tokens: 10_000, output_tokens: 1_000, ..settings() };
         let wanted =

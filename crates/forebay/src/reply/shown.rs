@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The view that a model was given, as it is kept beside the output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Given {
+pub struct ShownView {
     /// The pieces.
     pub view: View,
     /// The printed text; what is not UTF-8 stands as U+FFFD.
@@ -23,9 +23,9 @@ pub struct Given {
     pub handle: Option<Handle>,
 }
 
-impl Given {
+impl ShownView {
     /// The view that was given of an output, if one was.
-    pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<Given>> {
+    pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<ShownView>> {
         let part = store.open_part(handle, Part::View)?;
         let cannot = || Error::store(format!("read the view of {handle}"));
         let size = part.size().map_err(cannot())?;
@@ -42,7 +42,7 @@ impl Given {
     }
 
     /// The output as it was when the view of it was given.
-    pub fn seen(&self, output: Output) -> Result<Output> {
+    pub fn output_as_shown(&self, output: Output) -> Result<Output> {
         let output = if self.growing { output.until(self.view.total())? } else { output };
         Ok(match &self.handle {
             Some(handle) => output.called(handle.clone()),

@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::record::Streams;
-use crate::reply::shown::Given;
-use crate::store::Store;
+use crate::reply::shown::ShownView;
 use crate::store::writer::Stream;
+use crate::store::{Store, streams};
 use crate::view::verify;
 use crate::view::verify::Fault;
 
@@ -19,7 +19,7 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
     let mut faults = verify::verify_record(&output)?;
     if let Some(said) = output.record().streams {
         let mut found = Streams::default();
-        store.for_each_stretch(&output, |stream, bytes| match stream {
+        streams::for_each_stretch(store, &output, |stream, bytes| match stream {
             Stream::Stdout => found.stdout += bytes.len() as u64,
             Stream::Stderr => found.stderr += bytes.len() as u64,
         })?;
@@ -28,8 +28,8 @@ pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
             faults.push(Fault::Record { field: "streams", said: text(said), found: text(found) });
         }
     }
-    if let Some(given) = Given::of(store, handle)? {
-        let output = given.seen(output)?;
+    if let Some(given) = ShownView::of(store, handle)? {
+        let output = given.output_as_shown(output)?;
         faults.extend(verify::verify_text(&given.view, &output, &given.text)?);
     }
     Ok(faults)

@@ -3,8 +3,9 @@
 //! A backend's own test calls [`check`] with a function that makes a new, empty store. Every failed promise is a
 //! panic that names it.
 
-use crate::store::writer::{End, Stream};
-use crate::store::{Part, Store};
+use crate::event;
+use crate::store::writer::{End, Stream, Writer};
+use crate::store::{Part, Store, for_each_stretch};
 use crate::{Call, Error, Exit, Handle, Output, Session, State, What};
 use jiff::Timestamp;
 
@@ -44,7 +45,7 @@ fn call(session_name: &str, id: &str, second: i64) -> Call {
 }
 
 fn put(store: &dyn Store, call: &Call, bytes: &[u8]) -> Output {
-    let mut writer = store.begin(call);
+    let mut writer = Writer::begin(store, call);
     writer.write(Stream::Stdout, bytes);
     writer.finish(End::default())
 }
@@ -100,7 +101,7 @@ fn bytes_come_back_as_they_were(store: &dyn Store) {
 }
 
 fn an_output_is_readable_while_it_grows(store: &dyn Store) {
-    let mut writer = store.begin(&call("s", "growing", 0));
+    let mut writer = Writer::begin(store, &call("s", "growing", 0));
     let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
     assert_eq!(read(store, &handle), b"", "it is there before its first byte");
     for round in 1..=3u64 {
@@ -128,7 +129,7 @@ fn an_output_is_readable_while_it_grows(store: &dyn Store) {
 }
 
 fn a_vanished_writer_leaves_what_it_wrote(store: &dyn Store) {
-    let mut writer = store.begin(&call("s", "vanished", 0));
+    let mut writer = Writer::begin(store, &call("s", "vanished", 0));
     let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
     let bytes = b"some lines\n".repeat(20_000);
     writer.write(Stream::Stdout, &bytes);
@@ -206,14 +207,16 @@ fn parts_can_be_attached(store: &dyn Store) {
 
 fn events_are_kept_in_their_order_by_session(store: &dyn Store) {
     let name = session("logged");
-    let end = |bytes| store.log_end(&name, bytes).map(|end| String::from_utf8_lossy(&end).into_owned()).ok();
+    let end = |bytes| {
+        event::last_lines(store, &name, bytes).map(|end| String::from_utf8_lossy(&end).into_owned()).ok()
+    };
     assert_eq!(end(100).as_deref(), Some(""), "nothing has happened yet");
     for line in ["one", "two", "three"] {
         assert!(store.log(&name, line.as_bytes()).is_ok());
     }
     assert_eq!(end(100).as_deref(), Some("one\ntwo\nthree\n"));
     assert_eq!(end(9).as_deref(), Some("three\n"), "a line that is cut is not shown");
-    assert_eq!(store.log_end(&session("unlogged"), 100).ok(), Some(Vec::new()));
+    assert_eq!(event::last_lines(store, &session("unlogged"), 100).ok(), Some(Vec::new()));
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let name = &name;
@@ -244,7 +247,7 @@ fn the_thousandth_output_still_reads(store: &dyn Store) {
 }
 
 fn streams_are_told_apart(store: &dyn Store) {
-    let mut writer = store.begin(&call("s", "streams", 0));
+    let mut writer = Writer::begin(store, &call("s", "streams", 0));
     for (stream, bytes) in [
         (Stream::Stdout, "out1"),
         (Stream::Stderr, "err1"),
@@ -257,7 +260,7 @@ fn streams_are_told_apart(store: &dyn Store) {
     assert_eq!(read(store, &handle), b"out1err1err2out2");
     let output = store.open(&handle).unwrap_or_else(|error| panic!("{error}"));
     let mut stretches = Vec::new();
-    let told = store.for_each_stretch(&output, |stream, bytes| stretches.push((stream, bytes.to_vec())));
+    let told = for_each_stretch(store, &output, |stream, bytes| stretches.push((stream, bytes.to_vec())));
     assert!(told.is_ok());
     let expected = [(Stream::Stdout, "out1"), (Stream::Stderr, "err1err2"), (Stream::Stdout, "out2")];
     assert_eq!(stretches, expected.map(|(stream, text)| (stream, text.as_bytes().to_vec())));
@@ -266,14 +269,14 @@ fn streams_are_told_apart(store: &dyn Store) {
 
 fn what_happens_to_an_output_is_logged(store: &dyn Store) {
     let end = End { at: Timestamp::from_second(7).ok(), ..End::default() };
-    let mut writer = store.begin(&Call { args: Some("{}".to_owned()), ..call("s", "logged", 5) });
+    let mut writer = Writer::begin(store, &Call { args: Some("{}".to_owned()), ..call("s", "logged", 5) });
     writer.write(Stream::Stdout, b"some\nlines");
     writer.finish(end.clone());
-    let mut writer = store.begin(&call("s", "short", 6));
+    let mut writer = Writer::begin(store, &call("s", "short", 6));
     writer.write(Stream::Stdout, b"half");
     writer.finish(End { cut_short: Some("it was stopped".to_owned()), ..end });
     let mut told = Vec::new();
-    let read = store.for_each_event(&session("s"), |event| {
+    let read = event::for_each(store, &session("s"), |event| {
         let what = match event.what {
             What::CallStarted(started) => {
                 format!("{} started, {} in", started.id, started.argument_characters)
@@ -381,7 +384,7 @@ fn outputs_are_weighed_without_reading_them(store: &dyn Store) {
     put(store, &call("s", "large", 0), &large);
     put(store, &call("s", "empty", 0), b"");
     put(store, &call("other", "elsewhere", 0), b"x");
-    let mut writer = store.begin(&call("s", "growing", 0));
+    let mut writer = Writer::begin(store, &call("s", "growing", 0));
     writer.write(Stream::Stdout, &large[..500_000]);
     let found = weights("s");
     let named: Vec<&str> = found.iter().map(|weight| weight.handle.id()).collect();

@@ -176,7 +176,7 @@ impl DiskStore {
             appended,
             files,
         };
-        let output = (self as &dyn Store).open(handle)?;
+        let output = self.open(handle)?;
         Writer::resume(self, Box::new(sink), record, measure, &output)
     }
 
@@ -192,16 +192,15 @@ impl DiskStore {
         };
         // Readers lock what has its last name, and a writer may die before it has written that it is whole.
         let alive = file.try_lock().is_err() && (is_part(&path) || file.try_lock_shared().is_err());
-        match alive {
-            false => self.recover(files, file, &path),
-            true => {
-                // Its writer is alive, or has ended it just now.
-                record = files.read_record()?;
-                if record.state == State::Growing {
-                    record.size.bytes = file.metadata().map_or(0, |data| data.len());
-                }
-                Ok(record)
+        if alive {
+            // Its writer is alive, or has ended it just now.
+            record = files.read_record()?;
+            if record.state == State::Growing {
+                record.size.bytes = file.metadata().map_or(0, |data| data.len());
             }
+            Ok(record)
+        } else {
+            self.recover(files, file, &path)
         }
     }
 
@@ -623,12 +622,10 @@ impl Files {
             _ => cannot()(error),
         })?;
         let record: Record = serde_json::from_slice(&text).map_err(|error| cannot()(error.into()))?;
-        match record.version <= VERSION {
-            true => Ok(record),
-            false => Err(cannot()(io::Error::other(format!(
-                "version {} is newer than this program",
-                record.version
-            )))),
+        if record.version <= VERSION {
+            Ok(record)
+        } else {
+            Err(cannot()(io::Error::other(format!("version {} is newer than this program", record.version))))
         }
     }
 
@@ -769,7 +766,7 @@ mod tests {
     }
 
     fn put(store: &dyn Store, call: &Call, bytes: &[u8]) -> Record {
-        let mut writer = store.begin(call);
+        let mut writer = Writer::begin(store, call);
         writer.write(Stream::Stdout, bytes);
         writer.finish(End::default()).record().clone()
     }
@@ -837,14 +834,14 @@ mod tests {
         let store = DiskStore::new(folder.path());
         let ended = AtomicBool::new(false);
         for round in 0..200 {
-            let mut writer = (&store as &dyn Store).begin(&call(&format!("a{round}")));
+            let mut writer = Writer::begin(&store, &call(&format!("a{round}")));
             writer.write(Stream::Stdout, b"text");
             let handle = writer.handle().unwrap().clone();
             ended.store(false, Ordering::Relaxed);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !ended.load(Ordering::Relaxed) {
-                        let output = (&store as &dyn Store).open(&handle);
+                        let output = store.open(&handle);
                         let read = output.and_then(|output| output.read(0..4)).unwrap();
                         assert_eq!(read, b"text");
                     }
@@ -1022,13 +1019,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let store = Swept(DiskStore::new(folder.path()));
             let bytes = b"a line\n".repeat(lines);
-            let mut writer = (&store as &dyn Store).begin(&call("a"));
+            let mut writer = Writer::begin(&store, &call("a"));
             writer.write(Stream::Stdout, &bytes);
             let output = writer.finish(End::default());
             assert_eq!((&output.record().state, output.lines().unwrap()), (&State::Complete, lines as u64));
             // Somebody may also remove it by hand.
             let _ = fs::remove_dir_all(folder.path().join("s/tool"));
-            let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+            let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
             assert!(outputs.reply(&output, &Settings::default()).is_ok());
             assert!(output.read(0..output.len()).unwrap() == bytes);
         }
@@ -1051,11 +1048,11 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let store = DiskStore::new(folder.path());
             let bytes = b"some words\n".repeat(20_000);
-            let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+            let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
             let mut links = Vec::new();
             // The second is kept once with the first; the last one's name is a folder.
             for id in ["a", "b", "tool"] {
-                let mut writer = (&store as &dyn Store).begin(&call(id));
+                let mut writer = Writer::begin(&store, &call(id));
                 writer.write(Stream::Stdout, &bytes);
                 let output = writer.finish(End::default());
                 let reply = outputs.reply(&output, &settings).unwrap();
@@ -1087,7 +1084,7 @@ mod tests {
         for length in [0, 3, 8, 21, index.len()] {
             fs::write(&path, &index[..length]).unwrap();
             assert_eq!(crate::reply::verify::verify_output(&store, &record.handle).unwrap(), [], "{length}");
-            let output = (&store as &dyn Store).open(&record.handle).unwrap();
+            let output = store.open(&record.handle).unwrap();
             assert_eq!(output.newlines_before(output.len()).unwrap(), 100_000, "{length}");
         }
         for wrong in [[&index[..8], &[1; 8]].concat(), [&index[..], &[0; 8]].concat()] {

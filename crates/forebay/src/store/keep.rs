@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::record::Exit;
 use crate::store::Store;
-use crate::store::writer::{End, Stream};
+use crate::store::writer::{End, Stream, Writer};
 use std::io::Read;
 
 /// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
 /// be read. The library has no clock: `now` is the caller's.
-pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock) -> Result<Output> {
+pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock<'_>) -> Result<Output> {
     keep_ended(store, call, source, None, now)
 }
 
@@ -21,9 +21,9 @@ pub fn keep_ended(
     call: &Call,
     source: &mut dyn Read,
     exit: Option<Exit>,
-    now: Clock,
+    now: Clock<'_>,
 ) -> Result<Output> {
-    let mut writer = store.begin(call);
+    let mut writer = Writer::begin(store, call);
     let cut_short = loop {
         match writer.read_from(Stream::Stdout, source) {
             Ok(0) => break None,

@@ -239,8 +239,8 @@ pub(crate) fn output_of(bytes: &[u8]) -> crate::Output {
 /// The output of a call, for tests.
 #[cfg(test)]
 pub(crate) fn output_of_call(call: &Call, bytes: &[u8]) -> crate::Output {
-    let store: &dyn Store = &MemoryStore::default();
-    let mut writer = store.begin(call);
+    let store = MemoryStore::default();
+    let mut writer = crate::Writer::begin(&store, call);
     writer.write(crate::store::writer::Stream::Stdout, bytes);
     writer.finish(crate::store::writer::End::default())
 }

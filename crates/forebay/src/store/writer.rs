@@ -1,12 +1,12 @@
 //! Takes an output as it comes: appends it, measures it in the same pass, and survives a failing store.
 
 pub(crate) mod measuring;
-pub(crate) mod streams;
 
 use crate::event::{Event, What};
-use crate::output::{ReadAt, SameGiven};
+use crate::output::ReadAt;
 use crate::size::{Measure, STRIDE};
-use crate::store::{Part, Sink, Store};
+use crate::store::streams::StreamMap;
+use crate::store::{Part, Sink, Store, history, streams};
 use crate::{Call, Exit, Handle, Lost, Output, Record, Result, State, Timestamp, printable};
 use measuring::{Measuring, READ_AT_ONCE};
 use std::{
@@ -14,7 +14,6 @@ use std::{
     fs::File,
     io::{self, Read},
 };
-use streams::StreamMap;
 
 /// The stream by which bytes came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +40,6 @@ const HEAD: usize = 256 * 1024;
 
 /// So much of the end is remembered of an output that cannot be kept.
 const TAIL: usize = 256 * 1024;
-
-/// So much of a session's events is looked through for an output with the same bytes: some ten thousand outputs.
-const LOOKED_BACK: u64 = 8 * 1024 * 1024;
 
 /// Takes one new output.
 ///
@@ -74,7 +70,9 @@ fn named(store: &dyn Store, call: &Call) -> Result<Box<dyn Sink>> {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
+    /// Starts an output for `call`. It never fails: bytes that cannot be kept are counted, and the record says how many
+    /// and why.
+    pub fn begin(store: &'a dyn Store, call: &Call) -> Writer<'a> {
         let (sink, failure) = match named(store, call) {
             Ok(sink) => (Some(sink), None),
             Err(error) => (None, Some((0, printable(&error.to_string())))),
@@ -112,7 +110,7 @@ impl<'a> Writer<'a> {
     ) -> Result<Writer<'a>> {
         let bytes = so_far.len();
         let mut streams = StreamMap::default();
-        store.for_each_stretch(so_far, |stream, part| {
+        streams::for_each_stretch(store, so_far, |stream, part| {
             streams.extend(stream, part.len() as u64);
         })?;
         let measuring = Measuring::from(measure);
@@ -229,10 +227,10 @@ impl<'a> Writer<'a> {
             Some(why) => State::CutShort(why),
             None => State::Complete,
         };
-        let before = self.store.before(&self.record);
+        let before = history::earlier_run(self.store, &self.record);
         let store = self.store;
         let output = self.close();
-        let same_given = same_given(store, output.record());
+        let same_given = history::same_output_given(store, output.record());
         output.with_spoken(spoken).with_before(before).with_same_given(same_given)
     }
 
@@ -242,11 +240,11 @@ impl<'a> Writer<'a> {
             return self.finish_failed(kept, why);
         }
         let Some(sink) = self.sink.take() else { unreachable!("no sink, yet no failure") };
-        let earlier = self.earlier_with_these_bytes();
+        let earlier = history::outputs_with_the_same_bytes(self.store, &self.record, self.bytes);
         // Nothing has changed only if the command ended in the same way too.
         let same = earlier.iter().filter(|earlier| earlier.exit == self.record.exit);
         // The one of which the model has seen most, and of those the first.
-        let same = same.rev().max_by_key(|earlier| tokens_given(self.store, &earlier.handle));
+        let same = same.rev().max_by_key(|earlier| history::tokens_given(self.store, &earlier.handle));
         self.record.same_as = same.map(|earlier| earlier.handle.clone());
         let mut bytes = match sink.finish(&self.record) {
             Ok(bytes) => bytes,
@@ -286,31 +284,6 @@ impl<'a> Writer<'a> {
             Err(error) => error.to_string(),
         };
         self.finish_failed(kept, why)
-    }
-
-    /// The outputs of the session that have these bytes, as far back as is looked: the nearest that is still there, and
-    /// the first that it was said to be the same as.
-    fn earlier_with_these_bytes(&self) -> Vec<Record> {
-        let session = &self.record.call.session;
-        if self.bytes == 0 {
-            return Vec::new();
-        }
-        let Ok(end) = self.store.log_end(session, LOOKED_BACK) else { return Vec::new() };
-        let there = |id: &str| {
-            let record = self.store.record(&Handle::new(session.clone(), id).ok()?).ok()?;
-            (record.hash == self.record.hash && record.state == State::Complete).then_some(record)
-        };
-        for at in memchr::memmem::rfind_iter(&end, self.record.hash.as_bytes()) {
-            let start = memchr::memrchr(b'\n', &end[..at]).map_or(0, |newline| newline + 1);
-            let line = end[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
-            if let Ok(Event { what: What::OutputStored(stored), .. }) = serde_json::from_slice(line)
-                && let Some(nearest) = there(&stored.id)
-            {
-                let first = stored.same_as.as_deref().and_then(there);
-                return first.into_iter().chain([nearest]).collect();
-            }
-        }
-        Vec::new()
     }
 
     fn log_end(&self) {
@@ -371,32 +344,6 @@ impl<'a> Writer<'a> {
             self.failure = Some((sink.appended(), format!("the store failed: {error}")));
         }
     }
-}
-
-/// How many tokens the model was given for an output, itself or a view of it, as far back as is looked.
-fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
-    let end = store.log_end(handle.session(), LOOKED_BACK).ok()?;
-    let id = serde_json::to_string(handle.id()).ok()?;
-    memchr::memmem::rfind_iter(&end, id.as_bytes()).find_map(|at| {
-        let start = memchr::memrchr(b'\n', &end[..at]).map_or(0, |newline| newline + 1);
-        let line = end[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
-        match serde_json::from_slice(line) {
-            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), .. }) => {
-                (given.id == handle.id()).then_some(given.tokens)
-            }
-            _ => None,
-        }
-    })
-}
-
-/// What the model was given of the output that this one is the same as. What it wants to know now it may not have
-/// wanted to know then.
-fn same_given(store: &dyn Store, record: &Record) -> Option<SameGiven> {
-    let same = record.same_as.as_ref()?;
-    let tokens = tokens_given(store, same)?;
-    let (call, earlier) = (&record.call, store.record(same).ok()?.call);
-    let same_call = call.tool == earlier.tool && call.server == earlier.server && call.args == earlier.args;
-    (call.intent == earlier.intent).then(|| SameGiven { handle: same.clone(), tokens, same_call })
 }
 
 impl io::Write for Writer<'_> {

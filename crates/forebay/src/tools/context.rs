@@ -95,7 +95,7 @@ pub(crate) fn answer(
     let query = format!("context.{}", tool.name);
     let answered = Answered::text(id, &query, given.clone(), budget, &text);
     let output = handle.and_then(|handle| outputs.open(&handle.to_string()).ok());
-    outputs.told(match output {
+    outputs.record_answer(match output {
         Some(output) => with_places(answered, &output, tool.name, &text),
         None => answered,
     });

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 fn put(store: &MemoryStore, session: &str, id: &str, text: &[u8]) -> crate::Output {
     let call = Call::new(Session::safe(session), id, "make", Timestamp::UNIX_EPOCH);
-    crate::store::keep::keep(store, &call, &mut &text[..], || Timestamp::UNIX_EPOCH).unwrap()
+    crate::store::keep::keep(store, &call, &mut &text[..], &|| Timestamp::UNIX_EPOCH).unwrap()
 }
 
 /// The outputs of the session of one of them.
 fn of<'a>(store: &'a MemoryStore, output: &crate::Output) -> Outputs<'a> {
-    Outputs::new(store, output.record().call.session.clone(), || Timestamp::UNIX_EPOCH)
+    Outputs::new(store, output.record().call.session.clone(), &|| Timestamp::UNIX_EPOCH)
 }
 
 /// The view of an output.
@@ -28,7 +28,7 @@ fn call(name: &str, arguments: Value) -> ToolCall {
 }
 
 fn asked(store: &MemoryStore, name: &str, arguments: Value) -> ToolResult {
-    let outputs = Outputs::new(store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
     let settings = Settings::default();
     let tools = Tools { outputs: &outputs, models: Models::NONE, settings: &settings, prefix: PREFIX };
     tools.answer(&call(name, arguments))
@@ -136,13 +136,12 @@ fn the_bytes_that_a_context_tool_shows_are_recorded() {
     ];
     let told = || {
         let mut told = Vec::new();
-        (&store as &dyn Store)
-            .for_each_event(&Session::safe("s"), |event| {
-                if let crate::What::QueryAnswered(answered) = event.what {
-                    told.push(answered);
-                }
-            })
-            .unwrap();
+        crate::event::for_each(&store, &Session::safe("s"), |event| {
+            if let crate::What::QueryAnswered(answered) = event.what {
+                told.push(answered);
+            }
+        })
+        .unwrap();
         told.pop().unwrap()
     };
     for (tool, arguments, shown, drawn_from) in table {
@@ -211,7 +210,7 @@ fn the_context_tools_answer_in_their_own_form() {
 #[test]
 fn tools_are_offered_after_a_fold_and_before_the_final_turn() {
     let store = MemoryStore::default();
-    let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
     let offered = |final_turn| offered(own(PREFIX), outputs.has_folded().unwrap(), final_turn).len();
     assert_eq!(offered(false), 0, "nothing is stored");
     let small = put(&store, "s", "small1", b"x");
@@ -465,7 +464,7 @@ fn a_first_answer_is_never_called_a_repeat() {
 #[test]
 fn the_same_bytes_are_shown_again_in_a_larger_range() {
     let store = MemoryStore::default();
-    let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
     let shown = |id: &str, command: &str, intent: Option<&str>, tokens: u64| {
         let call = Call {
             args: Some(json!({ "command": command }).to_string()),
@@ -475,7 +474,7 @@ fn the_same_bytes_are_shown_again_in_a_larger_range() {
         let mut settings = Settings::default();
         settings.set_budget(tokens);
         let output =
-            crate::store::keep::keep(&store, &call, &mut &numbered(50_000)[..], || Timestamp::UNIX_EPOCH)
+            crate::store::keep::keep(&store, &call, &mut &numbered(50_000)[..], &|| Timestamp::UNIX_EPOCH)
                 .unwrap();
         let reply = outputs.reply(&output, &settings).unwrap();
         String::from_utf8(reply.folded.unwrap().text).unwrap()
@@ -508,7 +507,7 @@ fn the_bytes_behind_a_filter_or_a_question_do_not_count_as_shown() {
 fn a_larger_budget_is_not_the_same_query() {
     let store = MemoryStore::default();
     put(&store, "s", "long12", &numbered(5_000));
-    let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
     let read = |tokens| {
         let budget = crate::Budget { tokens, bytes: 9_000, lines: None };
         let query = crate::Query::Lines(vec![1..=4_000]);
@@ -525,7 +524,7 @@ fn a_repeated_query_with_the_smallest_budget_is_answered() {
     let session = "M7QMQy0rVNefwc60hFb";
     put(&store, session, "00", b"{}");
     put(&store, session, "01", &numbered(500));
-    let outputs = Outputs::new(&store, Session::safe(session), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, Session::safe(session), &|| Timestamp::UNIX_EPOCH);
     let queries = [
         Query::Shape { skip: 0 },
         Query::Outline(crate::request::Outlined { from_line: 1, skip: 0, depth: None }),
@@ -549,10 +548,10 @@ fn a_damaged_output_of_another_session_is_not_mentioned() {
     let store = crate::DiskStore::new(folder.path());
     for session in ["s", "other"] {
         let call = Call::new(Session::safe(session), "secret1", "make", Timestamp::UNIX_EPOCH);
-        crate::store::keep::keep(&store, &call, &mut &b"x"[..], || Timestamp::UNIX_EPOCH).unwrap();
+        crate::store::keep::keep(&store, &call, &mut &b"x"[..], &|| Timestamp::UNIX_EPOCH).unwrap();
     }
     std::fs::write(folder.path().join("other/tool/secret1.meta.json"), "{").unwrap();
-    let outputs = Outputs::new(&store, Session::safe("s"), || Timestamp::UNIX_EPOCH);
+    let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
     let told = |handle: &str| outputs.open(handle).err().unwrap().to_string();
     assert_eq!(
         told("other/secret1").replace("secret1", "ID"),

@@ -23,7 +23,7 @@ fn kept_under(root: &str, tool: &str, args: &str, text: &str) -> Kept {
         args: Some(args.into()),
         ..Call::new(Session::safe("s"), "id1234", tool, jiff::Timestamp::UNIX_EPOCH)
     };
-    let mut writer = store.begin(&call);
+    let mut writer = crate::Writer::begin(store, &call);
     writer.write(Stream::Stdout, text.as_bytes());
     let output = writer.finish(Default::default());
     let settings = Settings { preset: Preset::Recovery, ..Settings::default() };
@@ -369,7 +369,7 @@ fn a_view_is_shorter_than_its_output_or_the_output_passes() {
     for (root, is_cut) in [("root", true), (&long[..400], true), (&long, false)] {
         for length in [3_501, 3_600] {
             let kept = kept_under(root, "read_file", r#"{"path": "a.py"}"#, &code[..length]);
-            let reply = crate::reply::reply(&kept.output, &kept.settings, Room::Unknown).unwrap();
+            let reply = crate::preview(&kept.output, &kept.settings, Room::Unknown).unwrap();
             assert_eq!(reply.folded.is_some(), is_cut, "{} {length}", root.len());
             if let Some(folded) = reply.folded {
                 assert!(folded.text.len() < length, "{}", String::from_utf8_lossy(&folded.text));

@@ -478,8 +478,8 @@ pub(crate) fn is_left_over(path: &Path, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::writer::{End, Stream};
-    use crate::{Call, RunFolder};
+    use crate::store::writer::{End, Stream, Writer};
+    use crate::{Call, RunFolder, event};
 
     const HOUR: i64 = 3_600;
     const DAY: i64 = 24 * HOUR;
@@ -489,7 +489,7 @@ mod tests {
     }
 
     fn put(store: &dyn Store, name: &str, id: &str, bytes: &[u8]) -> Handle {
-        let mut writer = store.begin(&Call::new(session(name), id, "tool", Timestamp::UNIX_EPOCH));
+        let mut writer = Writer::begin(store, &Call::new(session(name), id, "tool", Timestamp::UNIX_EPOCH));
         writer.write(Stream::Stdout, bytes);
         let output = writer.finish(End::default());
         assert_eq!(output.record().state, crate::State::Complete);
@@ -541,7 +541,7 @@ mod tests {
         assert_eq!(gone(&report), ["s/one"]);
         assert_eq!(files_below(&folder.path().join("s/tool")), [""; 0]);
         let mut swept = Vec::new();
-        let read = (&store as &dyn Store).for_each_event(&session("s"), |event| {
+        let read = event::for_each(&store, &session("s"), |event| {
             if let What::Swept(event) = event.what {
                 swept.push((event.id, event.why));
             }
@@ -560,7 +560,8 @@ mod tests {
         for id in ["one", "two", "three"] {
             put(&store, "s", id, format!("{id}\n").repeat(10_000).as_bytes());
         }
-        let mut writer = dyn_store.begin(&Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
+        let mut writer =
+            Writer::begin(dyn_store, &Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
         writer.write(Stream::Stdout, b"so far\n");
         let reading = dyn_store.open(&"s/one".parse().unwrap()).unwrap();
         let report = store.sweep(&more_than(1)).unwrap();
@@ -580,7 +581,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         let dyn_store: &dyn Store = &store;
-        let mut writer = dyn_store.begin(&Call::new(session("s"), "dead", "tool", Timestamp::UNIX_EPOCH));
+        let mut writer =
+            Writer::begin(dyn_store, &Call::new(session("s"), "dead", "tool", Timestamp::UNIX_EPOCH));
         writer.write(Stream::Stdout, b"so far\n");
         drop(writer);
         assert_eq!(gone(&store.sweep(&more_than(1)).unwrap()), ["s/dead"]);
@@ -628,7 +630,8 @@ mod tests {
         let dyn_store: &dyn Store = &store;
         put(&store, "s", "a", b"x");
         put(&store, "other", "b", b"x");
-        let writer = dyn_store.begin(&Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
+        let writer =
+            Writer::begin(dyn_store, &Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
         let report = store.remove_session(&session("s"), after(0), false).unwrap();
         assert_eq!((gone(&report), report.sessions), (vec!["s/a".to_owned()], vec![]));
         drop(writer);
@@ -690,9 +693,10 @@ mod tests {
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => all.extend(everything(&path)),
-                false => drop(all.insert(path.clone(), fs::read(&path).unwrap())),
+            if path.is_dir() {
+                all.extend(everything(&path))
+            } else {
+                drop(all.insert(path.clone(), fs::read(&path).unwrap()))
             }
         }
         all
@@ -876,8 +880,7 @@ mod tests {
         let store = DiskStore::new(folder.path());
         let run = RunFolder::new(folder.path(), 7, Timestamp::UNIX_EPOCH, [1; 16]).unwrap();
         let inner = DiskStore::new(run.path());
-        let writer =
-            (&inner as &dyn Store).begin(&Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
+        let writer = Writer::begin(&inner, &Call::new(session("s"), "grows", "tool", Timestamp::UNIX_EPOCH));
         let path = run.path().to_owned();
         drop(run);
         assert!(path.join("s/tool/grows.part").exists());
@@ -900,7 +903,7 @@ mod tests {
             });
             for number in 0..200 {
                 let handle = put(&store, "s", &format!("n{number}"), b"kept");
-                let output = (&store as &dyn Store).open(&handle).unwrap();
+                let output = store.open(&handle).unwrap();
                 assert_eq!(output.read(0..4).unwrap(), b"kept");
                 drop(output);
                 store.delete(&handle).unwrap();

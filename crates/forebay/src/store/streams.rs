@@ -3,8 +3,11 @@
 //! An entry is written when a stretch begins, so that it is there whatever becomes of its writer. An output begins with
 //! standard output; one that has nothing else has no entries.
 
+use crate::error::{Error, Result};
+use crate::output::Output;
 use crate::record::Streams;
 use crate::store::writer::Stream;
+use crate::store::{Part, Store};
 
 /// So many stretches are remembered, so that a small output need not read them back.
 const REMEMBERED: usize = 4096;
@@ -58,4 +61,45 @@ pub(crate) fn stretches(part: &[u8]) -> impl Iterator<Item = (u64, Stream)> {
         let entry = u64::from_le_bytes(*entry);
         (entry / 2, if entry % 2 == 1 { Stream::Stderr } else { Stream::Stdout })
     })
+}
+
+/// Bytes of the map of stretches that are read at a time.
+const MAP_BLOCK: usize = 64 * 1024;
+
+/// Passes the bytes of an output to `take` in their order, each stretch with the stream it came by.
+pub fn for_each_stretch(
+    store: &dyn Store,
+    output: &Output,
+    mut take: impl FnMut(Stream, &[u8]),
+) -> Result<()> {
+    let (mut at, mut current) = (0, Stream::Stdout);
+    let mut show = |start: u64, next: Stream| {
+        // A damaged map may hold any offset; every byte is passed on once and in order all the same.
+        let start = start.clamp(at, output.len());
+        let range = std::mem::replace(&mut at, start)..start;
+        let stream = std::mem::replace(&mut current, next);
+        output.for_each_block(range, |_, block| take(stream, block))
+    };
+    if let Some(stretches) = output.stretches() {
+        stretches.iter().try_for_each(|&(start, stream)| show(start, stream))?;
+    } else {
+        let handle = &output.record().handle;
+        let part = store.open_part(handle, Part::Streams)?;
+        let cannot = || Error::store(format!("read which stream each part of {handle} came by"));
+        if output.record().streams.is_some() && part.size().map_err(cannot())? == 0 {
+            return Err(cannot()(std::io::ErrorKind::NotFound.into()));
+        }
+        let mut read = 0;
+        let mut entries = vec![0; MAP_BLOCK];
+        // Every stretch has a byte, so a longer map is damaged.
+        while read / 8 <= output.len() {
+            let filled = part.read_at(read, &mut entries).map_err(cannot())?;
+            stretches(&entries[..filled]).try_for_each(|(start, stream)| show(start, stream))?;
+            if filled < 8 {
+                break;
+            }
+            read += (filled - filled % 8) as u64;
+        }
+    }
+    show(output.len(), Stream::Stdout)
 }
