@@ -209,19 +209,17 @@ impl Context {
             Some(id) => id,
             None => forebay::fresh_id(random()?),
         };
-        let call = Call::new(
+        let mut call = Call::new(
             self.session.clone(),
             id,
             args.tool.unwrap_or_else(|| tool.to_owned()),
             Timestamp::now(),
         );
-        Ok(Call {
-            server: args.server,
-            kind: args.tool_kind,
-            args: args.args.or(default_args),
-            intent: args.intent,
-            ..call
-        })
+        call.server = args.server;
+        call.kind = args.tool_kind;
+        call.args = args.args.or(default_args);
+        call.intent = args.intent;
+        Ok(call)
     }
 
     /// Stops for a flag that is wrong, or reports it where the command goes on without it.

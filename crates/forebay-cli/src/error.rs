@@ -64,9 +64,9 @@ impl std::fmt::Display for CliError {
 
 impl From<forebay::Error> for CliError {
     fn from(error: forebay::Error) -> CliError {
-        use forebay::Error;
+        use forebay::{Error, NameKind};
         let (code, hint) = match &error {
-            Error::BadName { what: "handle" | "output", .. } => {
+            Error::BadName { kind: NameKind::Handle | NameKind::Output, .. } => {
                 (USAGE, Some("`forebay ls` lists the handles of the session".to_owned()))
             }
             Error::BadName { .. } | Error::BadQuery(_) | Error::BadSetting(_) => (USAGE, None),

@@ -125,13 +125,15 @@ impl Fold<'_> {
     }
 
     fn call(&self, called: &Called) -> Result<Call> {
-        let call = Call::new(
+        let mut call = Call::new(
             self.session.clone(),
             fresh_id(crate::random::random()?),
             called.tool.as_str(),
             (self.now)(),
         );
-        Ok(Call { server: called.server.clone(), args: called.args.clone(), ..call })
+        call.server.clone_from(&called.server);
+        call.args.clone_from(&called.args);
+        Ok(call)
     }
 
     /// The part of a block that the model would read.
@@ -320,7 +322,9 @@ impl Fold<'_> {
 
     /// The same call under an id of its own: every output has one, so that a prefix names it.
     fn fresh(&self, call: &Call) -> Result<Call> {
-        Ok(Call { id: fresh_id(crate::random::random()?), ..call.clone() })
+        let mut call = call.clone();
+        call.id = fresh_id(crate::random::random()?);
+        Ok(call)
     }
 
     /// The settings under which what was found too large is folded, and several views cost together what one may.

@@ -11,8 +11,8 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::Response;
 use forebay::forms;
 use forebay::{
-    Call, End, Exit, Folded, Output, Record, Reply, Session, Settings, ShownView, State, Stream, Timestamp,
-    What, Writer, event,
+    Call, End, Exit, Output, Record, Reply, Session, Settings, ShownView, State, Stream, Timestamp, What,
+    Writer, event,
 };
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -86,8 +86,12 @@ fn call_of(request: &Request, session: Session, id: String) -> Result<Call, Prob
     }
     let tool = given("tool").unwrap_or_else(|| "put".to_owned());
     let latency = Duration::from_millis(request.arguments.number("latency").unwrap_or(0));
-    let call = Call::new(session, id, tool, Timestamp::now() - latency);
-    Ok(Call { server: given("server"), kind: given("tool_kind"), args, intent: given("intent"), ..call })
+    let mut call = Call::new(session, id, tool, Timestamp::now() - latency);
+    call.server = given("server");
+    call.kind = given("tool_kind");
+    call.args = args;
+    call.intent = given("intent");
+    Ok(call)
 }
 
 /// The settings for an upload.
@@ -271,12 +275,9 @@ fn earlier_reply(request: &Request, output: &Output) -> Result<Option<Reply>, Pr
     })?;
     let Some(replied) = found else { return Ok(None) };
     let (size, tokens) = (record.size, replied.tokens);
-    let Some(reason) = replied.reason else { return Ok(Some(Reply { size, tokens, folded: None })) };
+    let Some(reason) = replied.reason else { return Ok(Some(Reply::passed(size, tokens))) };
     let given = ShownView::of(request.store(), &record.handle)?;
-    Ok(given.map(|given| {
-        let folded = Folded { reason, view: given.view, text: given.text.into_bytes(), shrunk: None };
-        Reply { size, tokens, folded: Some(folded) }
-    }))
+    Ok(given.map(|given| Reply::shown(size, tokens, reason, given)))
 }
 
 /// Whether a body has the bytes of an output.

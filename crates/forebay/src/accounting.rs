@@ -1,8 +1,7 @@
-//! What a host writes into its books about a call: an accounting entry a reply, and a log line for each output that was
-//! stored and for each time that something else was given than what was meant.
+//! Accounting for hosts: an entry for each reply, and a log line for each stored output and each fallback.
 //!
-//! Both are told from the events of one output, joined: its call, how it ended, what the model was given. The log line
-//! is also emitted by `tracing` as it happens, so that a host can send it where its other logs go.
+//! Both join the events of one output: its call, its end and its reply. Log lines are also emitted through `tracing`, so
+//! that a host can send them to its other logs.
 
 use crate::event::{Extracted, ExtractionCall, ExtractionFailure, FellBack, SoFar, Started, Stored};
 use crate::{Call, Event, Exit, Handle, Reason, Record, Session, Size, Timestamp, What, printable};
@@ -10,86 +9,91 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-/// What one reply comes to, as accounts of tools hold it.
+/// The accounting entry of one reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Accounting {
-    /// What the entry is of.
+    /// Kind of the entry.
     #[serde(rename = "type")]
     pub kind: EntryKind,
-    /// When the tool was called, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub timestamp: i64,
-    /// Whether the call did what it should.
+    /// Whether the call succeeded.
     pub status: Status,
     /// Milliseconds from the call to the end of its output.
     pub latency: u64,
-    /// The tool's server, if it has one.
+    /// Server of the tool, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<String>,
     /// The tool.
     pub command: String,
-    /// How many characters the call's arguments have.
+    /// Characters of the call's arguments.
     pub characters_in: u64,
-    /// How many characters the model was given: the output's, or the view's if it got one.
+    /// Characters of the reply: of the output, or of the view if there is one.
     pub characters_out: u64,
-    /// What became of an output that was not given as it is.
+    /// Details of an output that a view replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
 }
 
-/// What an entry is of.
+/// Kind of an accounting entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum EntryKind {
     /// A call of a tool.
     Tool,
 }
 
-/// Whether a call did what it should.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Status {
-    /// Its output is whole, and its command, if it had one, ended with 0.
+    /// Its output is complete, and its command, if it had one, exited with 0.
     Ok,
-    /// Its output was cut short, or its command ended otherwise.
+    /// Its output was cut short, or its command failed.
     Failed,
 }
 
-/// What became of an output that was replaced by a view.
+/// Details of an output that a view replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Details {
-    /// The name under which it is kept.
+    /// Handle of the output.
     pub tool_output_handle: Handle,
-    /// Why it was replaced.
+    /// The limit that it exceeded.
     pub tool_output_reason: Reason,
-    /// That it was.
+    /// Always true: the output was replaced.
     pub truncated: bool,
 }
 
-/// That an output is stored, and the model has a view in its place: what the log says.
+/// The log line of an output that is stored and replaced by a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Notice {
     /// The tool's own name.
     pub tool_name: String,
     /// Its name with where it is from: `mcp:filesystem/read_file`.
     pub tool: String,
-    /// Where it is from: the server, or the agent itself.
+    /// Origin of the tool: its server, or the agent itself.
     pub tool_namespace: String,
-    /// Who provides it: `mcp:filesystem`, or the agent itself.
+    /// Provider of the tool: `mcp:filesystem`, or the agent itself.
     pub provider: String,
-    /// What sort of tool it is: what the caller said, else `mcp` if it has a server, else `agent`.
+    /// Kind of the tool: the one that the caller stated, else `mcp` if it has a server, else `agent`.
     pub tool_kind: String,
-    /// The name under which the output is kept.
+    /// Handle of the output.
     pub handle: Handle,
-    /// Why it was replaced.
+    /// The limit that it exceeded.
     pub reason: Reason,
-    /// How large it is.
+    /// Size of the output.
     pub size: Size,
 }
 
 impl Notice {
-    /// What is said of an output that was replaced; nothing, if nothing of it could be kept.
-    /// `tokens` are those of the output, where they were counted for its view.
+    /// The notice about a replaced output; `None` if none of it could be stored. `tokens` are those of the output, if they
+    /// were counted for its view.
     pub(crate) fn of(record: &Record, reason: Reason, tokens: Option<u64>) -> Option<Notice> {
         let kept = record.lost.is_none() || record.kept() > 0;
         let size = Size { tokens: tokens.unwrap_or(record.size.tokens), ..record.size };
@@ -118,7 +122,7 @@ impl Notice {
         format!("Tool '{}' output stored for tool_output ({}).", self.tool_name, self.reason)
     }
 
-    /// Hands it to whoever listens to `tracing`.
+    /// Emits it through `tracing`.
     pub(crate) fn emit(&self) {
         tracing::warn!(
             tool = self.tool,
@@ -188,7 +192,7 @@ impl ExtractionFailure {
         )
     }
 
-    /// Hands it to whoever listens to `tracing`.
+    /// Emits it through `tracing`.
     pub(crate) fn emit(&self) {
         tracing::error!(
             handle = self.handle,
@@ -217,7 +221,7 @@ impl FellBack {
         format!("Fell back from {} to {}.", self.from, self.to)
     }
 
-    /// Hands it to whoever listens to `tracing`.
+    /// Emits it through `tracing`.
     pub(crate) fn emit(&self, session: &Session) {
         let FellBack { id, from, to, why } = self;
         tracing::warn!(handle = format!("{session}/{id}"), from, to, why, "{}", self.message());
@@ -243,12 +247,13 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// What a reply comes to.
+/// Entry and log line of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry {
     /// The accounting entry.
     pub accounting: Accounting,
-    /// What the log says, if the output was replaced by a view.
+    /// The log line, if a view replaced the output.
     pub notice: Option<Notice>,
 }
 
@@ -290,7 +295,7 @@ impl Tool {
     }
 }
 
-/// What is known of a call so far.
+/// The events of a call so far.
 #[derive(Clone, Debug)]
 struct Open {
     at: Timestamp,
@@ -299,7 +304,7 @@ struct Open {
     ended: Option<(Timestamp, End)>,
 }
 
-/// How an output ended, or how far it had come.
+/// End of an output, or its state while it grows.
 #[derive(Clone, Copy, Debug)]
 struct End {
     size: Size,
@@ -344,7 +349,7 @@ impl Ledger {
             _ => return None,
         };
         let open = self.calls.get(&replied.id)?.clone();
-        // What still grows has not ended, but its call has: now.
+        // A growing output has not ended, but its call ends now.
         let so_far = || replied.so_far.as_ref().map(|so_far| (event.at, End::so_far(so_far)));
         let (ended, end) = so_far().or(open.ended)?;
         if replied.so_far.is_none() {
@@ -523,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_grows_is_told_as_far_as_it_had_come_and_what_is_not_known_is_not_told() {
+    fn a_growing_output_has_an_entry_and_unknown_values_are_left_out() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let replied = |so_far| {
             What::ViewGiven(crate::event::Replied {
@@ -606,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_is_told_once_for_each_output_that_is_replaced() {
+    fn a_subscriber_gets_one_event_for_each_replaced_output() {
         let listener = Listener::default();
         let store = MemoryStore::default();
         let text = "many words\n".repeat(40);

@@ -10,10 +10,9 @@
 //! events.jsonl                what happened in the session, if anything did
 //! ```
 //!
-//! The entries stand in exactly this order in a tar file, which is one zstd frame with a checksum. What reads an archive
-//! knows at every place what may come next, and refuses all else. So nothing in it can name a path, and work and memory
-//! are bounded by what the reader allows. The same proofs are asked of what is written, so what was exported can be
-//! imported.
+//! The entries have exactly this order in a tar file, which is one zstd frame with a checksum. A reader knows at every
+//! point which entry may follow and refuses all others. Nothing in an archive can name a path, and the reader bounds work
+//! and memory. An export runs the same checks as an import, so every exported archive can be imported.
 
 pub(crate) mod export;
 pub(crate) mod import;
@@ -33,32 +32,32 @@ use std::io::{self, Read};
 /// The version of the archive's form. A reader refuses a newer one than it knows.
 const VERSION: u32 = 1;
 
-/// How the manifest says what kind of file this is.
+/// Value of the manifest's field `format`.
 const FORMAT: &str = "forebay-archive";
 
 const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "events.jsonl";
 
-/// No manifest is larger.
+/// Maximum bytes of a manifest.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
-/// No record is larger. It holds the arguments of its call, and those may be a whole file.
+/// Maximum bytes of a record. It holds the arguments of its call, which may be a whole file.
 const LARGEST_RECORD: u64 = 16 * 1024 * 1024;
-/// No event is longer.
+/// Maximum bytes of an event.
 const LONGEST_EVENT: u64 = 1024 * 1024;
-/// No archive has more outputs. What is remembered of each while it is read then takes no more memory than a list of them.
+/// Maximum outputs of an archive, which bounds the memory of a reader.
 const MOST_OUTPUTS: u64 = 1_000_000;
 
-/// What an archive says of itself before anything else.
+/// The first entry of an archive, which describes the rest.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     format: String,
     version: u32,
     session: Session,
-    /// How many outputs follow.
+    /// Number of outputs.
     outputs: u64,
-    /// How many bytes all their entries `bytes` have.
+    /// Bytes of all entries `bytes`.
     bytes: u64,
-    /// How many bytes the events have.
+    /// Bytes of the events.
     events: u64,
 }
 
@@ -78,7 +77,7 @@ fn part_name(id: &str, part: Part) -> String {
     format!("outputs/{id}/{name}")
 }
 
-/// The first bytes of a part, one after the other. That they are fewer than was said is an error.
+/// Reads the first bytes of a part. Fewer bytes than declared are an error.
 struct Beginning {
     part: Box<dyn ReadAt>,
     at: u64,

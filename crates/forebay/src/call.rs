@@ -4,11 +4,12 @@ use crate::{Handle, Session};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// So much of an id is left where a number stands behind it.
+/// Characters of an id that are kept when a number is appended to it.
 pub(crate) const LONGEST_NUMBERED: usize = 110;
 
 /// One tool call: who was called with what, and in which conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Call {
     /// The conversation it belongs to.
     pub session: Session,
@@ -19,13 +20,13 @@ pub struct Call {
     /// The server the tool belongs to, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What sort of tool it is (`mcp`, `rest`, `agent`, …), if the caller says.
+    /// Kind of the tool (`mcp`, `rest`, `agent`, …), if the caller states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The arguments, verbatim JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    /// What the caller wants to know from it, in plain words.
+    /// The caller's purpose, in plain words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     /// When it was made. The library has no clock: the caller says.

@@ -1,6 +1,6 @@
-//! What happened in a session, a line each: the memory that stats, accounting and repeats are told from.
+//! The events of a session, one line each. Statistics, accounting and notes about repeated outputs are derived from them.
 //!
-//! An event refers to outputs by their ids and never holds their bytes. Each is one line of JSON, whole or not there.
+//! An event names outputs by their ids and never holds their bytes. Each is one complete line of JSON.
 
 use crate::{Error, Exit, Kind, Reason, Record, Result, Session, Size, State, Store, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,49 +12,52 @@ use std::{
     ops::ControlFlow,
 };
 
-/// One thing that happened.
+/// One event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Event {
-    /// What it was.
+    /// Kind and details of the event.
     #[serde(flatten)]
     pub what: What,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// What happened.
+/// Kind and details of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum What {
     /// A tool was called, and its output begins.
     CallStarted(Started),
-    /// An output is kept whole.
+    /// An output ended and is stored completely.
     OutputStored(Stored),
-    /// An output is kept as far as it came.
+    /// An output was cut short. The part that came is stored.
     OutputCutShort(Stored),
-    /// The model was given an output as it is.
+    /// The model got an output unchanged.
     OutputPassed(Replied),
-    /// The model was given a view in place of an output.
+    /// The model got a view in place of an output.
     ViewGiven(Replied),
     /// A query was answered.
     QueryAnswered(Answered),
-    /// A model read an output and gave an abstract of it.
+    /// A model read an output and wrote an abstract.
     ExtractionDone(Extracted),
-    /// An extraction could not be answered.
+    /// An extraction failed.
     ExtractionFailed(ExtractionFailure),
-    /// Something else was given than what was meant.
+    /// A fallback was given in place of the intended reply.
     FellBack(FellBack),
     /// An output was removed.
     Swept(Swept),
-    /// The caller said how much of the context is in use.
+    /// The caller reported the tokens in use.
     RoomReported {
-        /// In tokens.
+        /// Number of tokens.
         used: u64,
     },
 }
 
 /// A call that began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Started {
     /// The output's id.
     pub id: String,
@@ -62,34 +65,35 @@ pub struct Started {
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// Its server, if it has one.
+    /// The server of the tool, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What sort of tool it is, if the caller said.
+    /// Kind of the tool, if the caller stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// How many characters the arguments have; the record holds them.
+    /// Number of characters of the arguments, which the record holds.
     pub argument_characters: u64,
 }
 
 /// An output that ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Stored {
     /// The output's id.
     pub id: String,
-    /// How large it is.
+    /// Size of the output.
     pub size: Size,
-    /// What its bytes are.
+    /// Kind of its bytes.
     pub kind: Kind,
     /// The BLAKE3 hash of its bytes.
     pub hash: String,
-    /// How its command ended.
+    /// Exit status of its command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// How many of its bytes could not be kept.
+    /// Number of bytes that could not be stored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
-    /// Why it is not whole.
+    /// Cause of the cut, if it was cut short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The id of the first output with the same bytes.
@@ -97,95 +101,100 @@ pub struct Stored {
     pub same_as: Option<String>,
 }
 
-/// What the model was given for a call.
+/// A reply to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Replied {
     /// The output's id.
     pub id: String,
-    /// Why it was not given as it is.
+    /// The limit that the output exceeded, if a view was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// How many characters the model was given.
+    /// Characters of the reply.
     pub characters: u64,
-    /// How many bytes.
+    /// Bytes of the reply.
     pub bytes: u64,
-    /// How many tokens.
+    /// Tokens of the reply.
     pub tokens: u64,
-    /// How many tokens it would have been given without us: the output, or what its host shows of one so large.
+    /// Tokens that the model would have got without Forebay: the output, or the part that its host shows.
     pub baseline: u64,
-    /// How many tokens the whole output has, where they were counted for a view of it.
+    /// Tokens of the whole output, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// How far the output had come, if it went on growing.
+    /// State of the output at that time, if it was still growing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub so_far: Option<SoFar>,
 }
 
-/// How far an output had come when the model was given something for it.
+/// State of a growing output when the model got a reply for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SoFar {
-    /// How large it was.
+    /// Size at that time.
     pub size: Size,
-    /// How its command had ended; something that the command started has the output still open.
+    /// Exit status of its command, if it had ended while a background process kept the output open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
 
 /// An answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Answered {
-    /// The output's id; empty if all outputs of the session were asked.
+    /// The output's id; empty if the query searched all outputs of the session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// The name of the query.
     pub query: String,
-    /// What was asked.
+    /// Arguments of the query.
     pub arguments: Map<String, Value>,
-    /// How many bytes the output had.
+    /// Bytes that the output had.
     pub length: u64,
-    /// The bytes of the output that were shown.
+    /// Ranges of the output that were shown.
     pub shown: Vec<(u64, u64)>,
-    /// Where an answer comes from that does not show all of it: the first places.
+    /// First ranges that the answer was derived from without showing all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawn_from: Vec<(u64, u64)>,
-    /// The tokens that the answer could have.
+    /// Budget of the answer, in tokens.
     pub budget: u64,
-    /// How many bytes it has.
+    /// Bytes of the answer.
     pub bytes: u64,
-    /// How many tokens it has.
+    /// Tokens of the answer.
     pub tokens: u64,
 }
 
-/// An abstract that a model gave.
+/// An abstract that a model wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Extracted {
     /// The output's id.
     pub id: String,
-    /// How it was made.
+    /// The strategy that was used.
     pub strategy: String,
     /// The model, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens that the model read.
     pub tokens_in: u64,
-    /// Tokens that it wrote.
+    /// Tokens that the model wrote.
     pub tokens_out: u64,
-    /// Tokens of the answer that the asking model was given.
+    /// Tokens of the answer.
     pub tokens: u64,
-    /// How often a model's report departed from the requested format and was read all the same, by the word for it:
+    /// Number of reports that departed from the requested format but could be read, by deviation:
     /// `not-closed`, `not-opened`, `other-nonce`, `no-tag`, `tag-repeated`, `repetition`, `cut-off`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub leniencies: BTreeMap<String, u64>,
     /// The call that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<ExtractionCall>,
-    /// What was wanted and what models found, so that the same need not be read again.
+    /// Instructions and result, so that a repeated request need not read the output again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
 }
 
 /// An extraction that could not be answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExtractionFailure {
     /// The output's id; empty if the handle names none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -200,10 +209,11 @@ pub struct ExtractionFailure {
     pub request: ExtractionCall,
 }
 
-/// A call of `tool_output`, measured.
+/// Time and size of a call of `tool_output`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExtractionCall {
-    /// When it was made.
+    /// Time of the call.
     pub at: Timestamp,
     /// Characters of its arguments, as JSON.
     pub argument_characters: u64,
@@ -212,7 +222,7 @@ pub struct ExtractionCall {
 }
 
 impl ExtractionCall {
-    /// A call that was made at `at` with `arguments`, and the text it was answered with.
+    /// Measures a call that was made at `at` with `arguments` and answered with `answer`.
     pub(crate) fn new(at: Timestamp, arguments: &Map<String, Value>, answer: &str) -> ExtractionCall {
         let characters = |text: &str| text.chars().count() as u64;
         let arguments = serde_json::to_string(arguments).unwrap_or_default();
@@ -220,50 +230,53 @@ impl ExtractionCall {
     }
 }
 
-/// An answer that can be given again.
+/// An extraction whose answer can be given again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Memory {
-    /// What was wanted.
+    /// The instructions.
     pub instructions: String,
-    /// How it was to be read.
+    /// The requested mode.
     pub mode: String,
-    /// How many bytes the output had.
+    /// Bytes that the output had.
     pub length: u64,
-    /// The hash of its bytes; empty if it still grew.
+    /// The hash of its bytes; empty if it was still growing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hash: String,
-    /// How many chunks could be read, and of how many tokens.
+    /// Maximum number of chunks, and tokens per chunk.
     pub most: (u64, u64),
-    /// What was read, and the answer.
+    /// The reading and its answer.
     pub reading: Reading,
 }
 
-/// Something else was given than what was meant.
+/// A fallback that was given in place of the intended reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FellBack {
     /// The output's id.
     pub id: String,
-    /// What was meant.
+    /// The intended reply.
     pub from: String,
-    /// What was given.
+    /// The fallback.
     pub to: String,
-    /// The true cause.
+    /// The cause.
     pub why: String,
 }
 
 /// An output that was removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Swept {
     /// The output's id.
     pub id: String,
-    /// How many bytes that gave back.
+    /// Bytes that this freed.
     pub bytes: u64,
-    /// Why it went.
+    /// The rule that removed it.
     pub why: String,
 }
 
 impl Answered {
-    /// An answer in plain text, about an output or, with no id, about all of them.
+    /// A plain-text answer about one output, or about all outputs if `id` is empty.
     pub fn text(
         id: &str,
         query: &str,
@@ -321,7 +334,7 @@ impl What {
         }
     }
 
-    /// The names of all kinds, as an event says its own.
+    /// The names of all kinds, as they are written in events.
     pub const KINDS: [&str; 11] = [
         "call-started",
         "output-stored",
@@ -355,7 +368,7 @@ impl What {
         }
     }
 
-    /// The output it is about, if it is about one.
+    /// The id of the output that it is about, if there is one.
     pub fn id(&self) -> Option<&str> {
         let id = match self {
             What::CallStarted(started) => &started.id,
@@ -373,16 +386,16 @@ impl What {
 }
 
 impl Event {
-    /// The event that a line is, if it is one.
+    /// Parses a line; `None` if it is not an event.
     pub fn parse(line: &[u8]) -> Option<Event> {
         serde_json::from_slice(line).ok()
     }
 
-    /// Adds it to the events of a session. What happened is worth more than the note of it: a note that fails is
-    /// reported and let go.
+    /// Appends it to the events of a session. If that fails, it is reported and ignored, because the work matters more
+    /// than its log.
     pub(crate) fn log(self, store: &dyn Store, session: &Session) {
         if let Ok(Err(error)) = serde_json::to_vec(&self).map(|line| store.log(session, &line)) {
-            tracing::warn!(session = session.as_str(), "an event was not noted: {error}");
+            tracing::warn!(session = session.as_str(), "cannot log an event: {error}");
         }
     }
 }
@@ -441,7 +454,7 @@ pub(crate) fn last_lines(store: &dyn Store, session: &Session, bytes: u64) -> Re
     Ok(end)
 }
 
-/// Longest line of events that is read, in bytes. A longer one is none of ours, and what follows it is not read.
+/// Maximum bytes of a line of events. Reading stops at a longer line, which Forebay did not write.
 pub(crate) const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Reads a log sequentially from an offset.
@@ -479,17 +492,17 @@ impl AddAssign for Usage {
 pub struct Reading {
     /// The models whose answers were used.
     pub models: Vec<String>,
-    /// How often a model was asked, answers that were of no use included.
+    /// Number of requests to models, including those with unusable answers.
     pub asked: u64,
     /// Tokens of all requests.
     pub usage: Usage,
-    /// The bytes of the output that were read, in their order.
+    /// Ranges of the output that were read, in order.
     pub ranges: Vec<(u64, u64)>,
     /// Full answer of the models, whatever its length.
     pub answer: String,
-    /// Where it comes from: whole, in a few words, and not at all, to be told as there is room.
+    /// Notes on where the answer comes from, longest first; the first one that fits is shown.
     pub notes: Vec<String>,
-    /// How often a report departed from the requested format and was read all the same, by the word for it.
+    /// Number of reports that departed from the requested format but could be read, by deviation.
     #[serde(skip)]
     pub leniencies: BTreeMap<String, u64>,
 }
@@ -499,7 +512,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_that_says_first_what_it_is() {
+    fn an_event_is_a_line_that_begins_with_its_kind() {
         let what = What::Swept(Swept { id: "a".into(), bytes: 7, why: "old".into() });
         let event = Event { what, at: Timestamp::UNIX_EPOCH };
         let line = r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"1970-01-01T00:00:00Z"}"#;
@@ -538,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_passed_over() {
+    fn lines_that_are_not_events_are_skipped() {
         for line in [
             "",
             "{",

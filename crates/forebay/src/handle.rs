@@ -3,7 +3,7 @@
 //! Names become folders and files, and they reach us from models. So a name is checked once, when text
 //! becomes a [`Session`] or a [`Handle`], and what has such a type cannot lead out of its session.
 
-use crate::{Error, Result};
+use crate::error::{Error, NameKind, Result};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -40,7 +40,7 @@ impl FromStr for Session {
         if is_name(name, |c| c == '.') {
             Ok(Session(name.to_owned()))
         } else {
-            Err(Error::BadName { what: "session", name: shown(name) })
+            Err(Error::BadName { kind: NameKind::Session, name: shown(name) })
         }
     }
 }
@@ -86,7 +86,7 @@ impl Handle {
         if is_name(id, |_| false) {
             Ok(Handle { session, id: id.to_owned() })
         } else {
-            Err(Error::BadName { what: "output", name: shown(id) })
+            Err(Error::BadName { kind: NameKind::Output, name: shown(id) })
         }
     }
 
@@ -113,7 +113,7 @@ impl FromStr for Handle {
     fn from_str(text: &str) -> Result<Handle> {
         match text.split_once('/') {
             Some((session, id)) => Handle::new(session.parse()?, id),
-            None => Err(Error::BadName { what: "handle", name: shown(text) }),
+            None => Err(Error::BadName { kind: NameKind::Handle, name: shown(text) }),
         }
     }
 }
@@ -252,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_is_inside_its_session(text in "[a-z./\\\\_-]{0,4}/[a-z./\\\\_-]{0,4}|\\PC{0,40}") {
+        fn a_parsed_handle_is_inside_its_session(text in "[a-z./\\\\_-]{0,4}/[a-z./\\\\_-]{0,4}|\\PC{0,40}") {
             let leads_out = text.matches('/').count() != 1 || text.contains("/.") || text.starts_with(['.', '/']);
             let parsed = text.parse::<Handle>();
             prop_assert!(!(leads_out && parsed.is_ok()));

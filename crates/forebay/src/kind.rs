@@ -1,4 +1,4 @@
-//! What the bytes of an output are, told from the bytes alone.
+//! The kind of an output's bytes, derived from the bytes alone.
 
 pub(crate) mod json;
 
@@ -6,7 +6,7 @@ use crate::Size;
 use json::{Json, Shape};
 use serde::{Deserialize, Serialize};
 
-/// What an output is.
+/// Kind of an output's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_told_from_the_bytes() {
+    fn the_kind_follows_from_the_bytes() {
         let table: &[(&[u8], Kind)] = &[
             (b"", Kind::Text),
             (b"plain words\n", Kind::Text),

@@ -1,8 +1,7 @@
-//! Keeps every byte a tool says, and shows the model the part it needs.
+//! Stores the whole output of an agent's tools, and shows the model the part that it needs.
 //!
-//! Agents call tools, and tools talk too much. This library stands between the two: the whole output goes into a
-//! [`Store`], byte for byte; what fits its [`Limits`] passes untouched; of what does not, the model gets a small
-//! [`View`] that marks everything it leaves out, and a [`Handle`] with which it can read the rest at any time.
+//! An output is written to a [`Store`] byte for byte. If it fits its [`Limits`], it passes unchanged. If not, the model
+//! gets a small [`View`] that marks everything left out, and a [`Handle`] with which it can read the rest at any time.
 //!
 //! ```
 //! use forebay::{Call, MemoryStore, Outputs, Query, Settings, Session, Timestamp, excerpt, keep};
@@ -21,7 +20,7 @@
 //! # Ok::<(), forebay::Error>(())
 //! ```
 //!
-//! It is synchronous, and touches no terminal, network, clock or environment; only [`store`] touches a disk.
+//! The library is synchronous and uses no terminal, network, clock or environment. Only [`store`] uses the disk.
 
 pub mod accounting;
 pub mod archive;
@@ -56,6 +55,7 @@ mod stop;
 pub mod store;
 mod surface;
 pub(crate) mod terminal;
+#[doc(hidden)] // for the crates of this workspace, which print counts in the same form
 pub mod text;
 mod threads;
 pub mod tokens;
@@ -68,7 +68,7 @@ pub use accounting::{Accounting, Ledger, Notice};
 pub use bounds::Bounds;
 pub use call::Call;
 pub use clock::Clock;
-pub use error::{Error, Result};
+pub use error::{Error, NameKind, Result};
 pub use event::{Event, What};
 pub use handle::{Handle, SHORTEST_PREFIX, Session, fingerprint, fresh_id};
 pub use jiff::Timestamp;
@@ -98,6 +98,7 @@ pub use store::memory::MemoryStore;
 pub use store::writer::{End, Stream, Writer};
 pub use store::{Part, Sink, Store};
 pub use surface::Surface;
+#[doc(hidden)] // for the crates of this workspace, which quote text in the same form
 pub use text::quote::{printable, shell_word, shortened};
 pub use view::verify::Fault;
 pub use view::{Piece, View, Why, verify};

@@ -22,7 +22,7 @@ pub struct Limits {
     pub tokens: Option<u64>,
 }
 
-/// How much a view or an excerpt may cost: a hard bound, markers included, whatever the length of a line.
+/// Maximum cost of a view or an excerpt: a hard bound that includes markers, whatever the length of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -48,7 +48,7 @@ impl Budget {
         Budget { tokens: self.tokens.min(other.tokens), bytes: self.bytes.min(other.bytes), lines }
     }
 
-    /// What is left of it when something else has cost so much.
+    /// The budget that is left after `cost`.
     pub(crate) fn less(self, cost: Budget) -> Budget {
         Budget {
             tokens: self.tokens.saturating_sub(cost.tokens),
@@ -79,6 +79,7 @@ fn lines_of(text: &[u8]) -> u64 {
 /// Why an output was not passed on whole, the strongest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Reason {
     /// Tokens for the response could not be reserved.
     ReserveFailed,
@@ -133,6 +134,7 @@ pub(crate) fn token_limit(limits: &Limits, room: Room) -> Option<u64> {
 
 /// The room that is left in the model's context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Room {
     /// Nobody counts.
     Unknown,
@@ -143,7 +145,7 @@ pub enum Room {
 }
 
 impl Room {
-    /// How many tokens are left, if somebody counts.
+    /// Tokens that are left, if they are counted.
     pub fn left(self) -> Option<u64> {
         match self {
             Room::Unknown => None,
@@ -156,16 +158,16 @@ impl Room {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// How many tokens the model's context has; 0 if it is not known, and then nothing is counted.
+    /// Tokens of the model's context window; 0 if unknown, and then nothing is counted.
     pub context_window: u64,
-    /// How many of them are for what the model writes.
+    /// Tokens that are reserved for the model's own text.
     pub output_reserve: u64,
-    /// How many stay free in case a count is wrong.
+    /// Tokens that stay free in case a count is wrong.
     pub safety_buffer: u64,
 }
 
 impl Window {
-    /// How many tokens outputs may have when so many are in use.
+    /// Tokens that are left for outputs when `used` are in use.
     pub fn left(&self, used: u64) -> Room {
         let taken = self.output_reserve.saturating_add(self.safety_buffer).saturating_add(used);
         match self.context_window {

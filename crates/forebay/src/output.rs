@@ -24,10 +24,10 @@ use std::{
 
 /// Bytes at random access.
 pub trait ReadAt: Send + Sync {
-    /// How many bytes there are now.
+    /// Current number of bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `buffer` from `offset` on; returns how many bytes there were.
+    /// Fills `buffer` from `offset`. Returns the number of bytes read.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -49,25 +49,25 @@ pub(crate) fn copy_at(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     length
 }
 
-/// How much is read at a time by whatever goes through a whole output.
+/// Bytes that a scan of a whole output reads at a time.
 pub(crate) const BLOCK: usize = 128 * 1024;
 
-/// What goes through a large output with all cores takes parts of about this size, which begin with a line unless that
-/// is further away than the reach.
+/// Size of the parts in which all cores scan a large output. A part begins with a line, unless the next line starts
+/// more than `PART_REACH` bytes away.
 const PART: u64 = 16 * 1024 * 1024;
 const PART_REACH: u64 = 1024 * 1024;
 
-/// A whole count up to this many bytes; a longer text is counted only as far as a limit asks.
+/// Maximum bytes whose tokens are counted exactly. Longer text is counted only up to a limit.
 const COUNTED_WHOLE: u64 = 16 * 1024 * 1024;
 
-/// What the model was given of an output that another one is the same as.
+/// The reply that the model got for an earlier output with the same bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct SameGiven {
     /// The output.
     pub(crate) handle: Handle,
-    /// How many tokens it was given.
+    /// Tokens of that reply.
     pub(crate) tokens: u64,
-    /// Whether the same call was made.
+    /// Whether both outputs come from the same call.
     pub(crate) same_call: bool,
 }
 
@@ -79,25 +79,25 @@ pub struct Output {
     index: Arc<dyn ReadAt>,
     path: Option<PathBuf>,
     length: u64,
-    /// Bytes that came but are not there: the store failed.
+    /// Bytes that came but could not be stored.
     lost: Range<u64>,
-    /// How many lines ended in them.
+    /// Newlines in those bytes.
     lost_newlines: u64,
-    /// Which stream each stretch came by, where its writer could still tell.
+    /// The stream of each stretch, if its writer still has the map in memory.
     stretches: Option<Vec<(u64, Stream)>>,
-    /// Places in lines that speak of errors, where its writer has just found them.
+    /// Offsets in lines that mention errors, if its writer has just found them.
     spoken: Option<Vec<u64>>,
-    /// The output that the same call gave before in this session, where its writer has found it.
+    /// The output of the same call before in this session, if its writer found one.
     before: Option<Box<Output>>,
-    /// What the model was given of the output that this one is the same as, as far as its writer knows.
+    /// The reply for the earlier output with the same bytes, if its writer found one.
     same_given: Option<SameGiven>,
-    /// Where its reader is: how the calls that go on are written.
+    /// The surface of its reader, which decides how calls in markers are written.
     surface: Surface,
     /// The tokens of the whole output, once they have been counted.
     counted: OnceLock<(u64, bool)>,
     /// Ends the query that reads it.
     stop: Stop,
-    /// What its reader's program sets on queries.
+    /// Limits that the reader's program sets on queries.
     bounds: Option<Arc<dyn Bounds>>,
 }
 
@@ -133,7 +133,7 @@ impl Output {
     pub(crate) fn with_lost(mut self, lost: Range<u64>) -> Result<Output> {
         self.lost = lost;
         if !self.lost.is_empty() {
-            // The lines were counted as they came; those that are nowhere are what is left of the count.
+            // The writer counted all lines; those that are not stored are the rest of that count.
             let open = u64::from(self.read(self.length - 1..self.length)? != b"\n");
             let there = self.newlines_before(self.length)?;
             self.lost_newlines = (self.record.size.lines - open).saturating_sub(there);
@@ -166,7 +166,7 @@ impl Output {
         self
     }
 
-    /// The same output, with the stretches of its streams at hand.
+    /// The same output, with the stretches of its streams in memory.
     pub(crate) fn with_stretches(self, stretches: Option<Vec<(u64, Stream)>>) -> Output {
         Output { stretches, ..self }
     }
@@ -186,7 +186,7 @@ impl Output {
         Ok(scanner.finish())
     }
 
-    /// The same output for a reader elsewhere.
+    /// The same output for a reader at another surface.
     pub fn on(self, surface: &Surface) -> Output {
         Output { surface: surface.clone(), ..self }
     }
@@ -196,8 +196,7 @@ impl Output {
         Output { stop: bounds.begin(), bounds: Some(bounds.clone()), ..self }
     }
 
-    /// The same output for a reading that takes as long as it takes; [`for_one_query`](Output::for_one_query) begins the
-    /// queries in it.
+    /// The same output with the limits of its queries, which [`for_one_query`](Output::for_one_query) begins.
     pub(crate) fn with_bounds(self, bounds: Option<&Arc<dyn Bounds>>) -> Output {
         Output { bounds: bounds.cloned(), ..self }
     }
@@ -220,67 +219,67 @@ impl Output {
         &self.stop
     }
 
-    /// What is set on the query.
+    /// Limits of the query.
     pub(crate) fn bounds(&self) -> Option<&Arc<dyn Bounds>> {
         self.bounds.as_ref()
     }
 
-    /// Where its reader is.
+    /// The surface of its reader.
     pub(crate) fn surface(&self) -> &Surface {
         &self.surface
     }
 
-    /// The call that asks `query` of it.
+    /// The call that runs `query` on it, as its reader writes it.
     pub(crate) fn call(&self, query: &Query) -> String {
         self.surface.call(&self.record.handle, query)
     }
 
-    /// The same output, with the places that speak of errors at hand.
+    /// The same output, with the offsets of its error lines in memory.
     pub(crate) fn with_spoken(self, spoken: Vec<u64>) -> Output {
         Output { spoken: Some(spoken), ..self }
     }
 
-    /// The same output, with what the same call gave before.
+    /// The same output, with the previous output of its call.
     pub(crate) fn with_before(self, before: Option<Output>) -> Output {
         Output { before: before.map(Box::new), ..self }
     }
 
-    /// The same output, with what the model was given of the one that it is the same as.
+    /// The same output, with the reply for the earlier output that has its bytes.
     pub(crate) fn with_same_given(self, same_given: Option<SameGiven>) -> Output {
         Output { same_given, ..self }
     }
 
-    /// What the model was given of an earlier output with the same bytes and the same end.
+    /// The reply for an earlier output with the same bytes and the same exit status.
     pub(crate) fn given_before(&self) -> Option<&SameGiven> {
         self.same_given.as_ref()
     }
 
-    /// What the same call gave before, where it is at hand.
+    /// The previous output of the same call, if it is in memory.
     pub(crate) fn before(&self) -> Option<&Output> {
         self.before.as_deref()
     }
 
-    /// The stretches of its streams, each with its end, where they are at hand.
+    /// The stretches of its streams with their beginnings, if they are in memory.
     pub(crate) fn stretches(&self) -> Option<&[(u64, Stream)]> {
         self.stretches.as_deref()
     }
 
-    /// What is known of it.
+    /// Its record.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// The file that holds its bytes, where there is one. While it grows, its file has not got its name yet.
+    /// The file that holds its bytes, if there is one. A growing output has none: its file is renamed when it ends.
     pub fn path(&self) -> Option<&std::path::Path> {
         self.path.as_deref().filter(|_| !self.is_growing())
     }
 
-    /// How many bytes it has; of one that grows, how many it had when it was opened.
+    /// Number of bytes; of a growing output, the number when it was opened.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -290,12 +289,12 @@ impl Output {
         self.record.state == State::Growing
     }
 
-    /// The bytes that came and are nowhere, neither in the store nor at hand; empty unless the store failed.
+    /// The bytes that came but are neither stored nor in memory. Empty unless the store failed.
     pub(crate) fn lost(&self) -> Range<u64> {
         self.lost.clone()
     }
 
-    /// The bytes of `range`, as far as there are any.
+    /// Reads the bytes of `range`, up to the end of the output.
     pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let end = range.end.min(self.length);
         let length = usize::try_from(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
@@ -305,7 +304,7 @@ impl Output {
         Ok(buffer)
     }
 
-    /// Fills `buffer` from `offset` on, as far as there are bytes.
+    /// Fills `buffer` from `offset`, up to the end of the output. Returns the number of bytes read.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         self.stop.check()?;
         let length =
@@ -314,7 +313,7 @@ impl Output {
             .map_err(Error::store(format!("read {}", self.record.handle)))
     }
 
-    /// Hands `range` to `take` in blocks, with the offset of each.
+    /// Passes `range` to `take` in blocks, each with its offset.
     pub fn for_each_block(&self, range: Range<u64>, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
         let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK))];
         let mut at = range.start;
@@ -345,7 +344,7 @@ impl Output {
         Ok(parts)
     }
 
-    /// Does some work on each of its parts, as many at once as there are cores. The results are in order.
+    /// Does `work` on each part, with one thread per core. The results are in order.
     pub(crate) fn in_parts<T: Send>(
         parts: &[Range<u64>],
         work: impl Fn(Range<u64>) -> Result<T> + Sync,
@@ -365,7 +364,7 @@ impl Output {
         done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
 
-    /// Goes through it in two ways: at once, where it is so large that this takes long.
+    /// Runs two scans of the output, in parallel if it is large.
     pub(crate) fn both<A: Send, B>(
         &self,
         one: impl FnOnce() -> A + Send,
@@ -377,20 +376,20 @@ impl Output {
         threads::both(one, other)
     }
 
-    /// Whether `wanted` stands somewhere in it.
+    /// Whether it contains `wanted`.
     pub(crate) fn contains(&self, wanted: &[u8]) -> Result<bool> {
         let finder = memchr::memmem::Finder::new(wanted);
         let (mut window, mut found) = (Vec::new(), false);
         self.for_each_block(0..self.length, |_, block| {
             window.extend_from_slice(block);
             found |= finder.find(&window).is_some();
-            // What begins at the end of a block may go on in the next one.
+            // A match may begin at the end of a block and end in the next one.
             window.drain(..window.len().saturating_sub(wanted.len()));
         })?;
         Ok(found)
     }
 
-    /// How many lines it has.
+    /// Number of lines.
     pub fn lines(&self) -> Result<u64> {
         if !self.is_growing() && self.record.size.bytes == self.length {
             return Ok(self.record.size.lines);
@@ -400,7 +399,7 @@ impl Output {
         Ok(newlines + u64::from(open))
     }
 
-    /// How many newlines stand before `offset`: the number of the line at `offset`, counted from 0.
+    /// Number of newlines before `offset`: the number of the line at `offset`, counted from 0.
     pub fn newlines_before(&self, offset: u64) -> Result<u64> {
         let offset = offset.min(self.length);
         // The index of an output that grows may lag behind its bytes; what it has is right.
@@ -412,7 +411,7 @@ impl Output {
         Ok(newlines + if offset >= self.lost.end { self.lost_newlines } else { 0 })
     }
 
-    /// Where line `number` starts, counted from 0; the end of the output where there is no such line.
+    /// Offset at which line `number` starts, counted from 0. The end of the output if there is no such line.
     pub fn line_start(&self, number: u64) -> Result<u64> {
         if number == 0 {
             return Ok(0);
@@ -440,20 +439,20 @@ impl Output {
         }
     }
 
-    /// Where the line at `offset` starts, looking back no further than `reach` bytes.
+    /// Offset at which the line at `offset` starts, searched at most `reach` bytes back.
     pub(crate) fn line_start_near(&self, offset: u64, reach: u64) -> Result<u64> {
         let from = offset.saturating_sub(reach);
         let before = self.read(from..offset)?;
         Ok(memrchr(b'\n', &before).map_or(from, |newline| from + newline as u64 + 1))
     }
 
-    /// Where the line at `offset` ends, after its newline, looking no further than `reach` bytes.
+    /// Offset at which the line at `offset` ends, after its newline, searched at most `reach` bytes ahead.
     pub(crate) fn line_end_near(&self, offset: u64, reach: u64) -> Result<u64> {
         let after = self.read(offset..offset.saturating_add(reach).min(self.length))?;
         Ok(offset + memchr(b'\n', &after).map_or(after.len(), |newline| newline + 1) as u64)
     }
 
-    /// The next place at or after `offset` that is not inside a character.
+    /// The first offset at or after `offset` that is not inside a character.
     pub(crate) fn character_start(&self, offset: u64) -> Result<u64> {
         let bytes = self.read(offset..offset + 3)?;
         Ok(offset + bytes.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count() as u64)
@@ -528,8 +527,8 @@ impl Output {
     }
 }
 
-/// Where a text may be cut so that the tokens of both parts are the tokens of the whole: after a newline
-/// that a letter or digit follows.
+/// An offset at which text can be cut without changing its number of tokens: after a newline that a letter or digit
+/// follows.
 fn token_border(block: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'\n', block)
         .find(|&newline| block.get(newline + 1).is_some_and(u8::is_ascii_alphanumeric))

@@ -1,8 +1,8 @@
-//! The outputs of one session: what the model is given of them, what a reader can reach, and what it has been shown.
+//! The outputs of one session: replies to the model, answers to queries, and the record of both.
 //!
-//! Tools, and whatever serves a model, go through [`Outputs`]. It resolves names inside its session only: for it, the
-//! outputs of other sessions do not exist. It lets in what there is room for. It also remembers what was asked, so that
-//! an answer which repeats an earlier one says so, and a model that goes in circles is told.
+//! Everything that serves a model uses [`Outputs`]. It resolves names inside its session only, so the outputs of other
+//! sessions do not exist for it. It fits replies into the room that is left. It records queries, so that an answer that
+//! repeats an earlier one says so.
 
 use crate::accounting::Notice;
 use crate::clock::Clock;
@@ -22,14 +22,14 @@ use serde_json::Map;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So much of the end of a session's events is looked at for what was asked before.
+/// Bytes at the end of a session's events that are searched for earlier queries.
 const REMEMBERED: u64 = 128 * 1024;
 
 /// Maximum bytes of an output whose tokens are counted only for the log: about 5 ms of work. Of a larger one the log has
 /// the upper bound, unless the view counted them.
 const COUNTED_FOR_LOG: u64 = 256 * 1024;
 
-/// How many outputs an answer names that has none of the wanted name.
+/// Maximum outputs that the error about an unknown handle lists.
 const NAMED: usize = 8;
 
 /// The outputs of one session.
@@ -41,13 +41,13 @@ pub struct Outputs<'a> {
     pub(crate) bounds: Option<Arc<dyn Bounds>>,
 }
 
-/// What a note that an answer gives nothing new may cost.
+/// Budget of the note that an answer gives nothing new.
 const NOTE: Budget = Budget { tokens: 40, bytes: 200, lines: Some(1) };
 
-/// So many places of an answer are remembered.
+/// Maximum ranges that are recorded of an answer drawn from many places.
 const PLACES: usize = 32;
 
-/// How often tokens are asked for anew that others took. After that the smallest views are given all the same.
+/// Maximum attempts to reserve tokens while other processes take them. After that the smallest views are given.
 const ATTEMPTS: usize = 16;
 
 impl<'a> Outputs<'a> {
@@ -56,13 +56,13 @@ impl<'a> Outputs<'a> {
         Outputs { store, session, now, window: Window::default(), bounds: None }
     }
 
-    /// The same outputs for a model with this context. What is handed over is counted from now on.
+    /// The same outputs for a model with this context window. Replies and answers are counted from now on.
     pub fn within(self, window: Window) -> Outputs<'a> {
         Outputs { window, ..self }
     }
 
-    /// The same outputs, whose queries are bounded. Extraction is not, since models take the time they take; a filter that
-    /// a model writes is.
+    /// The same outputs with limits on queries. They also hold for filters that a model writes, but not for extraction
+    /// as a whole, whose time depends on the models.
     pub fn bounded_by(self, bounds: Arc<dyn Bounds>) -> Outputs<'a> {
         Outputs { bounds: Some(bounds), ..self }
     }
@@ -72,26 +72,27 @@ impl<'a> Outputs<'a> {
         Ok(self.store.open(handle)?.with_bounds(self.bounds.as_ref()).for_one_query())
     }
 
-    /// What the model gets for an output, with all that giving it means: tokens are set aside for what it really costs,
-    /// the view is kept beside its output so that it can be proved later, and the session's events have it.
+    /// Replies to a call: returns the output or a view of it, as [`preview`](crate::preview) does, and records that the
+    /// model got it. Its tokens are reserved, the view is stored beside the output so that it can be verified, and the
+    /// session's events list it.
     pub fn reply(&self, output: &Output, settings: &Settings) -> Result<Reply> {
         let mut replies = self.reply_to_all(&[output], settings)?;
         Ok(replies.remove(0))
     }
 
-    /// The same for several outputs that the model gets at once: they are fitted into the room together.
+    /// Replies to several calls at once. The replies are fitted into the room together.
     pub fn reply_to_all(&self, outputs: &[&Output], settings: &Settings) -> Result<Vec<Reply>> {
-        // A reply is worth more than the count: where the count cannot be had, the limits alone decide.
+        // If the tokens in use cannot be read, the limits alone decide.
         let mut room = self.room().unwrap_or(Room::Unknown);
         let mut attempt = 1;
         let replies = loop {
             if attempt == ATTEMPTS {
-                // What is forced must be as small as it can be: others may have taken what was left a moment ago.
+                // Other processes may have taken the tokens that were left, so the views must be as small as possible.
                 room = room.left().map_or(room, |_| Room::NotReserved(0));
             }
             let replies = crate::preview_all(outputs, settings, room)?;
             let cost = replies.iter().map(|reply| reply.tokens).sum();
-            // The smallest views are given even where they do not fit: an answer must be.
+            // The smallest views are given even if they do not fit, because every call needs a reply.
             let force = attempt == ATTEMPTS || room.left().is_some_and(|left| cost > left);
             match self.take_room(cost, force).unwrap_or(None) {
                 None => break replies,
@@ -105,7 +106,7 @@ impl<'a> Outputs<'a> {
         Ok(replies)
     }
 
-    /// How many tokens are left in the model's context.
+    /// Tokens that are left in the model's context.
     pub fn room(&self) -> Result<Room> {
         Ok(match self.window.context_window {
             0 => Room::Unknown,
@@ -113,19 +114,19 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// How many tokens of the model's context are in use.
+    /// Tokens of the model's context that are in use.
     pub fn in_use(&self) -> Result<InUse> {
         InUse::of(self.store, &self.session)
     }
 
-    /// Takes the caller's word for how many tokens are in use; what is handed over from now on is added.
+    /// Sets the number of tokens in use. Replies and answers from now on are added to it.
     pub fn set_used_tokens(&self, used: u64) -> Result<()> {
         InUse { reported: used, given: 0 }.put(self.store, &self.session)?;
         self.log(What::RoomReported { used });
         Ok(())
     }
 
-    /// Sets tokens aside in one step. Where they are not there and it is not forced, says how many are.
+    /// Reserves tokens atomically. If they are not left and `force` is not set, returns how many are.
     fn take_room(&self, tokens: u64, force: bool) -> Result<Option<u64>> {
         if self.window.context_window == 0 {
             return Ok(None);
@@ -141,7 +142,7 @@ impl<'a> Outputs<'a> {
         Ok(missing(before))
     }
 
-    /// Remembers what the model was given for an output.
+    /// Records the reply that the model got for an output.
     fn given(&self, output: &Output, reply: &Reply, settings: &Settings) -> Result<()> {
         let record = output.record();
         let id = record.handle.id().to_owned();
@@ -171,7 +172,7 @@ impl<'a> Outputs<'a> {
             return Ok(());
         };
         if record.lost.is_none() {
-            // It is given all the same if it cannot be kept.
+            // The reply is given even if its view cannot be stored.
             let given = ShownView {
                 view: folded.view.clone(),
                 text: String::from_utf8_lossy(&folded.text).into_owned(),
@@ -203,17 +204,17 @@ impl<'a> Outputs<'a> {
         Event { what, at: (self.now)() }.log(self.store, &self.session);
     }
 
-    /// Says that something else was given than what was meant.
+    /// Records that a fallback was given in place of the intended reply.
     pub(crate) fn fell_back(&self, fell_back: FellBack) {
         fell_back.emit(&self.session);
         self.log(What::FellBack(fell_back));
     }
 
-    /// Whether the model was given a view in place of an output, so that there is more to read.
+    /// Whether the model got a view in place of any output, so that there is more to read.
     pub fn has_folded(&self) -> Result<bool> {
         for id in self.store.ids(&self.session, "")? {
             let view = self.store.open_part(&Handle::new(self.session.clone(), &id)?, Part::View);
-            // An output may go while we look.
+            // A sweep may remove the output meanwhile.
             if view.is_ok_and(|view| view.size().is_ok_and(|size| size > 0)) {
                 return Ok(true);
             }
@@ -221,8 +222,8 @@ impl<'a> Outputs<'a> {
         Ok(false)
     }
 
-    /// The output that is meant by a handle, an id, or a unique prefix of one. What is not in this session is not
-    /// there, and the answer says what is.
+    /// Finds the output that a handle, an id or a unique prefix of an id names. Outputs of other sessions are not found,
+    /// and the error lists outputs of this one.
     pub fn find(&self, text: &str) -> Result<Handle> {
         let not_here = || Error::NotHere { wanted: crate::handle::shown(text), there: self.there() };
         // The store is not even asked about another session.
@@ -245,12 +246,12 @@ impl<'a> Outputs<'a> {
         self.store.open(&self.find(text)?)
     }
 
-    /// Opens an output for one query, which begins now and is bounded as all queries here are.
+    /// Opens an output for one query, which begins now and has the limits of these outputs.
     pub fn open_for_query(&self, text: &str) -> Result<Output> {
         self.for_query(&self.find(text)?)
     }
 
-    /// What is known of the outputs, oldest first.
+    /// The records of the outputs, oldest first.
     pub fn list(&self) -> Result<Vec<Record>> {
         self.store.list(&self.session)
     }
@@ -274,25 +275,24 @@ impl<'a> Outputs<'a> {
         Ok(text)
     }
 
-    /// A read must not overflow the context either; the least that can be read is given all the same.
+    /// The budget of a query, at most the room that is left but never below [`Budget::LEAST`].
     pub(crate) fn within_room(&self, budget: Budget) -> Budget {
         let left = self.room().ok().and_then(Room::left).unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
         Budget { tokens: budget.tokens.min(left), ..budget }
     }
 
-    /// Remembers what a reader was told that did not come from [`answer`](Outputs::answer): it takes room, and counts
-    /// among what was retrieved.
+    /// Records an answer that did not come from [`answer`](Outputs::answer). Its tokens are counted as in use.
     pub fn record_answer(&self, answered: Answered) {
         self.count(answered.tokens);
         self.log(What::QueryAnswered(answered));
     }
 
-    /// Counts what was handed over already. An answer is worth more than the count.
+    /// Counts tokens as in use. An error is ignored, because the answer matters more than the count.
     pub(crate) fn count(&self, tokens: u64) {
         let _ = self.take_room(tokens, true);
     }
 
-    /// Answers a query about an output, and remembers that it did. An answer that gives nothing new says so.
+    /// Answers a query about an output and records the answer. An answer that gives nothing new says so.
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
         let budget = self.within_room(budget);
         let handle = self.find(text)?;
@@ -306,7 +306,7 @@ impl<'a> Outputs<'a> {
                 && old.budget >= budget.tokens
         };
         let asked = before.iter().filter(same).count();
-        // A question that is asked again is not worked out twice to make room for the note.
+        // A repeated query leaves room for the note from the start, so that it need not run twice.
         let room = if asked > 0 { budget.less(NOTE) } else { budget };
         let mut answer = match said(&output, query, room) {
             Err(error) if room != budget && !matches!(error, Error::Stopped(_)) => {
@@ -320,7 +320,7 @@ impl<'a> Outputs<'a> {
             0 => {
                 let given = ShownView::of(self.store, &handle).ok().flatten();
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
-                // What stands on a screen says all that its bytes say; the text of a page has no tags.
+                // Text rendered as a terminal shows it has all its words; the text of a page lacks the tags.
                 let seen = |piece: &&Piece| {
                     matches!(
                         piece,
@@ -342,7 +342,7 @@ impl<'a> Outputs<'a> {
             answer = noted(&output, query, budget, answer, &format!("[{note}{on}]\n"));
         }
         let tokens = tokens::count_bytes(&answer.text);
-        // What a filter or a question gives is drawn from these bytes, and does not show them all.
+        // The answer to a filter or a question comes from these bytes without showing all of them.
         let ranges = answer.shown.iter().map(|range| (range.start, range.end));
         let (shown, drawn_from) = match answer.found {
             Found::Bytes => (ranges.collect(), Vec::new()),
@@ -378,11 +378,11 @@ impl<'a> Outputs<'a> {
         Ok(searched)
     }
 
-    /// What was answered about an output before, as far as it is remembered.
+    /// Earlier answers about an output, as far back as events are searched.
     fn answered(&self, handle: &Handle) -> Vec<Answered> {
         let end = event::last_lines(self.store, &self.session, REMEMBERED).unwrap_or_default();
         end.split(|&byte| byte == b'\n')
-            // Most lines are of other outputs: only those that may be of this one are parsed.
+            // Most lines are about other outputs, so only lines with this id are parsed.
             .filter(|line| memchr::memmem::find(line, handle.id().as_bytes()).is_some())
             .filter(|line| memchr::memmem::find(line, b"query-answered").is_some())
             .filter_map(|line| match Event::parse(line)?.what {
@@ -393,14 +393,14 @@ impl<'a> Outputs<'a> {
             .collect()
     }
 
-    /// What there is, for an answer that has nothing better.
+    /// The newest outputs, for the error about an unknown handle.
     fn there(&self) -> Vec<String> {
         let records = self.list().unwrap_or_default();
         records.iter().rev().take(NAMED).map(|record| record.handle.short()).collect()
     }
 }
 
-/// The answer as its reader gets it. Tools speak text, and what is not UTF-8 is longer as text than as bytes.
+/// Answers a query in the encoding of its reader's surface. Tools return text, in which invalid UTF-8 is longer.
 fn said(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
     let mut room = budget;
     loop {
@@ -421,7 +421,7 @@ fn said(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
     }
 }
 
-/// The answer with a note behind it, made smaller where both do not fit.
+/// The answer with a note after it, shortened if both do not fit.
 fn noted(output: &Output, query: &Query, budget: Budget, answer: Excerpt, note: &str) -> Excerpt {
     let with = |answer: &Excerpt| [answer.text.as_slice(), note.as_bytes()].concat();
     if budget.holds(&with(&answer)) {
@@ -452,7 +452,7 @@ fn line(record: &Record) -> String {
     format!("{} · {} · {size}{state}\n", record.handle.short(), call.trim_end())
 }
 
-/// Whether all of `wanted` lies in `shown`.
+/// Whether the ranges in `shown` cover all of `wanted`.
 fn covers(mut shown: Vec<Range<u64>>, wanted: &[Range<u64>]) -> bool {
     shown.sort_by_key(|range| range.start);
     let inside = |wanted: &Range<u64>| {

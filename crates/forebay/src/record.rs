@@ -1,4 +1,4 @@
-//! What is known of an output without reading it.
+//! The record of an output: its call, size, kind and state.
 
 use crate::size::Measured;
 use crate::{Call, Handle, Kind, Size, Timestamp};
@@ -7,36 +7,37 @@ use serde::{Deserialize, Serialize};
 /// The version of the record's written form. A reader refuses a newer one than it knows.
 pub(crate) const VERSION: u32 = 1;
 
-/// What is known of one output.
+/// The record of one output, readable without reading the output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Record {
     /// The version of this form.
     pub version: u32,
     /// The name of the output.
     pub handle: Handle,
-    /// The call that gave it.
+    /// The call that returned it.
     pub call: Call,
-    /// Whether it is whole.
+    /// Whether it is complete.
     pub state: State,
-    /// How large it is. While it grows, only the bytes are known.
+    /// Size of the output. While it grows, only its bytes are known.
     pub size: Size,
-    /// What its bytes are.
+    /// Kind of its bytes.
     pub kind: Kind,
-    /// The BLAKE3 hash of the bytes that are kept, in hexadecimal; empty while it grows.
+    /// The BLAKE3 hash of the stored bytes, in hexadecimal; empty while it grows.
     pub hash: String,
-    /// How the command ended, where the output is a command's.
+    /// Exit status of the command, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// How many bytes came by each stream, where there was more than one.
+    /// Bytes of each stream, if there was more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
-    /// What the tool said that could not be kept.
+    /// Bytes at the end that could not be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// When it ended, as far as its writer was told.
+    /// Time when it ended, if its writer knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// The first output of the session that has the same bytes, if there was one before this.
+    /// An earlier output of the session with the same bytes and exit status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<Handle>,
 }
@@ -68,36 +69,36 @@ impl Record {
         self.hash = left.hash;
     }
 
-    /// How many bytes are kept, and so can be read.
+    /// Number of stored bytes, which can be read.
     pub fn kept(&self) -> u64 {
         self.size.bytes - self.lost.as_ref().map_or(0, |lost| lost.bytes)
     }
 }
 
-/// Whether an output is whole.
+/// State of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It is being written.
     Growing,
-    /// It is whole.
+    /// It is complete.
     Complete,
-    /// It ended before the tool was done, or not all of it could be kept.
+    /// It ended before the tool was done, or not all of it could be stored; with the cause.
     CutShort(String),
 }
 
-/// How a command ended.
+/// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// By itself, with this status.
+    /// It exited with this status.
     Code(i32),
-    /// By this signal.
+    /// This signal killed it.
     Signal(i32),
 }
 
 impl Exit {
-    /// The status that a shell reports: the command's own, or 128 and the signal's number.
+    /// The status that a shell reports: the command's own, or 128 plus the signal's number.
     pub fn status(self) -> i32 {
         match self {
             Exit::Code(code) => code,
@@ -115,8 +116,9 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// How many bytes came by each stream.
+/// Bytes of each stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Streams {
     /// Bytes of standard output.
     pub stdout: u64,
@@ -124,11 +126,12 @@ pub struct Streams {
     pub stderr: u64,
 }
 
-/// Bytes at the end of an output that could not be kept.
+/// Bytes at the end of an output that could not be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Lost {
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Why.
+    /// The cause.
     pub why: String,
 }

@@ -6,6 +6,7 @@ pub(crate) mod verify;
 use crate::error::Result;
 use crate::limits::{Limits, Reason, Room, decide};
 use crate::output::Output;
+use crate::reply::shown::ShownView;
 use crate::settings::{Preset, Settings};
 use crate::size::Size;
 use crate::view::View;
@@ -13,36 +14,49 @@ use crate::{limits, room, size, tokens};
 
 /// Reply to a call: the output itself, or a view of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reply {
-    /// How large the output is, with tokens counted as far as the answer depended on it.
+    /// Size of the output, with tokens counted as far as the decision depended on them.
     pub size: Size,
     /// View in place of the output; `None` if the output fits and passes as it is.
     pub folded: Option<Folded>,
-    /// How many tokens that has.
+    /// Tokens of the reply.
     pub tokens: u64,
 }
 
 /// A view in place of an output that does not fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Folded {
-    /// Why the output was not passed on whole.
+    /// The limit that the output exceeded.
     pub reason: Reason,
     /// The view.
     pub view: View,
-    /// The view, printed: what the model is shown.
+    /// The printed view, as the model sees it.
     pub text: Vec<u8>,
-    /// Why the view is smaller than the preset makes it, if it is.
+    /// Cause of a view smaller than the preset's, if it is smaller.
     pub shrunk: Option<String>,
 }
 
 impl Reply {
+    /// A reply with an output that passes unchanged.
+    pub fn passed(size: Size, tokens: u64) -> Reply {
+        Reply { size, tokens, folded: None }
+    }
+
+    /// A reply with a view that was shown before.
+    pub fn shown(size: Size, tokens: u64, reason: Reason, shown: ShownView) -> Reply {
+        let folded = Folded { reason, view: shown.view, text: shown.text.into_bytes(), shrunk: None };
+        Reply { size, tokens, folded: Some(folded) }
+    }
+
     pub(crate) fn folded(size: Size, folded: Folded) -> Reply {
         Reply { size, tokens: folded.tokens(), folded: Some(folded) }
     }
 }
 
 impl Folded {
-    /// How many tokens it has.
+    /// Tokens of the printed view.
     pub fn tokens(&self) -> u64 {
         tokens::count_bytes(&self.text)
     }
@@ -58,7 +72,7 @@ pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply
     } else {
         decide(&counted_for(output, size, settings)?, &limits, room)
     };
-    // What was lost cannot be passed on, however small it is.
+    // An output with lost bytes cannot pass, however small it is.
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
         Some(reason) => {
             let folded = Folded::within(output, settings, room, reason, &room::cause(room))?;
@@ -71,7 +85,8 @@ pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply
     }
 }
 
-/// The tokens of an output whose view would save less than it must. Under `recovery` a view must be shorter than its output.
+/// Tokens of an output whose view would save too little, which then passes. Under `recovery` a view must be shorter than
+/// its output.
 pub(crate) fn saves_too_little(
     output: &Output,
     settings: &Settings,
@@ -89,7 +104,7 @@ pub(crate) fn saves_too_little(
     Ok(tokens.map(|(tokens, _)| tokens))
 }
 
-/// The size, with the tokens counted as far as they can matter: beyond what fits, a bound will do.
+/// The size, with tokens counted up to the limit. Beyond it an upper bound is enough.
 pub(crate) fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<Size> {
     let size = output.record().size;
     let limit = limits::token_limit(limits, room).unwrap_or(COUNTED);
@@ -100,8 +115,8 @@ pub(crate) fn sized_for(output: &Output, limits: &Limits, room: Room) -> Result<
     })
 }
 
-/// The size as the limits of the preset count it. The host of `materialize` counts characters as UTF-16 units: they are
-/// counted where that can change the answer, which is in outputs that the other limit lets pass.
+/// The size as the limits of the preset count it. The host of `materialize` counts characters as UTF-16 units. They are
+/// counted only where they can change the decision: in outputs that the byte limit lets pass.
 pub(crate) fn counted_for(output: &Output, size: Size, settings: &Settings) -> Result<Size> {
     let limits = &settings.materialize;
     let is_plain = size.bytes == size.characters;
@@ -111,5 +126,5 @@ pub(crate) fn counted_for(output: &Output, size: Size, settings: &Settings) -> R
     Ok(Size { characters: size::utf16_units(&output.read(0..output.len())?), ..size })
 }
 
-/// Where nothing limits tokens, so many are counted.
+/// Maximum tokens that are counted if no limit applies to them.
 pub(crate) const COUNTED: u64 = 100_000;

@@ -1,15 +1,16 @@
-//! The room in a model's context: how much is left of it, and how replies are fitted into it.
+//! The room in a model's context: the tokens that are left, and how replies are fitted into them.
 //!
-//! A caller that knows how many tokens are in use says so; otherwise they are counted from what was handed over. The
-//! count is a state of the session in its store, so that many processes share it, and tokens are set aside in one step.
+//! A caller that knows how many tokens are in use reports them; otherwise the tokens of replies and answers are added up.
+//! The count is part of the session's state in the store, so that processes share it and reserve tokens atomically.
 
 use crate::limits::Room;
 use crate::reply::{Folded, Reply, preview};
 use crate::text::count::count;
 use crate::{Output, Preset, Reason, Result, Settings, presets, view};
 
-/// What the model gets for several outputs that come at once: each as it would alone, if all of them fit together.
-/// If not, those are folded whose folding saves most, and then views are made smaller, the largest first.
+/// Returns what a model would get for several outputs at once, without any effect. Each gets the reply that it would get
+/// alone, if all of them fit together. If not, the outputs whose folding saves most are folded, and then the largest views
+/// are made smaller.
 pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Result<Vec<Reply>> {
     let mut replies: Vec<Reply> =
         outputs.iter().map(|output| preview(output, settings, room)).collect::<Result<_>>()?;
@@ -29,7 +30,7 @@ pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Resu
         let folded = Folded::within(outputs[number], settings, room, reason, &cause)?;
         Ok(Some(Reply::folded(now.size, folded)).filter(|reply| reply.tokens < now.tokens))
     };
-    // An output that is never touched stays as it is, however little room there is.
+    // A tool that bypasses Forebay gets its output unchanged, however little room there is.
     let fixed: Vec<bool> = outputs
         .iter()
         .map(|output| output.lost().is_empty() && settings.bypasses(&output.record().call))
@@ -49,7 +50,7 @@ pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Resu
     if cost(&replies) <= left {
         return Ok(replies);
     }
-    // What a small one does not need of its share, the larger ones have.
+    // The larger replies get the part of its share that a smaller one does not need.
     let mut order: Vec<usize> = (0..replies.len()).collect();
     order.sort_by_key(|&number| replies[number].tokens);
     let mut rest = left;
@@ -66,7 +67,7 @@ pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Resu
     Ok(replies)
 }
 
-/// Why less is given than was meant.
+/// The cause of a view smaller than the preset's.
 pub(crate) fn cause(room: Room) -> String {
     match room {
         Room::Unknown => String::new(),
@@ -78,7 +79,7 @@ pub(crate) fn cause(room: Room) -> String {
 }
 
 impl Folded {
-    /// The view of an output that fits the room: that of the preset, a smaller one, or one line.
+    /// The view of an output that fits the room: the preset's, a smaller one, or one line.
     pub(crate) fn within(
         output: &Output,
         settings: &Settings,
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_the_window_without_what_is_reserved_kept_free_and_in_use() {
+    fn the_room_is_the_window_less_reserves_and_tokens_in_use() {
         let table = [(0, 8_500), (8_000, 500), (8_500, 0), (9_999, 0), (u64::MAX, 0)];
         for (used, left) in table {
             assert_eq!(WINDOW.left(used), Room::Tokens(left), "{used} in use");
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_over_is_in_use_until_the_caller_says_what_is() {
+    fn replies_and_answers_count_as_in_use_until_the_caller_sets_the_count() {
         let store = MemoryStore::default();
         let outputs = outputs(&store);
         let small = put(&store, "small1", &numbered(50));
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_cannot_be_read_hinders_no_reply_and_is_mended_by_saying_it_anew() {
+    fn an_unreadable_count_prevents_no_reply_and_can_be_set_again() {
         let store = MemoryStore::default();
         let outputs = outputs(&store);
         store.change_state(&Session::safe("s"), &mut |_| Some(b"{bad".to_vec())).unwrap();
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn to_look_what_would_be_given_changes_nothing() {
+    fn a_preview_has_no_effect() {
         let store = MemoryStore::default();
         let outputs = outputs(&store);
         let large = put(&store, "large1", &numbered(50_000));
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_gets_what_there_is_room_for_and_at_least_one_line_with_the_cause() {
+    fn a_view_fits_the_room_or_is_one_line_with_the_cause() {
         check(
             0,
             expect![[r#"
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_reserved_is_told_as_that() {
+    fn a_failed_reservation_is_the_stated_cause() {
         let store = MemoryStore::default();
         let output = put(&store, "output", &numbered(200));
         let table = [

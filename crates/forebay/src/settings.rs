@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The defaults, with their reasons.
+/// The text of the defaults, with their reasons. Hidden: only `forebay settings` prints it, and every value is in
+/// [`Settings::default`].
+#[doc(hidden)]
 pub const DEFAULT: &str = include_str!("default.toml");
 
 /// A named pair of limits and view.
@@ -50,9 +52,10 @@ impl std::str::FromStr for Preset {
     }
 }
 
-/// What an output of a tool may be, and what is shown when it is more.
+/// The settings of the library: limits of outputs, and the views of outputs that exceed them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// The view that a large output gets.
     pub preset: Preset,
@@ -60,9 +63,9 @@ pub struct Settings {
     pub bypass: Vec<String>,
     /// The preset `digest`.
     pub digest: Digest,
-    /// What one excerpt may cost. It is never more than what passes untouched.
+    /// Budget of one excerpt, at most the limit of an output that passes.
     pub excerpt: Budget,
-    /// What one query may take.
+    /// Limits of one query.
     pub query: QueryLimits,
     /// The preset `handle`.
     pub handle: HandleMessage,
@@ -76,51 +79,54 @@ pub struct Settings {
     pub extract: Extract,
     /// The room in the model's context.
     pub room: Window,
-    /// The agent program that we stand in for.
+    /// The agent program whose outputs are replaced.
     pub host: Host,
-    /// What is kept, and for how long.
+    /// Retention of outputs.
     pub retention: Retention,
 }
 
-/// What one query may take.
+/// Limits of one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct QueryLimits {
-    /// A query that takes longer than so many seconds is ended; 0 lets it take any time.
+    /// Maximum seconds of a query; 0 sets no limit.
     pub timeout_seconds: u64,
     /// Bytes of memory for a jq filter under `serve` and `mcp`, besides ten times the size of its output; 0 sets no limit.
     pub filter_memory_bytes: u64,
 }
 
-/// What an agent program would do by itself.
+/// Behaviour of an agent program without Forebay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Host {
-    /// How many tokens of an output it would show the model; savings are counted against that.
+    /// Tokens of an output that the host would show the model; savings are measured against them.
     pub shown_tokens: u64,
 }
 
-/// What is kept, and for how long.
+/// Retention of outputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Retention {
-    /// When outputs go.
+    /// When outputs are removed.
     pub mode: Keep,
-    /// Outputs older than so many days go; 0 keeps them whatever their age.
+    /// Maximum age of outputs in days; 0 sets no limit.
     pub max_age_days: u64,
-    /// When all outputs have more bytes than this, the oldest go; 0 keeps any number.
+    /// Maximum bytes of all outputs, beyond which the oldest are removed; 0 sets no limit.
     pub max_bytes: u64,
-    /// When the disk has fewer free bytes than this, the oldest go; 0 lets it fill.
+    /// Minimum free bytes of the disk, below which the oldest outputs are removed; 0 sets no limit.
     pub min_free_bytes: u64,
 }
 
-/// When outputs go.
+/// When outputs are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
     /// When their session ends.
     Session,
-    /// When the process ends that they were made under; they stand in a folder of its own.
+    /// When their process ends; they are in a folder of its own.
     Process,
     /// When they are too old or too many.
     Keep,
@@ -139,15 +145,16 @@ impl std::fmt::Display for Keep {
 /// Settings of the preset `digest`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Digest {
-    /// An output of more tokens is folded.
+    /// Maximum tokens of an output that passes unchanged.
     pub tokens: u64,
-    /// An output passes all the same if its view would save less than this share of its tokens, 0 to 1.
+    /// Minimum share of its tokens, 0 to 1, that a view must save; otherwise the output passes.
     #[schemars(range(min = 0, max = 1))]
     pub least_saving: f64,
-    /// What the view may cost.
+    /// Budget of the view.
     pub budget: Budget,
-    /// Other limits, in tokens, for single tools.
+    /// Limits in tokens for individual tools.
     #[serde(default)]
     pub tools: BTreeMap<String, u64>,
 }
@@ -155,8 +162,9 @@ pub struct Digest {
 /// Settings of the preset `handle`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HandleMessage {
-    /// Whether outputs are stored and replaced at all; if not, each passes as it is.
+    /// Whether outputs are stored and replaced; if not, each passes unchanged.
     pub enabled: bool,
     /// An output of more bytes is replaced; 0 replaces every output that is not empty.
     #[schemars(range(max = 1_000_000))]
@@ -166,25 +174,27 @@ pub struct HandleMessage {
 /// Settings of the preset `head-tail`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HeadTail {
-    /// The share of the beginning, 0 to 1; the end has the rest.
+    /// Share of the beginning, 0 to 1; the end gets the rest.
     #[schemars(range(min = 0, max = 1))]
     pub head_ratio: f64,
-    /// The limits of tools that have none of their own.
+    /// Limits of tools without their own.
     pub other: CharactersAndLines,
-    /// The limits of single tools.
+    /// Limits of individual tools.
     pub tools: BTreeMap<String, CharactersAndLines>,
 }
 
 /// Limits of the preset `head-tail`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CharactersAndLines {
     /// More characters than this are cut.
     pub characters: u64,
     /// More lines than this are cut.
     pub lines: u64,
-    /// The share of the beginning for this tool alone.
+    /// Share of the beginning for this tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub head_ratio: Option<f64>,
@@ -193,48 +203,52 @@ pub struct CharactersAndLines {
 /// Settings of the preset `materialize`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Materialize {
     /// An output of more characters is summarised; counted in UTF-16 units, as the length of a JavaScript string.
     pub max_inline_chars: u64,
     /// An output of more bytes is summarised.
     pub max_inline_bytes: u64,
-    /// At most this many lines of the beginning and of the end.
+    /// Maximum lines of the beginning and of the end.
     pub snippet_lines: u64,
-    /// At most this many bytes of the beginning and of the end.
+    /// Maximum bytes of the beginning and of the end.
     pub snippet_bytes: u64,
 }
 
 /// Settings of the preset `recovery`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Recovery {
-    /// How many characters of the beginning are shown.
+    /// Characters of the beginning that are shown.
     pub shown_characters: u64,
-    /// The limit of tools that have none of their own.
+    /// Limit of tools without their own.
     pub other: Characters,
-    /// The limits of single tools.
+    /// Limits of individual tools.
     pub tools: BTreeMap<String, Characters>,
-    /// What the agent's own tools and their arguments are called.
+    /// Names of the agent's own tools and of their arguments.
     pub names: Names,
 }
 
 /// A limit of the preset `recovery`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Characters {
     /// More characters than this are cut.
     pub characters: u64,
 }
 
-/// What the agent's own tools and their arguments are called.
+/// Names of the agent's own tools and of their arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Names {
     /// The tool that searches files.
     pub grep: String,
     /// Its argument for the pattern.
     pub pattern: String,
-    /// Its argument for the path; `file_path` and `filename` are understood too.
+    /// Its argument for the path; `file_path` and `filename` also work.
     pub path: String,
     /// The tool that runs a command.
     pub shell: String,
@@ -244,7 +258,7 @@ pub struct Names {
     pub glob: String,
     /// The tool that searches the web.
     pub search: String,
-    /// Its argument for the words to look for.
+    /// Its argument for the search words.
     pub query: String,
     /// The tool that fetches a page.
     pub fetch: String,
@@ -279,10 +293,11 @@ fn is_tool_name(name: &str) -> bool {
 /// Settings of extraction by a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Extract {
-    /// How many chunks `auto` reads; of an output that needs more, it reads the parts that match the instructions.
+    /// Maximum chunks that `auto` reads. Of a larger output it reads the parts that match the instructions.
     pub max_chunks: u64,
-    /// How much neighbouring chunks share, in percent.
+    /// Overlap of neighbouring chunks, in percent.
     #[schemars(range(max = 50))]
     pub overlap_percent: u64,
     /// An output whose lines have more bytes than this on average is read in chunks.
@@ -292,15 +307,15 @@ pub struct Extract {
     /// Tokens that a model reads and writes at once; of a list of models, the fewest. 0: as the model's server says, and
     /// 100,000 where it does not.
     pub context_tokens: u64,
-    /// How many of them are kept free for what it writes.
+    /// Tokens of `context_tokens` that are reserved for the model's own text.
     pub output_tokens: u64,
-    /// How many chunks are read at the same time.
+    /// Chunks that are read in parallel.
     #[schemars(range(min = 1))]
     pub parallel: u64,
-    /// How many turns an agent has that reads and searches by itself.
+    /// Maximum turns of an agent that reads and searches by itself.
     #[schemars(range(min = 2))]
     pub max_turns: u64,
-    /// How many calls of its tools it may make in all of them.
+    /// Maximum tool calls of that agent, over all turns.
     #[schemars(range(min = 1))]
     pub max_tool_calls: u64,
     /// How many calls of a model a reading in chunks may need: one for each chunk, and one that makes one answer of theirs.
@@ -451,7 +466,7 @@ impl Settings {
         }
     }
 
-    /// What an excerpt may cost: what is set, and never more than what passes untouched, so that a read never
+    /// Budget of an excerpt: the set one, at most the limit of an output that passes, so that a read never
     /// becomes a stored output.
     pub fn excerpt_budget(&self) -> Budget {
         let tools: Vec<&str> = match self.preset {
@@ -515,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_range_is_said_with_the_key_and_the_value() {
+    fn an_out_of_range_error_names_the_key_and_the_value() {
         let mut settings = Settings::default();
         settings.handle.max_bytes = 1_000_001;
         assert_eq!(
@@ -566,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_never_larger_than_what_passes_untouched() {
+    fn an_excerpt_is_never_larger_than_an_output_that_passes() {
         for preset in
             [Preset::Digest, Preset::Handle, Preset::HeadTail, Preset::Materialize, Preset::Recovery]
         {

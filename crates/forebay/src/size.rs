@@ -1,11 +1,11 @@
-//! How large an output is, measured in the same pass in which it is written.
+//! The size of an output, measured in the same pass in which it is written.
 
 use crate::kind::{Kind, Sniffer};
 use crate::text::failure_scan::Scanner;
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 
-/// How large an output is.
+/// Size of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
     /// Bytes.
@@ -22,7 +22,7 @@ pub struct Size {
     pub tokens_exact: bool,
 }
 
-/// Every so many bytes the line index has an entry: how many newlines came before.
+/// Bytes between two entries of the line index. An entry is the number of newlines before its offset.
 pub const STRIDE: u64 = 64 * 1024;
 
 /// Measures bytes as they come.
@@ -32,15 +32,16 @@ pub struct Measure {
     pub(crate) text: Text,
 }
 
-/// What a [`Measure`] found.
+/// Result of a [`Measure`].
+#[non_exhaustive]
 pub struct Measured {
-    /// How large the output is.
+    /// Size of the output.
     pub size: Size,
-    /// What it is.
+    /// Kind of its bytes.
     pub kind: Kind,
     /// The hash of its bytes.
     pub hash: String,
-    /// Places in lines that speak of errors: found on the way, so that a view need not look for them again.
+    /// Offsets in lines that mention errors, found in the same pass so that a view need not search for them.
     pub spoken: Vec<u64>,
 }
 
@@ -59,7 +60,7 @@ impl Measure {
         self.text.take_index()
     }
 
-    /// What was measured.
+    /// Returns the result.
     pub fn finish(self) -> Measured {
         self.text.finish(&self.hash)
     }
@@ -72,7 +73,7 @@ pub(crate) struct Text {
     characters: Characters,
     newlines: u64,
     longest: u64,
-    /// Where the line that is not yet ended began.
+    /// Offset of the line that has not ended yet.
     line_start: u64,
     sniffer: Sniffer,
     scanner: Scanner,
@@ -103,7 +104,7 @@ impl Text {
         }
     }
 
-    /// How many lines have ended.
+    /// Number of newlines.
     pub(crate) fn newlines(&self) -> u64 {
         self.newlines
     }
@@ -203,7 +204,9 @@ pub(crate) fn characters(bytes: &[u8]) -> u64 {
     characters.finish().0
 }
 
-/// Characters as a JavaScript string's `length` counts them: UTF-16 units, of which a character beyond U+FFFF has two.
+/// Characters as a JavaScript string's `length` counts them: UTF-16 units, two for a character beyond U+FFFF. Hidden:
+/// only the MCP gateway needs it, for the limit of `materialize`.
+#[doc(hidden)]
 pub fn utf16_units(bytes: &[u8]) -> u64 {
     String::from_utf8_lossy(bytes).chars().map(|c| c.len_utf16() as u64).sum()
 }

@@ -1,4 +1,4 @@
-//! What keeping outputs has saved, told from a session's events alone.
+//! Tokens saved, computed from a session's events alone.
 //!
 //! Saved is what the model would have been given without us, less all that it was given since: the outputs and the views,
 //! every answer about them, and what models read to make abstracts. That may be less than nothing, and then it is.
@@ -9,45 +9,46 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 
-/// What happened in one session or in several.
+/// Statistics of one session or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Stats {
-    /// All together.
+    /// Counts of all groups together.
     pub total: Counts,
-    /// The same, sorted by tool or by day.
+    /// Counts of each group.
     pub groups: BTreeMap<String, Counts>,
 }
 
-/// What is counted. Sizes of what a model gets are tokens.
+/// The counts of a group. Sizes of replies and answers are in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Outputs that ended.
     pub outputs: u64,
-    /// Their bytes that are kept.
+    /// Their stored bytes.
     pub bytes: u64,
-    /// How many of them are not whole.
+    /// Outputs that were cut short.
     pub cut_short: u64,
-    /// How many the model was given as they are.
+    /// Outputs that passed unchanged.
     pub passed: u64,
-    /// How many were replaced because tokens could not be reserved.
+    /// Outputs replaced because tokens could not be reserved.
     pub reserve_failed: Fired,
-    /// How many were replaced because they have too many bytes, characters or lines.
+    /// Outputs replaced because they have too many bytes, characters or lines.
     pub size_cap: Fired,
-    /// How many were replaced because they have too many tokens.
+    /// Outputs replaced because they have too many tokens.
     pub token_budget: Fired,
-    /// What the model would have been given without us.
+    /// Tokens that the model would have got without Forebay.
     pub baseline: u64,
-    /// What it was given for its calls.
+    /// Tokens of the replies.
     pub given: u64,
-    /// How many queries were answered.
+    /// Answered queries.
     pub queries: u64,
-    /// What it was given in answers to them.
+    /// Tokens of the answers.
     pub retrieved: u64,
-    /// How many abstracts models gave.
+    /// Abstracts that models wrote.
     pub extractions: u64,
-    /// What models read, wrote and handed on for them.
+    /// Tokens that models read and wrote for them, and tokens of the abstracts.
     pub extracted: u64,
-    /// How often something else was given than what was meant.
+    /// Fallbacks.
     pub fallbacks: u64,
     /// Outputs that were removed.
     pub swept: u64,
@@ -55,17 +56,18 @@ pub struct Counts {
     pub swept_bytes: u64,
 }
 
-/// How often a trigger fired.
+/// Firings of a trigger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Fired {
-    /// How often.
+    /// Number of firings.
     pub times: u64,
-    /// How many characters fewer the model was given than the outputs have; fewer than 0 if it was given more.
+    /// Characters of the outputs less those of the replies; negative if the replies are longer.
     pub characters_saved: i64,
 }
 
 impl Fired {
-    /// How many characters one firing saves on average.
+    /// Average characters saved per firing.
     pub fn mean_characters_saved(&self) -> Option<i64> {
         self.characters_saved.checked_div(i64::try_from(self.times).ok()?)
     }
@@ -162,8 +164,9 @@ impl AddAssign for Stats {
     }
 }
 
-/// What counts are sorted by.
+/// Key by which counts are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum By {
     /// The tool whose output it is about, with its server.
     Tool,
@@ -171,8 +174,8 @@ pub enum By {
     Day,
 }
 
-/// The name of the group of what is about no single output, and of outputs whose call is not known.
-pub const OF_NO_TOOL: &str = "(all outputs)";
+/// Name of the group of events that are not about a single output, and of outputs whose call is unknown.
+pub(crate) const OF_NO_TOOL: &str = "(all outputs)";
 
 /// Counts the events of one session.
 ///
@@ -200,7 +203,7 @@ pub struct Tally {
     stats: Stats,
 }
 
-/// What is remembered of an output, so that later events can be laid to it.
+/// Properties of an output that later events need.
 #[derive(Debug, Default)]
 struct Known {
     tool: String,
@@ -213,14 +216,14 @@ impl Tally {
         Tally { by, since, known: HashMap::new(), stats: Stats::default() }
     }
 
-    /// What was counted.
+    /// Returns the statistics.
     pub fn stats(self) -> Stats {
         self.stats
     }
 
     /// Counts the next event.
     pub fn take(&mut self, event: &Event) {
-        // What happened too early is not counted, but what comes later is about it.
+        // Early events are not counted, but later events refer to their outputs.
         match &event.what {
             What::CallStarted(started) => {
                 let tool = match &started.server {
@@ -256,7 +259,7 @@ impl Tally {
         *self.stats.groups.entry(group).or_default() += counts;
     }
 
-    /// What one event comes to.
+    /// The counts of one event.
     fn counted(&self, what: &What) -> Counts {
         let mut counts = Counts::default();
         match what {
@@ -275,7 +278,7 @@ impl Tally {
                 let so_far = replied.so_far.as_ref().map(|so_far| so_far.size.characters);
                 let known = || self.known.get(&replied.id).map(|known| known.characters);
                 let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-                // Of an output that is not known, no saving is claimed.
+                // An unknown output counts as no saving.
                 let whole = so_far.or_else(known).unwrap_or(replied.characters);
                 *counts.fired(replied.reason.unwrap_or(Reason::SizeCap)) =
                     Fired { times: 1, characters_saved: signed(whole) - signed(replied.characters) };

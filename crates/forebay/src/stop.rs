@@ -1,7 +1,7 @@
-//! How a caller ends a query: a flag that it raises, and that the library looks at while it works.
+//! A flag with which a caller ends a query. The library checks it while it works.
 //!
-//! The library has no clock and no processes of its own. A program that answers others gives its [`Bounds`] to
-//! [`Outputs`](crate::Outputs): they say when a query ends, and may run filters where memory is limited.
+//! The library has no clock and no processes of its own. A server passes its [`Bounds`] to
+//! [`Outputs`](crate::Outputs): they end queries, and may run filters where memory is limited.
 
 use crate::{Error, Result};
 use std::sync::{Arc, OnceLock, Weak};
@@ -50,7 +50,7 @@ impl Stop {
     }
 }
 
-/// A [`Stop`] that is there only as long as its query.
+/// A weak reference to a [`Stop`], valid as long as its query.
 #[derive(Clone, Debug)]
 pub struct WeakStop(Weak<OnceLock<String>>);
 

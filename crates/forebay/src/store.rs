@@ -1,13 +1,13 @@
-//! Where outputs are kept: the contract, and what is the same for every store.
+//! Storage of outputs: the contract of a backend, and the code that all backends share.
 //!
-//! A backend keeps the few promises of [`Store`] and [`Sink`]. Measuring, recording and surviving a failing
-//! backend are done once, in [`Writer`]. [`conformance`] holds the promises as tests that every backend runs.
+//! A backend implements [`Store`] and [`Sink`]. [`Writer`] measures outputs, writes their records and survives a
+//! failing backend, once for all backends. [`conformance`] holds the promises below as tests that every backend runs.
 //!
-//! What every store promises:
+//! Every store promises:
 //! - An output is readable under its handle from the moment [`Store::create`] returns, while it grows.
-//! - Bytes that were appended are never changed, and never gone before [`Store::delete`].
+//! - Appended bytes are never changed, and stay until [`Store::delete`].
 //! - Two creations never share a handle.
-//! - A writer that vanishes leaves what it had appended, as an output that was cut short.
+//! - If a writer vanishes, the bytes that it appended remain as an output that was cut short.
 
 pub mod conformance;
 pub mod disk;
@@ -40,9 +40,9 @@ pub enum Part {
     Bytes,
     /// The line index: the newlines before every further [`STRIDE`](crate::size::STRIDE), 8 bytes each.
     Lines,
-    /// Which stream each stretch of the bytes came by, where there was more than one.
+    /// The stream of each stretch of the bytes, where there was more than one stream.
     Streams,
-    /// The view that the model was given.
+    /// The view that the model was shown.
     View,
 }
 
@@ -51,7 +51,7 @@ pub trait Store: Send + Sync {
     /// Starts a new output under a name; `None` if the name is taken.
     fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>>;
 
-    /// What is known of an output.
+    /// Returns the record of an output.
     fn record(&self, handle: &Handle) -> Result<Record>;
 
     /// Opens a part for reading. A part that was never written is empty.
@@ -69,18 +69,18 @@ pub trait Store: Send + Sync {
     /// All sessions, in the order of their names.
     fn sessions(&self) -> Result<Vec<Session>>;
 
-    /// What each output of a session weighs, in the order of their names. No output is read for it, and no record.
+    /// The weight of each output of a session, sorted by name. It reads no output and no record.
     fn weights(&self, session: &Session) -> Result<Vec<Weight>>;
 
     /// Removes an output and all its parts.
     fn delete(&self, handle: &Handle) -> Result<()>;
 
-    /// Keeps the bytes of two finished outputs once, where it can and they are the same: `newer` has those of `older`
-    /// from now on.
+    /// Stores the bytes of two finished outputs once, if they are equal and the store can: `newer` then uses those of
+    /// `older`.
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()>;
 
-    /// Makes `<root>/<session>/<id>` a path to the bytes, where outputs are files: a tool that joins the root and the
-    /// handle reads them there. It goes with the output. A store without files does nothing.
+    /// Makes `<root>/<session>/<id>` a path to the bytes, where outputs are files, so that a tool can join the root and the
+    /// handle. It is removed with the output. A store without files does nothing.
     fn link(&self, handle: &Handle) -> Result<()> {
         let _ = handle;
         Ok(())
@@ -89,14 +89,14 @@ pub trait Store: Send + Sync {
     /// The file that holds an output's bytes, where there is one.
     fn path(&self, handle: &Handle) -> Option<PathBuf>;
 
-    /// Adds a line to the events of a session. Lines that many processes add at once do not run together.
+    /// Appends a line to the events of a session. Lines of concurrent processes are never mixed.
     fn log(&self, session: &Session, line: &[u8]) -> Result<()>;
 
-    /// The events of a session, open for reading. A session without events has none.
+    /// Opens the events of a session for reading. They are empty if there are none.
     fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>>;
 
-    /// Changes the state of a session in one step: `change` gets it as it is, empty at first, and gives it back as it
-    /// shall be, or `None` to leave it. Of changes at once, one comes after the other.
+    /// Changes the state of a session atomically: `change` gets the current state, empty at first, and returns the new
+    /// one, or `None` to keep it. Concurrent changes happen one after the other.
     fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()>;
 
     /// Opens an output for reading.
@@ -154,10 +154,10 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// What makes a new state of a session from the old one.
+/// A function that returns the new state of a session for the old one, or `None` to keep it.
 pub type Change<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>;
 
-/// The end of a store that takes one new output.
+/// Receives the bytes of one new output.
 pub trait Sink: Send {
     /// The name the output has.
     fn handle(&self) -> &Handle;
@@ -166,14 +166,14 @@ pub trait Sink: Send {
     /// undo that. On failure, some of them may have been appended.
     fn append(&mut self, part: Part, bytes: &[u8]) -> std::io::Result<()>;
 
-    /// How many bytes of the output have been appended for certain.
+    /// Number of bytes of the output that are certainly appended.
     fn appended(&self) -> u64;
 
-    /// Ends the output: from now on it is what `record` says. Returns its bytes, open for reading: whoever ended an
-    /// output can still read it if it is removed at once.
+    /// Ends the output and writes its final record. Returns its bytes, open for reading, so that the caller can read them
+    /// even if the output is removed immediately.
     fn finish(self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>>;
 
-    /// Gives up the file that takes the bytes, where there is one, so that another process can go on with it.
+    /// Returns the file that receives the bytes, if there is one, so that another process can continue.
     fn into_file(self: Box<Self>) -> Option<std::fs::File> {
         None
     }

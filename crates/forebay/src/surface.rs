@@ -1,6 +1,6 @@
-//! Where a reader is, and how a call that reads an output is written there.
+//! The surface of a reader: how a call that reads an output is written for a shell, for tools or for files.
 //!
-//! Views and excerpts end with the call that goes on. The call itself is a [`Query`]; a surface is how it is said.
+//! Views and excerpts end with the call that reads on. The call itself is a [`Query`]; a surface writes it.
 
 use crate::request::filter::Filter;
 use crate::request::grep::{Grep, Wanted};
@@ -10,9 +10,10 @@ use crate::{Handle, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Where a reader is.
+/// The place where a reader makes calls, which decides how they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Surface {
     /// At a shell: `forebay read HANDLE --lines 1:9`.
     Shell {
@@ -21,7 +22,7 @@ pub enum Surface {
     },
     /// Among an agent's tools: `output_read(handle="HANDLE", lines="1:9")`.
     Tools {
-        /// What the names of the tools begin with.
+        /// Prefix of the names of the tools.
         prefix: String,
     },
     /// With an agent that reads this one output as a file: `Read(filename="HANDLE", lines="1:9")`.
@@ -35,7 +36,7 @@ impl Default for Surface {
 }
 
 impl Surface {
-    /// The call that asks `query` of the output that `handle` names.
+    /// Writes the call that runs `query` on the output that `handle` names.
     pub fn call(&self, handle: &Handle, query: &Query) -> String {
         match self {
             Surface::Shell { flags } => {
@@ -54,7 +55,7 @@ impl Surface {
         }
     }
 
-    /// The call that gets bytes which are not text.
+    /// Writes the call that reads bytes that are not text.
     pub(crate) fn raw(&self, handle: &Handle) -> String {
         match self {
             Surface::Shell { flags } => format!("forebay cat {}{flags}", handle.short()),
@@ -63,14 +64,14 @@ impl Surface {
     }
 }
 
-/// Arguments as they are written in a call; `handle` is what the first one is called.
+/// Writes arguments of a call, the first of them under the name `handle`.
 fn listed(arguments: &Map<String, Value>, handle: &str) -> String {
     let named = |name: &str| if name == "handle" { handle.to_owned() } else { name.to_owned() };
     let arguments = arguments.iter().map(|(name, value)| format!("{}={value}", named(name)));
     arguments.collect::<Vec<_>>().join(", ")
 }
 
-/// A query as it is typed: the command, and what stands behind the handle.
+/// A query as a command line: the command, and the arguments after the handle.
 fn typed(query: &Query) -> (&'static str, String) {
     match query {
         Query::Lines(ranges) => {
@@ -128,7 +129,7 @@ fn typed(query: &Query) -> (&'static str, String) {
     }
 }
 
-/// A pattern as it is typed: in quotes where it needs them, and behind its flag where it begins with a dash.
+/// A pattern as an argument: quoted if necessary, and after the flag `-e` if it begins with a dash.
 fn pattern(pattern: &str) -> String {
     let dash = if pattern.starts_with('-') { "-e " } else { "" };
     let plain = !pattern.is_empty() && pattern.chars().all(|c| c.is_ascii_alphanumeric());

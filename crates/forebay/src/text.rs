@@ -1,4 +1,4 @@
-//! Text as bytes: counting, quoting, words, time stamps, what a page says.
+//! Text as bytes: counting, quoting, words, time stamps, the text of a page.
 
 pub mod count;
 pub(crate) mod derived;

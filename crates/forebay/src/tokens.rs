@@ -23,7 +23,7 @@ pub fn count_up_to(text: &str, limit: u64) -> Option<u64> {
 }
 
 /// Whether `text` has at most `limit` tokens.
-pub fn fit(text: &str, limit: u64) -> bool {
+pub(crate) fn fit(text: &str, limit: u64) -> bool {
     match most(text, limit) {
         None => false,
         Some(most) => most <= limit || count_up_to(text, limit).is_some(),
@@ -85,7 +85,7 @@ pub fn count_bytes(bytes: &[u8]) -> u64 {
 
 /// A count that is never too low and costs nothing: a token holds at least one byte of the text, and
 /// a byte that is not UTF-8 is shown as the three bytes of U+FFFD, which are one token or two.
-pub fn at_most(bytes: u64, invalid: u64) -> u64 {
+pub(crate) fn at_most(bytes: u64, invalid: u64) -> u64 {
     bytes.saturating_add(invalid)
 }
 

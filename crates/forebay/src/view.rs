@@ -11,7 +11,6 @@ pub(crate) mod summary;
 pub(crate) mod units;
 pub(crate) mod verify;
 
-pub use crate::text::count::{count, grouped};
 pub use piece::{Canvas, Piece, Why, Wording};
 pub use print::Printed;
 pub use summary::{Omitted, Summary};

@@ -303,6 +303,7 @@ fn said(what: &What) -> String {
         What::FellBack(fell_back) => format!("{} to {}: {}", fell_back.from, fell_back.to, fell_back.why),
         What::Swept(swept) => format!("{}: {}", count("byte", swept.bytes), swept.why),
         What::RoomReported { used } => format!("{} in use", count("token", *used)),
+        _ => String::new(),
     }
 }
 

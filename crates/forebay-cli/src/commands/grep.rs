@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: u64,
     /// Maximum matches to print; 0 only counts
-    #[arg(long, value_name = "N", default_value_t = forebay::query::SHOWN)]
+    #[arg(long, value_name = "N", default_value_t = Grep::SHOWN)]
     max: usize,
     /// Start at this byte
     #[arg(long, value_name = "OFFSET", default_value_t = 0)]

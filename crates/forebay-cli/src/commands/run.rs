@@ -60,7 +60,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     };
     let words: Vec<String> = args.command.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
     let call_args = serde_json::json!({ "command": words.join(" ") }).to_string();
-    let call = forebay::Call { terminal: true, ..context.call(args.call, "run_command", Some(call_args))? };
+    let mut call = context.call(args.call, "run_command", Some(call_args))?;
+    call.terminal = true;
 
     if let Err(error) = context.can_keep() {
         return Err(run_bare(Command::new(program).args(rest), &error));

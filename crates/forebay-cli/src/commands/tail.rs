@@ -74,20 +74,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut left = before;
     let last = follow(context, &handle, (output.len(), open_line), &mut left, until);
     // What was read this way was read as well.
-    context.outputs(&args.handle)?.record_answer(Answered {
-        id: handle.id().to_owned(),
-        query: "tail".to_owned(),
-        arguments: Map::from_iter([
-            ("follow".to_owned(), true.into()),
-            ("lines".to_owned(), args.lines.into()),
-        ]),
-        length: output.len(),
-        shown: Vec::new(),
-        drawn_from: Vec::new(),
-        budget: whole.tokens,
-        bytes: spent.bytes + (before.bytes - left.bytes),
-        tokens: spent.tokens + (before.tokens - left.tokens),
-    });
+    let arguments =
+        Map::from_iter([("follow".to_owned(), true.into()), ("lines".to_owned(), args.lines.into())]);
+    let mut answered = Answered::text(handle.id(), "tail", arguments, whole, "");
+    answered.length = output.len();
+    answered.bytes = spent.bytes + (before.bytes - left.bytes);
+    answered.tokens = spent.tokens + (before.tokens - left.tokens);
+    context.outputs(&args.handle)?.record_answer(answered);
     print::out(last?.as_bytes())?;
     Ok(ExitCode::from(DONE))
 }

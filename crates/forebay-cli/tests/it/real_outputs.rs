@@ -34,11 +34,17 @@ fn a_compiler_error_among_many_lines_is_shown() {
 }
 
 #[test]
-fn what_this_machine_prints_goes_in_and_comes_out() {
+fn a_listing_a_lock_file_and_a_program_go_in_and_come_out() {
     let forebay = Forebay::new();
-    let find = Command::new("find").args(["/usr/lib", "/usr/share", "-maxdepth", "3"]).output().unwrap();
-    let listing = [find.stdout, find.stderr].concat();
-    let text = check(&forebay, "find", &listing);
+    let listed = tempfile::tempdir().unwrap();
+    for folder in (0..40).map(|number| listed.path().join(format!("package{number}/src"))) {
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in 0..50 {
+            std::fs::write(folder.join(format!("module{file}.rs")), "").unwrap();
+        }
+    }
+    let find = Command::new("find").arg(".").current_dir(listed.path()).output().unwrap();
+    let text = check(&forebay, "find", &find.stdout);
     assert!(
         text.contains(" of a listing omitted; ") && text.contains(": forebay read s/find --lines "),
         "{text}"

@@ -1,6 +1,6 @@
 //! Writes the outputs of a session into an archive.
 
-use crate::archive::proof::{self, Found, Passing, Stretches};
+use crate::archive::proof::{self, Found, Mismatch, Passing, Stretches};
 use crate::archive::{
     Beginning, EVENTS, FORMAT, LARGEST_RECORD, MANIFEST, MOST_OUTPUTS, Manifest, VERSION, fill, part_name,
     record_name,
@@ -19,20 +19,21 @@ use zstd::stream::write::Encoder;
 /// Packs a log to a few hundredths as fast as a disk writes.
 const LEVEL: i32 = 3;
 
-/// What came of an export.
+/// Result of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Exported {
     /// The session.
     pub session: Session,
-    /// How many outputs the archive has.
+    /// Number of outputs.
     pub outputs: u64,
-    /// How many of them were still growing, and are cut short in the archive.
+    /// Number of outputs that were still growing and are cut short in the archive.
     pub growing: u64,
-    /// How many bytes the outputs have.
+    /// Bytes of the outputs.
     pub bytes: u64,
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// How many bytes the archive has.
+    /// Bytes of the archive.
     pub written: u64,
 }
 
@@ -80,7 +81,7 @@ pub fn export(
         };
         output(store, planned, &mut found, &mut packed, &mut progress).map_err(|fault| match fault {
             Fault::Error(error) => error,
-            Fault::Damage(why) => damaged(&planned.record.handle, why),
+            Fault::Damage(mismatch) => damaged(&planned.record.handle, mismatch),
         })?;
     }
     if events > 0 {
@@ -123,13 +124,13 @@ fn plan(store: &dyn Store, session: &Session) -> Result<Vec<Planned>> {
             record.state = State::CutShort("it was still growing when it was exported".to_owned());
             growing = Some(found.index);
         }
-        proof::record(&record, &handle).map_err(|why| damaged(&handle, why))?;
+        proof::record(&record, &handle).map_err(|mismatch| damaged(&handle, mismatch))?;
         planned.push(Planned { first: hashes.insert(record.hash.clone()), record, growing });
     }
     Ok(planned)
 }
 
-/// What there is by now of an output that grows.
+/// Measures the bytes that a growing output has now.
 fn so_far(store: &dyn Store, handle: &Handle) -> Result<Found> {
     let cannot = || Error::store(format!("read {handle}"));
     let part = store.open_part(handle, Part::Bytes)?;
@@ -148,7 +149,7 @@ fn so_far(store: &dyn Store, handle: &Handle) -> Result<Found> {
 /// Why an output could not be written.
 enum Fault {
     Error(Error),
-    Damage(String),
+    Damage(Mismatch),
 }
 
 impl From<Error> for Fault {
@@ -157,14 +158,14 @@ impl From<Error> for Fault {
     }
 }
 
-impl From<String> for Fault {
-    fn from(damage: String) -> Fault {
-        Fault::Damage(damage)
+impl From<Mismatch> for Fault {
+    fn from(mismatch: Mismatch) -> Fault {
+        Fault::Damage(mismatch)
     }
 }
 
-fn damaged(handle: &Handle, why: String) -> Error {
-    let why = format!("{why}; `forebay verify {handle}` tells more");
+fn damaged(handle: &Handle, mismatch: Mismatch) -> Error {
+    let why = format!("{mismatch}; `forebay verify {handle}` tells more");
     Error::store(format!("export {handle}"))(io::Error::other(why))
 }
 
@@ -181,7 +182,7 @@ fn output(
     let name = |part| part_name(handle.id(), part);
     let json = json(record)?;
     if json.len() as u64 > LARGEST_RECORD {
-        return Err(format!("its record has more than {LARGEST_RECORD} bytes").into());
+        return Err(Mismatch::RecordTooLarge.into());
     }
     packed.whole(&record_name(handle.id()), at, &json)?;
     if *first {
@@ -228,7 +229,7 @@ fn output(
             Ok(_) => packed.whole(&name(Part::View), at, &view)?,
             // The model was given a view of more than had come when this was measured.
             Err(_) if growing.is_some() => {}
-            Err(why) => return Err(why.into()),
+            Err(mismatch) => return Err(mismatch.into()),
         }
     }
     Ok(())
@@ -295,7 +296,7 @@ impl<'a> Log<'a> {
         Ok(Log { store, session, size, ended })
     }
 
-    /// Hands on every event. Lines that are none are passed over, as everywhere.
+    /// Passes every event to `take`. Lines that are not events are skipped.
     fn for_each(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let cannot = || Error::store(format!("read the events of {}", self.session));
         let mut lines =

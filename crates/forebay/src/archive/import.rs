@@ -11,13 +11,13 @@ use std::{
     io::{BufRead, BufReader, Read, Seek, SeekFrom},
 };
 
-/// So many handles are named that stand in the way.
+/// Maximum conflicting handles that an error lists.
 const NAMED: usize = 5;
 
-/// How an archive is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The session that the outputs get; that of the archive if there is none.
+    /// Session of the imported outputs; `None` for the archive's own.
     pub session: Option<Session>,
     /// Whether the archive is only proved, and nothing is written.
     pub dry_run: bool,
@@ -25,20 +25,21 @@ pub struct Options {
     pub max_bytes: u64,
 }
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Imported {
     /// The session that the outputs are in.
     pub session: Session,
-    /// How many outputs are new.
+    /// Number of new outputs.
     pub added: u64,
-    /// How many were there already.
+    /// Number that existed already.
     pub already_there: u64,
-    /// How many bytes the new ones have.
+    /// Bytes of the new outputs.
     pub bytes: u64,
-    /// How many events are new.
+    /// Number of new events.
     pub events_added: u64,
-    /// How many were there already.
+    /// Number that existed already.
     pub events_already_there: u64,
 }
 
@@ -75,13 +76,13 @@ pub fn import(
     }
 }
 
-/// Takes an archive, and writes what is new if it is told to.
+/// Imports an archive. It writes only if `writes` is set.
 struct Importer<'a> {
     store: &'a dyn Store,
     options: &'a Options,
     writes: bool,
     imported: Option<Imported>,
-    /// How many handles are there with other bytes, and the names of the first.
+    /// Number of handles that exist with other bytes, and the first of them.
     taken: u64,
     taken_names: Vec<String>,
     /// The outputs that were written, the last of them perhaps not whole.
@@ -296,7 +297,7 @@ impl Take for Importer<'_> {
 
 /// A view under another handle than it was given with: it says which that was, so that its text can still be proved.
 fn renamed(view: Vec<u8>, was: &Handle, is: &Handle) -> Result<Vec<u8>> {
-    let wrong = |error| Error::BadArchive(format!("{was}: its view is none: {error}"));
+    let wrong = |error| Error::BadArchive(format!("{was}: its view is invalid: {error}"));
     let mut given: ShownView = serde_json::from_slice(&view).map_err(wrong)?;
     let named = given.handle.clone().or_else(|| Some(was.clone())).filter(|handle| handle != is);
     if named == given.handle {

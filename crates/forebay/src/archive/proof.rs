@@ -1,20 +1,60 @@
-//! What must hold of an output in an archive. Asked of what goes in and of what comes out.
-//!
-//! A fault is a text that completes "…: the fault".
+//! The proofs of an output in an archive. An export and an import ask for the same ones.
 
-use crate::archive::LONGEST_EVENT;
+use crate::archive::{LARGEST_RECORD, LONGEST_EVENT};
 use crate::record::VERSION;
 use crate::reply::shown::{LARGEST_VIEW, ShownView};
 use crate::size::{Measure, Measured};
 use crate::store::streams::stretches;
-use crate::{Handle, Record, State, Stream, Streams};
+use crate::{Handle, Kind, Record, Session, Size, State, Stream, Streams};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
-/// What is not as it must be.
-pub(crate) type Proved = Result<(), String>;
+/// A contradiction in an archived output. The message completes "<handle>: …".
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Mismatch {
+    #[error("its record has version {0}, which this program does not know")]
+    Version(u32),
+    #[error("its record is that of {0}")]
+    OtherHandle(Handle),
+    #[error("its call is of session {0}")]
+    OtherSession(Session),
+    #[error("its record says that it is the same as an output of another session")]
+    SameAsElsewhere,
+    #[error("its record says that it is still growing")]
+    Growing,
+    #[error("its record says that more bytes were lost than there were")]
+    LostTooMany,
+    #[error("its record has no hash")]
+    NoHash,
+    #[error("its record has more than {LARGEST_RECORD} bytes")]
+    RecordTooLarge,
+    #[error("its bytes are not those of its record: there are {found}, not {recorded}")]
+    Length { found: u64, recorded: u64 },
+    #[error("its bytes are not those of its record: the hash differs")]
+    Hash,
+    #[error("its bytes are not those of its record: characters or lines are counted wrong")]
+    Counts,
+    #[error("its bytes are not those of its record: they are {found}, not {recorded}")]
+    Kind { found: Kind, recorded: Kind },
+    #[error("its bytes are not those of its record: fewer tokens than there can be")]
+    Tokens,
+    #[error("its line index is not that of its bytes")]
+    Lines,
+    #[error("the streams do not follow each other at byte {0}")]
+    StreamOrder(u64),
+    #[error("its streams are not those of its record")]
+    Streams,
+    #[error("its view has more than {LARGEST_VIEW} bytes")]
+    ViewTooLarge,
+    #[error("its view is invalid: {0}")]
+    View(#[from] serde_json::Error),
+    #[error("its view is of {viewed} bytes, and it has {kept}")]
+    ViewLength { viewed: u64, kept: u64 },
+}
 
-/// Bytes that go by, and what is found of them.
+type Proved = Result<(), Mismatch>;
+
+/// Measures bytes as they are read or written.
 #[derive(Default)]
 pub(crate) struct Passing {
     measure: Measure,
@@ -32,80 +72,81 @@ impl Passing {
     }
 }
 
-/// What was found of bytes that went by.
+/// Measurements of the bytes of an output.
 pub(crate) struct Found {
     pub(crate) measured: Measured,
-    /// Their line index: an eight-thousandth of their size.
+    /// Line index of the bytes: an eight-thousandth of their size.
     pub(crate) index: Vec<u8>,
 }
 
-/// The record can be that of an output with this name.
+/// Proves that the record can be that of an output with this handle.
 pub(crate) fn record(record: &Record, handle: &Handle) -> Proved {
     let session = handle.session();
     let is_hash =
         |hash: &str| hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let fault = if record.version == 0 || record.version > VERSION {
-        format!("its record has version {}, which this program does not know", record.version)
+    let is_elsewhere = |same: &Handle| same.session() != session;
+    let mismatch = if record.version == 0 || record.version > VERSION {
+        Mismatch::Version(record.version)
     } else if record.handle != *handle {
-        format!("its record is that of {}", record.handle)
+        Mismatch::OtherHandle(record.handle.clone())
     } else if record.call.session != *session {
-        format!("its call is of session {}", record.call.session)
-    } else if record.same_as.as_ref().is_some_and(|same| same.session() != session) {
-        "it is said to be the same as an output of another session".to_owned()
+        Mismatch::OtherSession(record.call.session.clone())
+    } else if record.same_as.as_ref().is_some_and(is_elsewhere) {
+        Mismatch::SameAsElsewhere
     } else if record.state == State::Growing {
-        "its record says that it still grows".to_owned()
+        Mismatch::Growing
     } else if record.lost.as_ref().is_some_and(|lost| lost.bytes > record.size.bytes) {
-        "more of it is said to be lost than there was".to_owned()
+        Mismatch::LostTooMany
     } else if !is_hash(&record.hash) {
-        "its record has no hash".to_owned()
+        Mismatch::NoHash
     } else {
         return Ok(());
     };
-    Err(fault)
+    Err(mismatch)
 }
 
-/// The bytes are those that the record tells of.
+/// Proves that the bytes are those that the record describes.
 pub(crate) fn bytes(record: &Record, found: &Found) -> Proved {
-    let (said, measured) = (&record.size, &found.measured);
+    let (recorded, measured) = (&record.size, &found.measured);
     let size = &measured.size;
-    let differs = |what: &str| Err(format!("its bytes are not those of its record: {what}"));
     if record.kept() != size.bytes {
-        return differs(&format!("there are {}, not {}", size.bytes, record.kept()));
+        return Err(Mismatch::Length { found: size.bytes, recorded: record.kept() });
     }
     if record.hash != measured.hash {
-        return differs("the hash is another");
+        return Err(Mismatch::Hash);
     }
     if record.lost.is_some() {
-        // The rest of the record is of bytes that are nowhere.
+        // The rest of the record counts bytes that were not kept.
         return Ok(());
     }
-    if (said.characters, said.lines, said.longest_line) != (size.characters, size.lines, size.longest_line) {
-        return differs("characters or lines are counted wrong");
+    let counts = |size: &Size| (size.characters, size.lines, size.longest_line);
+    if counts(recorded) != counts(size) {
+        return Err(Mismatch::Counts);
     }
     if record.kind != measured.kind {
-        return differs(&format!("they are {}, not {}", measured.kind, record.kind));
+        return Err(Mismatch::Kind { found: measured.kind, recorded: record.kind });
     }
-    // A number of tokens that is too low would let an output pass that does not fit.
-    if said.tokens < size.tokens || said.tokens_exact != size.tokens_exact {
-        return differs("fewer tokens than there can be");
+    // With a token count that is too low, an output could pass that does not fit.
+    if recorded.tokens < size.tokens || recorded.tokens_exact != size.tokens_exact {
+        return Err(Mismatch::Tokens);
     }
     Ok(())
 }
 
-/// The line index is that of the bytes.
+/// Proves that the line index is that of the bytes.
 pub(crate) fn lines(record: &Record, found: &Found, lines: &[u8]) -> Proved {
-    // Where the store failed, the index may have failed first. One that is missing is slow; one that is wrong is a lie.
+    // Where the store failed, the index may have failed first. A missing index is slow; a wrong one gives wrong lines.
     let right = match record.lost {
         Some(_) => lines.len().is_multiple_of(8) && found.index.starts_with(lines),
         None => lines.is_empty() || lines == found.index,
     };
-    if right { Ok(()) } else { Err("its line index is not that of its bytes".to_owned()) }
+    if right { Ok(()) } else { Err(Mismatch::Lines) }
 }
 
-/// The stretches of the streams, as they go by.
+/// Checks the stretches of an output's streams as they are read.
 pub(crate) struct Stretches {
     length: u64,
-    /// Where the last one begins, and its stream.
+    /// Beginning and stream of the last one.
     last: Option<(u64, Stream)>,
     totals: Streams,
 }
@@ -121,7 +162,7 @@ impl Stretches {
             let (before, current) = self.last.unwrap_or((0, Stream::Stdout));
             let goes_on = start > before || self.last.is_none();
             if !goes_on || stream == current || start >= self.length {
-                return Err(format!("the streams do not follow each other at byte {start}"));
+                return Err(Mismatch::StreamOrder(start));
             }
             self.close(start);
             self.last = Some((start, stream));
@@ -132,9 +173,7 @@ impl Stretches {
     pub(crate) fn finish(mut self, record: &Record) -> Proved {
         self.close(self.length);
         match record.streams {
-            Some(said) if record.lost.is_none() && said != self.totals => {
-                Err("its streams are not those of its record".to_owned())
-            }
+            Some(said) if record.lost.is_none() && said != self.totals => Err(Mismatch::Streams),
             _ => Ok(()),
         }
     }
@@ -148,22 +187,21 @@ impl Stretches {
     }
 }
 
-/// The view is one of this output.
-pub(crate) fn view(record: &Record, view: &[u8]) -> Result<ShownView, String> {
+/// Proves that the view is one of this output.
+pub(crate) fn view(record: &Record, view: &[u8]) -> Result<ShownView, Mismatch> {
     if view.len() as u64 > LARGEST_VIEW {
-        return Err(format!("its view has more than {LARGEST_VIEW} bytes"));
+        return Err(Mismatch::ViewTooLarge);
     }
-    let given: ShownView =
-        serde_json::from_slice(view).map_err(|error| format!("its view is none: {error}"))?;
+    let given: ShownView = serde_json::from_slice(view)?;
     let (total, kept) = (given.view.total(), record.kept());
     if total == kept || given.growing && total < kept {
         Ok(given)
     } else {
-        Err(format!("its view is of {total} bytes, and it has {kept}"))
+        Err(Mismatch::ViewLength { viewed: total, kept })
     }
 }
 
-/// Whether a line can be an event. What kinds there are is not asked: a newer program may have more.
+/// Whether a line can be an event. Its kind is not checked: a newer program may know more kinds.
 pub(crate) fn is_event(line: &[u8]) -> bool {
     line.len() as u64 <= LONGEST_EVENT && serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line).is_ok()
 }

@@ -1,6 +1,6 @@
-//! Goes through an archive from its beginning to its end, and proves all of it on the way.
+//! Reads an archive from its beginning to its end and checks all of it.
 
-use crate::archive::proof::{self, Found, Passing, Stretches};
+use crate::archive::proof::{self, Found, Mismatch, Passing, Stretches};
 use crate::archive::{
     EVENTS, FORMAT, LARGEST_MANIFEST, LARGEST_RECORD, LONGEST_EVENT, MANIFEST, MOST_OUTPUTS, Manifest,
     VERSION, fill, part_name, record_name,
@@ -16,7 +16,7 @@ use std::{
 use tar::{Archive, Entries, Entry, EntryType};
 use zstd::stream::read::Decoder;
 
-/// How a zstd frame begins.
+/// First bytes of a zstd frame.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A frame that wants more memory than 8 MiB to be unpacked is refused; ours want 2 MiB.
@@ -25,7 +25,7 @@ const WINDOW_LOG: u32 = 23;
 /// The end of a tar file is two blocks of zeros.
 const TAR_BLOCK: usize = 512;
 
-/// Takes what stands in an archive, in its order.
+/// Receives the contents of an archive in order.
 pub(crate) trait Take {
     /// The session and the number of outputs, before anything else.
     fn manifest(&mut self, manifest: &Manifest) -> Result<()>;
@@ -39,7 +39,7 @@ pub(crate) trait Take {
     fn event(&mut self, line: &[u8]) -> Result<()>;
 }
 
-/// Goes through an archive. Whatever is not as it must be is an error.
+/// Reads an archive. Anything unexpected is an error.
 pub(crate) fn walk(
     source: &mut dyn Read,
     max_bytes: u64,
@@ -73,9 +73,14 @@ pub(crate) fn walk(
     }
 }
 
-/// The error of an archive that is not as it must be.
+/// The error of an invalid archive.
 fn bad(why: impl Into<String>) -> Error {
     Error::BadArchive(why.into())
+}
+
+/// The error of an output that contradicts its record.
+fn mismatched(mismatch: Mismatch) -> Error {
+    bad(mismatch.to_string())
 }
 
 /// The error of a read: of the machine, if it comes from there, else of what was read.
@@ -87,7 +92,7 @@ fn unreadable(error: io::Error) -> Error {
     }
 }
 
-/// What is unpacked, up to a limit.
+/// Counts unpacked bytes up to a limit.
 struct Counted<'a, R> {
     source: R,
     read: u64,
@@ -111,7 +116,7 @@ fn too_large(max: u64) -> String {
     format!("it unpacks to more than the {max} bytes that are allowed")
 }
 
-/// The entries of an archive, with the next one at hand.
+/// The entries of an archive, with the next one in memory.
 struct Contents<'a, R: Read> {
     entries: Entries<'a, R>,
     next: Option<Item<'a, R>>,
@@ -196,7 +201,7 @@ impl<'a, R: Read> Contents<'a, R> {
     fn manifest(&mut self, max_bytes: u64) -> Result<Manifest> {
         let text = self.entry(MANIFEST, |item| item.whole(LARGEST_MANIFEST))?;
         let text = text.ok_or_else(|| self.instead_of("the manifest"))?;
-        let wrong = |error| bad(format!("its manifest is none: {error}"));
+        let wrong = |error| bad(format!("its manifest is invalid: {error}"));
         // The version is looked at first: a newer form may have other fields.
         let form: serde_json::Value = serde_json::from_slice(&text).map_err(wrong)?;
         if form["format"] != FORMAT {
@@ -231,8 +236,8 @@ impl<'a, R: Read> Contents<'a, R> {
         }
         let text = self.entry(&record_name(handle.id()), |item| item.whole(LARGEST_RECORD))?;
         let record: Record = serde_json::from_slice(&text.unwrap_or_default())
-            .map_err(|error| bad(format!("{handle}: its record is none: {error}")))?;
-        proof::record(&record, &handle).map_err(|fault| bad(format!("{handle}: {fault}")))?;
+            .map_err(|error| bad(format!("{handle}: its record is invalid: {error}")))?;
+        proof::record(&record, &handle).map_err(|mismatch| bad(format!("{handle}: {mismatch}")))?;
         Ok(record)
     }
 
@@ -265,26 +270,26 @@ impl<'a, R: Read> Contents<'a, R> {
             found.insert(record.hash.clone(), (record.handle.clone(), passed));
         }
         let Some((_, found)) = found.get(&record.hash) else { unreachable!("it was found just now") };
-        proof::bytes(record, found).map_err(bad)?;
+        proof::bytes(record, found).map_err(mismatched)?;
         self.entry(&part_name(id, Part::Lines), |item| {
             let lines = item.whole(found.index.len() as u64)?;
-            proof::lines(record, found, &lines).map_err(bad)?;
+            proof::lines(record, found, &lines).map_err(mismatched)?;
             take.part(Part::Lines, &lines)
         })?;
         let mut stretches = Stretches::of(record);
         self.entry(&part_name(id, Part::Streams), |item| {
             if !item.size.is_multiple_of(8) || item.size / 8 > record.kept() {
-                return Err(bad("its streams are none"));
+                return Err(bad("its streams are invalid"));
             }
             item.for_each_block(|block| {
-                stretches.update(block).map_err(bad)?;
+                stretches.update(block).map_err(mismatched)?;
                 take.part(Part::Streams, block)
             })
         })?;
-        stretches.finish(record).map_err(bad)?;
+        stretches.finish(record).map_err(mismatched)?;
         self.entry(&part_name(id, Part::View), |item| {
             let view = item.whole(LARGEST_VIEW)?;
-            proof::view(record, &view).map_err(bad)?;
+            proof::view(record, &view).map_err(mismatched)?;
             take.part(Part::View, &view)
         })?;
         take.end()
@@ -335,7 +340,7 @@ impl<R: Read> Item<'_, R> {
             left = left.saturating_sub(read as u64);
             match line.pop() {
                 Some(b'\n') if proof::is_event(&line) => take.event(&line)?,
-                _ => return Err(bad("one of its events is none")),
+                _ => return Err(bad("one of its events is invalid")),
             }
         }
         Ok(())

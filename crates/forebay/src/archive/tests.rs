@@ -119,7 +119,7 @@ fn rich() -> MemoryStore {
 }
 
 #[test]
-fn what_is_imported_is_what_was_exported_from_any_store_into_any_other() {
+fn an_import_restores_an_export_across_all_stores() {
     let store = rich();
     let (told_first, archive) = (told(&store, &session()), packed(&store));
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn events_come_as_often_as_they_happened_and_only_those_that_are_missing() {
 }
 
 #[test]
-fn a_dry_run_tells_what_would_be_added_and_writes_nothing() {
+fn a_dry_run_reports_additions_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     let disk = DiskStore::new(&root);
@@ -300,7 +300,7 @@ fn a_damaged_output_is_not_exported() {
         (
             "bytes",
             |tool| fs::write(tool.join("a.txt"), b"Line\n".repeat(30_000)).unwrap(),
-            "the hash is another",
+            "the hash differs",
         ),
         (
             "shorter",
@@ -308,7 +308,7 @@ fn a_damaged_output_is_not_exported() {
             "it has 5 bytes and should have 150000",
         ),
         ("index", |tool| fs::write(tool.join("a.lines"), [0; 16]).unwrap(), "its line index is not"),
-        ("view", |tool| fs::write(tool.join("a.view.json"), b"{}").unwrap(), "its view is none"),
+        ("view", |tool| fs::write(tool.join("a.view.json"), b"{}").unwrap(), "its view is invalid"),
         ("record", |tool| fs::write(tool.join("a.meta.json"), b"{").unwrap(), "cannot read the record"),
     ];
     for (name, damage, said) in table {
@@ -392,11 +392,11 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
     let table: &[(Change, &str)] = &[
         (|all| drop(all.remove(0)), "where the manifest should be"),
         (|all| all.clear(), "it ends where the manifest should be"),
-        (|all| all[0].bytes = b"{".to_vec(), "its manifest is none"),
+        (|all| all[0].bytes = b"{".to_vec(), "its manifest is invalid"),
         (|all| all[0].bytes = b"{\"format\":\"other\"}".to_vec(), "it is not an archive of forebay"),
         (|all| all[0].bytes = vec![b' '; 2 << 20], "'manifest.json' has 2097152 bytes"),
         (|all| with(all, "manifest.json", |m| m["version"] = 2.into()), "its version is 2"),
-        (|all| with(all, "manifest.json", |m| m["session"] = "../up".into()), "its manifest is none"),
+        (|all| with(all, "manifest.json", |m| m["session"] = "../up".into()), "its manifest is invalid"),
         (|all| with(all, "manifest.json", |m| m["session"] = "other".into()), "its record is that of s/long"),
         (
             |all| with(all, "manifest.json", |m| m["outputs"] = 6.into()),
@@ -445,7 +445,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
         (|all| all[2].kind = EntryType::XGlobalHeader, "is not a plain file"),
         (|all| all[2].size = Some(u64::MAX), "damaged: size overflow"),
         (|all| all[2].size = Some(1 << 40), "not what was declared"),
-        (|all| all[2].bytes[7] ^= 1, "the hash is another"),
+        (|all| all[2].bytes[7] ^= 1, "the hash differs"),
         (|all| all[2].bytes.truncate(9), "not what was declared"),
         (|all| all[2].bytes.push(b'x'), "not what was declared"),
         (|all| all[3].bytes[0] ^= 1, "its line index is not"),
@@ -465,7 +465,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
         (|all| all.insert(1, Raw::new("extra", "x")), "'extra' where the record"),
         (|all| all.push(Raw::new("extra", "x")), "'extra' where its end should be"),
         (|all| all.push(all[0].clone()), "'manifest.json' where its end should be"),
-        (|all| all[1].bytes = b"{}".to_vec(), "its record is none"),
+        (|all| all[1].bytes = b"{}".to_vec(), "its record is invalid"),
         (|all| all[1].bytes.resize(17 << 20, b' '), "16777216 are allowed"),
         // No single record is too large, but all of them together are.
         (
@@ -482,12 +482,12 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
             |all| with(all, "/record.json", |r| r["handle"] = "s/again".into()),
             "its record is that of s/again",
         ),
-        (|all| with(all, "/record.json", |r| r["handle"] = "s/../up".into()), "its record is none"),
+        (|all| with(all, "/record.json", |r| r["handle"] = "s/../up".into()), "its record is invalid"),
         (|all| with(all, "/record.json", |r| r["call"]["session"] = "t".into()), "its call is of session t"),
         (|all| with(all, "/record.json", |r| r["same_as"] = "t/a".into()), "an output of another session"),
-        (|all| with(all, "/record.json", |r| r["state"] = "growing".into()), "still grows"),
+        (|all| with(all, "/record.json", |r| r["state"] = "growing".into()), "still growing"),
         (|all| with(all, "/record.json", |r| r["hash"] = "".into()), "no hash"),
-        (|all| with(all, "/record.json", |r| r["hash"] = "0".repeat(64).into()), "the hash is another"),
+        (|all| with(all, "/record.json", |r| r["hash"] = "0".repeat(64).into()), "the hash differs"),
         (|all| with(all, "/record.json", |r| r["size"]["bytes"] = 7.into()), "not what was declared"),
         (|all| with(all, "/record.json", |r| r["size"]["lines"] = 7.into()), "counted wrong"),
         (|all| with(all, "/record.json", |r| r["size"]["tokens"] = 7.into()), "fewer tokens"),
@@ -497,13 +497,13 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
             |all| {
                 with(all, "/record.json", |r| r["lost"] = serde_json::json!({"bytes": u64::MAX, "why": ""}))
             },
-            "more of it is said to be lost",
+            "more bytes were lost than there were",
         ),
         (
             |all| with(all, "again/record.json", |r| r["size"]["bytes"] = 7.into()),
             "s/again: its bytes are not",
         ),
-        (|all| with(all, "/view.json", |v| v["view"]["total"] = 7.into()), "its view is none"),
+        (|all| with(all, "/view.json", |v| v["view"]["total"] = 7.into()), "its view is invalid"),
         (
             |all| {
                 with(all, "/view.json", |v| {
@@ -518,7 +518,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
                 let view = at(all, "/view.json");
                 all[view].bytes = b"[".repeat(1 << 20);
             },
-            "its view is none",
+            "its view is invalid",
         ),
         (
             |all| {
@@ -546,7 +546,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
                 let streams = at(all, "/streams");
                 all[streams].bytes.pop();
             },
-            "its streams are none",
+            "its streams are invalid",
         ),
         (
             |all| {
@@ -560,14 +560,14 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
                 let last = all.len() - 1;
                 all[last].bytes[0] = b'x';
             },
-            "one of its events is none",
+            "one of its events is invalid",
         ),
         (
             |all| {
                 let last = all.len() - 1;
                 *all[last].bytes.last_mut().unwrap() = b' ';
             },
-            "one of its events is none",
+            "one of its events is invalid",
         ),
         (
             |all| {
@@ -576,7 +576,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
                 let size = all[last].bytes.len();
                 with(all, "manifest.json", |m| m["events"] = size.into());
             },
-            "one of its events is none",
+            "one of its events is invalid",
         ),
     ];
     let good = packed(&rich());
@@ -624,7 +624,7 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
         ("no end", zstd_of(&tar[..tar.len() - 1024]), "it ends without its end mark"),
         ("two frames", two_frames, "it ends"),
         ("a window of 128 MiB", wide.finish().unwrap(), "damaged"),
-        ("zeros without end", zstd_of(&bomb), "its manifest is none"),
+        ("zeros without end", zstd_of(&bomb), "its manifest is invalid"),
     ];
     for (name, file, said) in files {
         match unpacked(&disk, &file, &options) {

@@ -5,7 +5,7 @@ use memchr::memchr2;
 /// A document nested deeper than this is not taken for JSON: no reader of ours follows it further.
 const DEEPEST: usize = 10_000;
 
-/// What the checked bytes turned out to be.
+/// Result of the check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Not JSON.

@@ -124,7 +124,7 @@ pub(crate) fn search(
             group.push_str(&format!("{}:{}\n", line.line, around(&line.text, &longest)));
         }
         if found.total > found.shown.len() as u64 {
-            let all = Query::Grep(Grep { max: crate::request::grep::SHOWN, ..grep.clone() });
+            let all = Query::Grep(Grep { max: Grep::SHOWN, ..grep.clone() });
             group.push_str(&format!("[all of them: {}]\n", output.call(&all)));
         }
         let (handle, tool) = (record.handle.clone(), record.call.full_name());

@@ -1,4 +1,4 @@
-//! The view that a model was given, as it is kept beside its output.
+//! The view that a model was shown, as it is stored beside its output.
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -8,23 +8,24 @@ use crate::store::{Part, Store};
 use crate::view::View;
 use serde::{Deserialize, Serialize};
 
-/// The view that a model was given, as it is kept beside the output.
+/// The view that a model was shown, as it is stored beside the output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ShownView {
     /// The pieces.
     pub view: View,
-    /// The printed text; what is not UTF-8 stands as U+FFFD.
+    /// The printed text, with U+FFFD for invalid UTF-8.
     pub text: String,
-    /// Whether the output went on growing afterwards, so that the view is of its beginning.
+    /// Whether the output was still growing, so that the view covers only its beginning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub growing: bool,
-    /// The handle that the output had when it was given, where it has another now.
+    /// The handle that the output had at that time, if it differs from the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<Handle>,
 }
 
 impl ShownView {
-    /// The view that was given of an output, if one was.
+    /// Reads the view that was shown of an output; `None` if there was none.
     pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<ShownView>> {
         let part = store.open_part(handle, Part::View)?;
         let cannot = || Error::store(format!("read the view of {handle}"));
@@ -41,7 +42,7 @@ impl ShownView {
         serde_json::from_slice(&text).map(Some).map_err(|error| cannot()(error.into()))
     }
 
-    /// The output as it was when the view of it was given.
+    /// The output as it was when the view was shown.
     pub fn output_as_shown(&self, output: Output) -> Result<Output> {
         let output = if self.growing { output.until(self.view.total())? } else { output };
         Ok(match &self.handle {
@@ -51,5 +52,5 @@ impl ShownView {
     }
 }
 
-/// No view is larger: four million tokens, which no model is shown at once.
+/// Maximum bytes of a stored view: four million tokens, more than any model is shown at once.
 pub(crate) const LARGEST_VIEW: u64 = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Everything that can be proved of a kept output.
+//! Verification of a stored output.
 
 use crate::error::Result;
 use crate::handle::Handle;
@@ -9,8 +9,8 @@ use crate::store::{Store, streams};
 use crate::view::verify;
 use crate::view::verify::Fault;
 
-/// Everything that can be proved of a kept output: that its bytes are those of the record, and that the view that
-/// was given of it is true. Returns what is not.
+/// Verifies a stored output: its bytes against its record, and the view that was shown of it against its bytes. Returns
+/// the faults.
 pub fn verify_output(store: &dyn Store, handle: &Handle) -> Result<Vec<Fault>> {
     let output = store.open(handle)?;
     if output.is_growing() {

@@ -22,6 +22,9 @@ pub struct Grep {
 }
 
 impl Grep {
+    /// Matches shown unless the caller sets another number.
+    pub const SHOWN: usize = 50;
+
     /// Searches for a regular expression, without context lines.
     pub fn new(pattern: impl Into<String>) -> Grep {
         Grep {
@@ -31,7 +34,7 @@ impl Grep {
             multiline: false,
             wanted: Wanted::Lines,
             context: 0,
-            max: SHOWN,
+            max: Grep::SHOWN,
             from_byte: 0,
         }
     }
@@ -40,13 +43,10 @@ impl Grep {
 /// Part of the result of a search that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wanted {
-    /// The lines that match.
+    /// Matching lines.
     Lines,
     /// The lines that do not match.
     OtherLines,
     /// Only the text of each match.
     Matches,
 }
-
-/// Default maximum of matches shown.
-pub const SHOWN: usize = 50;

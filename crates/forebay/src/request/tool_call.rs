@@ -2,7 +2,6 @@
 
 use crate::request::declared::{Arguments, Declared, Takes, optional, required};
 use crate::request::filter::Filter;
-use crate::request::grep;
 use crate::request::grep::{Grep, Wanted};
 use crate::request::{Outlined, ranges, tool_call};
 use crate::{Error, Handle, Query, Result};
@@ -59,7 +58,7 @@ pub(crate) const TOOLS: &[Declared] = &[
             optional("only_matching", Takes::Switch, "Show only what matches, not its whole line."),
             optional(
                 "max",
-                Takes::Number { least: 0, most: 10_000, usual: Some(grep::SHOWN as u64) },
+                Takes::Number { least: 0, most: 10_000, usual: Some(Grep::SHOWN as u64) },
                 "How many matches are shown at most; 0 only counts.",
             ),
             optional(

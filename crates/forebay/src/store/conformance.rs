@@ -19,16 +19,16 @@ pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Store>;
 pub fn check(fresh: Fresh<'_>) {
     bytes_come_back_as_they_were(&*fresh());
     an_output_is_readable_while_it_grows(&*fresh());
-    a_vanished_writer_leaves_what_it_wrote(&*fresh());
+    a_vanished_writer_leaves_the_bytes_that_it_appended(&*fresh());
     no_two_outputs_share_a_name(&*fresh());
     outputs_are_listed_in_their_order_and_by_session(&*fresh());
-    a_deleted_output_is_gone_and_stays_gone(&*fresh());
-    prefixes_find_what_they_name(&*fresh());
+    a_deleted_output_stays_deleted(&*fresh());
+    a_unique_prefix_finds_its_output(&*fresh());
     parts_can_be_attached(&*fresh());
     events_are_kept_in_their_order_by_session(&*fresh());
     the_thousandth_output_still_reads(&*fresh());
-    streams_are_told_apart(&*fresh());
-    what_happens_to_an_output_is_logged(&*fresh());
+    each_stretch_has_its_stream(&*fresh());
+    the_events_of_an_output_are_logged(&*fresh());
     equal_outputs_are_both_there(&*fresh());
     a_state_is_changed_by_one_at_a_time(&*fresh());
     outputs_are_weighed_without_reading_them(&*fresh());
@@ -128,7 +128,7 @@ fn an_output_is_readable_while_it_grows(store: &dyn Store) {
     );
 }
 
-fn a_vanished_writer_leaves_what_it_wrote(store: &dyn Store) {
+fn a_vanished_writer_leaves_the_bytes_that_it_appended(store: &dyn Store) {
     let mut writer = Writer::begin(store, &call("s", "vanished", 0));
     let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
     let bytes = b"some lines\n".repeat(20_000);
@@ -169,7 +169,7 @@ fn outputs_are_listed_in_their_order_and_by_session(store: &dyn Store) {
     assert_eq!(store.sessions().ok(), Some(vec![session("one"), session("two")]));
 }
 
-fn a_deleted_output_is_gone_and_stays_gone(store: &dyn Store) {
+fn a_deleted_output_stays_deleted(store: &dyn Store) {
     let handle = put(store, &call("s", "deleted", 0), b"x").record().handle.clone();
     assert!(store.delete(&handle).is_ok());
     assert!(matches!(store.record(&handle), Err(Error::NotFound { .. })));
@@ -178,7 +178,7 @@ fn a_deleted_output_is_gone_and_stays_gone(store: &dyn Store) {
     assert_eq!(store.list(handle.session()).map(|records| records.len()).ok(), Some(0));
 }
 
-fn prefixes_find_what_they_name(store: &dyn Store) {
+fn a_unique_prefix_finds_its_output(store: &dyn Store) {
     for id in ["abcdef-one", "abcdef-two", "abcdef"] {
         put(store, &call("s", id, 0), b"x");
     }
@@ -246,7 +246,7 @@ fn the_thousandth_output_still_reads(store: &dyn Store) {
     }
 }
 
-fn streams_are_told_apart(store: &dyn Store) {
+fn each_stretch_has_its_stream(store: &dyn Store) {
     let mut writer = Writer::begin(store, &call("s", "streams", 0));
     for (stream, bytes) in [
         (Stream::Stdout, "out1"),
@@ -267,7 +267,7 @@ fn streams_are_told_apart(store: &dyn Store) {
     assert_eq!(output.record().streams.map(|streams| (streams.stdout, streams.stderr)), Some((8, 8)));
 }
 
-fn what_happens_to_an_output_is_logged(store: &dyn Store) {
+fn the_events_of_an_output_are_logged(store: &dyn Store) {
     let end = End { at: Timestamp::from_second(7).ok(), ..End::default() };
     let mut writer = Writer::begin(store, &Call { args: Some("{}".to_owned()), ..call("s", "logged", 5) });
     writer.write(Stream::Stdout, b"some\nlines");

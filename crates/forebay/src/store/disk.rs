@@ -5,17 +5,17 @@
 //! <root>/<session>/terminal/<id>.log               the bytes of a wrapped command
 //!                          <id>.meta.json          the record
 //!                          <id>.lines              the line index, of an output over 64 KiB
-//!                          <id>.streams            which stream a stretch came by, if there were two
-//!                          <id>.view.json          the view that the model was given
-//! <root>/<session>/<id>                            a hard link to the bytes, where a view said so (preset `handle`)
+//!                          <id>.streams            the stream of each stretch, if there were two
+//!                          <id>.view.json          the view that the model was shown
+//! <root>/<session>/<id>                            a hard link to the bytes, if a view named it (preset `handle`)
 //! <root>/.forebay-root                             marks the root as ours
 //! ```
 //!
-//! While it is written, an output has the name `<id>.part` and its writer holds a lock on it. A part that nobody
-//! has locked is what a dead writer left: it is measured and kept as an output that was cut short.
+//! While it is written, an output has the name `<id>.part`, and its writer holds a lock on it. An unlocked part was
+//! left by a dead writer: it is measured and kept as an output that was cut short.
 //!
-//! A reader has a shared lock on the bytes of an output that has ended, and whoever holds a session open one on its
-//! `open.lock`. A sweep removes only what it can lock for itself.
+//! A reader holds a shared lock on the bytes of a finished output, and a process that holds a session open one on its
+//! `open.lock`. A sweep removes only files that it can lock exclusively.
 
 pub(crate) mod files;
 pub(crate) mod open;
@@ -48,19 +48,19 @@ use std::{
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
 const META: &str = ".meta.json";
-/// The endings that the bytes can have: those of an output that has ended, and that of one that grows.
+/// File extensions of the bytes: three of finished outputs, and one of growing outputs.
 const DATA: [&str; 5] = [".log", ".txt", ".json", ".bin", ".part"];
-/// The endings of what stands beside the bytes.
+/// File extensions of the other parts.
 const PARTS: [&str; 3] = [".lines", ".streams", ".view.json"];
 const EVENTS: &str = "events.jsonl";
 const STATE: &str = "state.json";
 const STATE_LOCK: &str = "state.json.lock";
 
-/// A folder that is removed as an output begins is made anew, so often.
+/// Maximum attempts to create a folder that other processes remove while an output begins.
 const ATTEMPTS: usize = 64;
 
-/// Outputs up to this size are forced to the disk before they count as whole. A larger one is left to the
-/// kernel: it survives the end of any process, and a power cut may cost its end, which `verify` tells.
+/// Maximum bytes of an output that is synced to the disk before it counts as complete. A larger one survives the end of
+/// any process, but a power cut may lose its end, which `verify` reports.
 const SYNCED: u64 = 16 * 1024 * 1024;
 
 /// Keeps outputs as files below a folder.
@@ -111,8 +111,8 @@ impl DiskStore {
         &self.root
     }
 
-    /// What could not be noted because a file of the store is locked by another process, or is no regular file. The
-    /// outputs are kept all the same; whoever started the work should be told.
+    /// Notes that could not be written because another process locks a file of the store, or because it is not a regular
+    /// file. The outputs are stored all the same; the caller should report this.
     pub fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -217,7 +217,7 @@ impl DiskStore {
             return Ok(None);
         }
         // A part that nobody has locked is what a dead writer left, so the file has its name only when it is locked; and
-        // whoever makes the record's file owns the name, so that nobody sees an output that has no part.
+        // the process that makes the record's file owns the name, so that nobody sees an output without a part.
         let (path, beside) = (files.part(Part::Bytes), beside(&files.part(Part::Bytes)));
         let opened = files::create(&beside).and_then(|file| {
             file.try_lock()?;
@@ -478,8 +478,8 @@ impl DiskStore {
     }
 }
 
-/// Where the hard link of an output lies, by which a tool that joins the root and the handle reads it. An id that is the
-/// name of one of our folders has none.
+/// Path of the hard link of an output, for tools that join the root and the handle. An id that is the name of one of our
+/// folders has none.
 fn link_path(data: &Path) -> Option<PathBuf> {
     let id = data.file_name()?.to_str()?.split('.').next()?;
     let is_folder = FOLDERS.iter().any(|folder| folder.eq_ignore_ascii_case(id));
@@ -508,7 +508,7 @@ fn is_part(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "part")
 }
 
-/// How many bytes stand behind the last newline.
+/// Number of bytes after the last newline.
 fn torn_end(file: &File, size: u64) -> io::Result<u64> {
     let mut block = [0; 4096];
     let mut end = size;
@@ -772,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    fn it_keeps_what_every_store_promises() {
+    fn it_conforms_to_the_contract() {
         let folder = tempfile::tempdir().unwrap();
         let number = std::cell::Cell::new(0);
         crate::store::conformance::check(&|| {
@@ -782,7 +782,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_the_names_of_the_layout_and_nobody_else_can_read_them() {
+    fn files_have_the_names_of_the_layout_and_are_private() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path().join("root"));
         put(&store, &call("a"), b"text");
@@ -916,7 +916,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_in_the_store_makes_nobody_wait() {
+    fn a_fifo_in_the_store_blocks_no_process() {
         let (_folder, _, store) = with_foreign_file();
         let fifo = |name: &str| {
             let path = store.root().join(name);

@@ -86,7 +86,7 @@ pub(crate) fn outputs_with_the_same_bytes(store: &dyn Store, record: &Record, by
     Vec::new()
 }
 
-/// How many tokens the model was given for an output, itself or a view of it. `None` if the searched events do not say.
+/// Tokens of the reply that the model got for an output. `None` if the searched events do not have it.
 pub(crate) fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
     let end = event::last_lines(store, handle.session(), OUTPUTS_SEARCHED).ok()?;
     let id = serde_json::to_string(handle.id()).ok()?;
@@ -100,8 +100,8 @@ pub(crate) fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
     })
 }
 
-/// What the model was given of the output that this one repeats. `None` if the two calls state different intents: the
-/// earlier view was chosen for the other one.
+/// The reply for the output that this one repeats. `None` if the two calls state different intents, because the earlier
+/// view was chosen for another one.
 pub(crate) fn same_output_given(store: &dyn Store, record: &Record) -> Option<SameGiven> {
     let same = record.same_as.as_ref()?;
     let tokens = tokens_given(store, same)?;

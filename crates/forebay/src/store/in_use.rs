@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The tokens of the context that are in use, as a session's state has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InUse {
     /// Tokens that the caller reported last.
     pub reported: u64,

@@ -9,8 +9,7 @@ use crate::store::Store;
 use crate::store::writer::{End, Stream, Writer};
 use std::io::Read;
 
-/// Keeps a whole output. It is in the store before anything is said of it, so no view names a handle that cannot
-/// be read. The library has no clock: `now` is the caller's.
+/// Stores a whole output. It is in the store before any view of it exists, so no view names a handle that cannot be read.
 pub fn keep(store: &dyn Store, call: &Call, source: &mut dyn Read, now: Clock<'_>) -> Result<Output> {
     keep_ended(store, call, source, None, now)
 }

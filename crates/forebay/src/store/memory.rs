@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_what_every_store_promises() {
+    fn it_conforms_to_the_contract() {
         crate::store::conformance::check(&|| Box::<MemoryStore>::default());
     }
 }

@@ -1,33 +1,33 @@
-//! Which outputs go: a decision from their weights alone, without looking into any of them.
+//! Retention: the decision which outputs are removed, from their weights alone.
 //!
-//! What is in use stays, whatever the rules say, and counts towards what there is. Where the disk would have too little
-//! free space even if everything else went, nothing goes for that.
+//! Outputs in use always stay, and their bytes count. If the disk would have too little free space even without all other
+//! outputs, none is removed for that rule.
 
 use crate::settings::Retention;
 use crate::{Handle, Timestamp};
 use std::{fmt, time::Duration};
 
-/// What an output weighs, as far as its store can tell without reading it.
+/// Size and age of an output, as far as its store knows them without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weight {
-    /// Its name.
+    /// Handle of the output.
     pub handle: Handle,
-    /// The bytes of all its parts; those that outputs share are divided among them.
+    /// Bytes of all its parts; shared bytes are divided among the outputs that share them.
     pub bytes: u64,
-    /// When its record was last written.
+    /// Time when its record was last written.
     pub time: Timestamp,
-    /// Whether it must stay: it grows, or somebody has it open.
+    /// Whether it must stay because it grows or is open.
     pub in_use: bool,
 }
 
-/// When outputs go. A rule that is `None` is switched off.
+/// Rules of retention. A rule that is `None` is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Outputs older than this go.
+    /// Maximum age of an output.
     pub max_age: Option<Duration>,
-    /// When all outputs have more bytes together, the oldest go.
+    /// Maximum bytes of all outputs together; beyond it the oldest are removed.
     pub max_bytes: Option<u64>,
-    /// When the disk has fewer free bytes, the oldest go.
+    /// Minimum free bytes of the disk; below it the oldest are removed.
     pub min_free: Option<u64>,
 }
 
@@ -45,16 +45,17 @@ impl From<&Retention> for Rules {
     }
 }
 
-/// Why an output goes.
+/// The rule that removes an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Cause {
-    /// It is older than outputs are kept.
+    /// It is older than the maximum age.
     Age(Duration),
     /// All outputs together have more bytes than this.
     Bytes(u64),
     /// The disk has fewer free bytes than this.
     Free(u64),
-    /// Its session goes as a whole.
+    /// Its session is removed as a whole.
     Session,
 }
 
@@ -101,8 +102,7 @@ pub fn out_of_reach(weights: &[Weight], rules: &Rules, free: Option<u64>) -> Opt
     rules.min_free.filter(|&least| most_free < least).map(Cause::Free)
 }
 
-/// Which outputs go, and why: the oldest first, each once. `free` is how many bytes the disk has left, where it is
-/// known.
+/// Selects the outputs to remove, each once with its cause, oldest first. `free` is the free bytes of the disk, if known.
 pub fn decide(weights: &[Weight], rules: &Rules, now: Timestamp, free: Option<u64>) -> Vec<(Handle, Cause)> {
     let mut oldest_first: Vec<&Weight> = weights.iter().collect();
     oldest_first.sort_by_key(|weight| (weight.time, &weight.handle));
@@ -117,7 +117,7 @@ pub fn decide(weights: &[Weight], rules: &Rules, now: Timestamp, free: Option<u6
         let cause = match rules {
             _ if weight.in_use => None,
             Rules { max_age: Some(most), .. } if age > most => Some(Cause::Age(most)),
-            // What takes nothing gives nothing back.
+            // Removing an output without bytes frees nothing.
             _ if weight.bytes == 0 => None,
             Rules { max_bytes: Some(most), .. } if total > most => Some(Cause::Bytes(most)),
             Rules { min_free: Some(least), .. } if free < least => Some(Cause::Free(least)),
@@ -182,7 +182,7 @@ mod tests {
             (least(161), Some(100), ""),
             (Rules { min_free: Some(161), ..bytes(30) }, Some(100), "a bytes, b bytes"),
             (least(1_000), None, ""),
-            // What goes for one rule counts for the others.
+            // Bytes freed for one rule count for the others.
             (all, Some(100), "a age, n age, b free"),
         ];
         for (rules, free, expected) in table {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays_and_the_next_goes_in_its_place() {
+    fn an_output_in_use_stays_and_the_next_is_removed() {
         let mut weights = [weight("a", 10, 100), weight("b", 20, 200), weight("c", 30, 300)];
         weights[0].in_use = true;
         let rules = |most| Rules { max_bytes: Some(most), ..Rules::default() };
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_said_as_people_say_it() {
+    fn causes_are_printed_in_plain_units() {
         let table = [
             (Cause::Age(Duration::from_secs(30 * DAY)), "older than 30 days"),
             (Cause::Age(Duration::from_secs(3_600)), "older than 1 hour"),
@@ -255,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_keeps_the_rules_as_far_as_sweeping_helps(
+        fn the_remaining_outputs_satisfy_the_rules_where_possible(
             weights in weights(), rules in rules(), free in proptest::option::of(0u64..20_000),
         ) {
             let now = at(1_000);
@@ -280,7 +280,7 @@ mod tests {
             prop_assert!(fits || !left.iter().any(helps));
             // Nothing goes for free space that is out of reach.
             prop_assert!(reachable.is_some() || going.iter().all(|(_, cause)| cause.name() != "free"));
-            // Of two that would help, the older one goes.
+            // Of two outputs that would free enough, the older one is removed.
             for gone in weights.iter().filter(|weight| goes(weight)) {
                 let older = |stays: &&Weight| (gone.time, &gone.handle) < (stays.time, &stays.handle);
                 prop_assert!(left.iter().filter(|weight| helps(weight)).all(older));

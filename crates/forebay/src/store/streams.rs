@@ -1,7 +1,7 @@
-//! Which stream each stretch of an output came by.
+//! The map of an output's streams: which stretch of its bytes came by which stream.
 //!
-//! An entry is written when a stretch begins, so that it is there whatever becomes of its writer. An output begins with
-//! standard output; one that has nothing else has no entries.
+//! An entry is written when a stretch begins, so that it survives the end of its writer. An output begins with standard
+//! output; one that has nothing else has no entries.
 
 use crate::error::{Error, Result};
 use crate::output::Output;
@@ -9,12 +9,12 @@ use crate::record::Streams;
 use crate::store::writer::Stream;
 use crate::store::{Part, Store};
 
-/// So many stretches are remembered, so that a small output need not read them back.
+/// Maximum stretches kept in memory, so that they need not be read back for a small output.
 const REMEMBERED: usize = 4096;
 
 /// The map of an output that is being written.
 pub(crate) struct StreamMap {
-    /// Where the first stretches begin.
+    /// Beginnings of the first stretches.
     stretches: Vec<(u64, Stream)>,
     current: Stream,
     totals: Streams,
@@ -49,7 +49,7 @@ impl StreamMap {
         (self.stretches.len() <= REMEMBERED).then(|| std::mem::take(&mut self.stretches))
     }
 
-    /// How much came by each, where there was more than one.
+    /// Bytes of each stream, if there was more than one.
     pub(crate) fn totals(&self) -> Option<Streams> {
         (self.totals.stderr > 0).then_some(self.totals)
     }

@@ -24,21 +24,21 @@ pub enum Stream {
     Stderr,
 }
 
-/// How an output ended.
+/// End of an output.
 #[derive(Clone, Debug, Default)]
 pub struct End {
-    /// How the command ended, where there was one.
+    /// Exit status of the command, if there was one.
     pub exit: Option<Exit>,
-    /// Why the output ended before the tool was done, if it did.
+    /// Cause, if the output ended before the tool was done.
     pub cut_short: Option<String>,
-    /// When it ended. The library has no clock: the caller says.
+    /// Time of the end, from the caller's clock.
     pub at: Option<Timestamp>,
 }
 
-/// So much of the beginning stays at hand, so that a small output is not read back from its store.
+/// Bytes of the beginning that are kept in memory, so that a small output need not be read back from its store.
 const HEAD: usize = 256 * 1024;
 
-/// So much of the end is remembered of an output that cannot be kept.
+/// Bytes of the end that are kept in memory of an output that cannot be stored.
 const TAIL: usize = 256 * 1024;
 
 /// Takes one new output.
@@ -129,8 +129,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Gives the output up while it still grows: another process goes on with the file that is returned. What came so
-    /// far can be read. Where that is not possible, the writer comes back.
+    /// Hands a growing output over to another process, which continues with the returned file. The bytes so far can be
+    /// read. If that is not possible, returns the writer.
     pub fn hand_over(mut self, exit: Option<Exit>) -> std::result::Result<(Output, File), Box<Writer<'a>>> {
         if self.failure.is_some() || self.store.path(&self.record.handle).is_none() {
             return Err(Box::new(self));
@@ -149,17 +149,17 @@ impl<'a> Writer<'a> {
         ))
     }
 
-    /// The name of the output, if any of it is being kept.
+    /// Handle of the output, if any of it is being stored.
     pub fn handle(&self) -> Option<&Handle> {
         self.sink.as_ref().map(|_| &self.record.handle)
     }
 
-    /// How many bytes have come.
+    /// Number of bytes that have come.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many lines have ended, as far as they are counted by now.
+    /// Number of newlines counted so far.
     pub fn lines(&self) -> u64 {
         self.measuring.lines()
     }
@@ -257,7 +257,7 @@ impl<'a> Writer<'a> {
         if let Some(older) = earlier.first() {
             // Two copies are no harm.
             let _ = self.store.share(&self.record.handle, &older.handle);
-            // What is open now may no longer be the file that has the name.
+            // The open file may no longer be the one that has the name.
             if let Ok(shared) = self.store.open_part(&self.record.handle, Part::Bytes)
                 && shared.size().is_ok_and(|size| size == self.bytes)
             {
@@ -291,7 +291,7 @@ impl<'a> Writer<'a> {
         Event { what: What::ended(&self.record), at }.log(self.store, &self.record.call.session);
     }
 
-    /// What can still be said when the store has failed: the beginning and the end, from memory.
+    /// Ends an output whose store failed. Its beginning and its end are read from memory.
     fn finish_failed(mut self, kept: u64, why: String) -> Output {
         let bytes = self.bytes;
         if kept < bytes || self.record.state == State::Complete {
@@ -320,7 +320,7 @@ impl<'a> Writer<'a> {
         let part = |part| self.store.open_part(&handle, part).unwrap_or_else(|_| Box::new(Vec::new()));
         let stored = if kept > 0 { part(Part::Bytes) } else { Box::new(Vec::new()) };
         let index = if kept > 0 { part(Part::Lines) } else { Box::new(Vec::new()) };
-        // What is at hand of the beginning may reach further than what is kept, and the other way round.
+        // The beginning in memory may reach further than the stored bytes, and the other way round.
         let readable = stored.size().unwrap_or(0).min(kept).max(self.head.len() as u64).min(bytes);
         let tail_from = (bytes - self.tail.len() as u64).max(readable);
         let skip = self.tail.len() - (bytes - tail_from) as usize;
@@ -357,7 +357,7 @@ impl io::Write for Writer<'_> {
     }
 }
 
-/// The beginning and the end of an output whose middle is nowhere.
+/// The beginning and the end of an output whose middle is lost.
 struct Remnant {
     stored: Box<dyn ReadAt>,
     head: Vec<u8>,

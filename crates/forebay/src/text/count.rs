@@ -1,6 +1,6 @@
-//! Counts in words.
+//! Numbers and counts as text.
 
-/// Returns a number with separated thousands: `1,204`.
+/// A number with its thousands separated by commas: `1,204`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

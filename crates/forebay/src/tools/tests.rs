@@ -534,9 +534,14 @@ fn a_repeated_query_with_the_smallest_budget_is_answered() {
     ];
     let surface = Surface::Tools { prefix: PREFIX.to_owned() };
     for (id, query) in ["00", "01"].iter().flat_map(|id| queries.iter().map(move |query| (id, query))) {
-        for _ in 0..3 {
-            if let Ok(answer) = outputs.answer(id, query, crate::Budget::LEAST, &surface) {
-                assert!(crate::Budget::LEAST.holds(&answer.text), "{query:?}");
+        for attempt in 1..=3 {
+            match outputs.answer(id, query, crate::Budget::LEAST, &surface) {
+                Ok(answer) => assert!(crate::Budget::LEAST.holds(&answer.text), "{query:?}, {attempt}"),
+                // Lines of text have no shape, however often it is asked for.
+                Err(Error::BadQuery(why)) if matches!((*id, query), ("01", Query::Shape { .. })) => {
+                    assert!(why.contains("not JSON"), "{why}");
+                }
+                Err(error) => panic!("{query:?} of {id}, attempt {attempt}: {error}"),
             }
         }
     }
@@ -759,7 +764,7 @@ fn following_next_shows_every_line_and_match_of_a_materialized_output() {
 }
 
 #[test]
-fn no_answer_is_larger_than_what_would_pass() {
+fn no_answer_exceeds_the_limits() {
     let store = MemoryStore::default();
     let giant = "🎉 \"\\ \u{1} words ".repeat(40_000);
     put(&store, "s", "giant1", giant.as_bytes());

@@ -1,4 +1,4 @@
-//! How the disk store opens files: never through a symbolic link, regular files only, with bounded reads and waits.
+//! Opens the files of the disk store: never through a symbolic link, regular files only, with bounded reads and waits.
 //!
 //! A root may hold files that somebody else put there, such as a link to a file elsewhere, a FIFO, a device, or a file
 //! that another process keeps locked. Each of them becomes an error here. No other module of the disk store opens
@@ -101,7 +101,7 @@ pub(crate) fn whole(path: &Path) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > LARGEST { Err(refused(TOO_LARGE)) } else { Ok(bytes) }
 }
 
-/// What is at a path, without following a link; `None` if nothing is, or it may not be looked at.
+/// Metadata of a path, without following a link. `None` if it does not exist or cannot be read.
 pub(crate) fn stat(path: &Path) -> Option<Metadata> {
     fs::symlink_metadata(path).ok()
 }
@@ -188,7 +188,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     })
 }
 
-/// What a temporary name has before its numbers.
+/// Prefix of temporary names, before their numbers.
 pub(crate) fn temporary_stem(name: &str) -> Option<&str> {
     let (stem, numbers) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let (process, number) = numbers.split_once('-')?;
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_somebody_keeps_is_waited_for_once_and_not_for_ever() {
+    fn the_wait_for_a_held_lock_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let (theirs, ours) = (lock_file(&path).unwrap(), lock_file(&path).unwrap());

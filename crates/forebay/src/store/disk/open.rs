@@ -1,7 +1,7 @@
-//! A session that somebody holds open, and a session that nobody does.
+//! Sessions that a process holds open.
 //!
-//! Whoever works in a session has a shared lock on its `open.lock`, and whoever sweeps it an exclusive one. The kernel
-//! frees the lock of a process that is gone, however it went, so no lock outlives its holder.
+//! A process that works in a session holds a shared lock on its `open.lock`, and a sweep takes an exclusive one. The
+//! kernel frees the lock of a process however it ends, so no lock outlives its holder.
 
 use crate::store::disk::files::{self, is_at, lock_file, make_folder};
 use crate::store::disk::{ATTEMPTS, DiskStore, is_swept};
@@ -51,7 +51,7 @@ impl DiskStore {
                 (file.try_lock().is_ok() && is_at(&file, &path)).then_some(Held { _lock: Some(file) })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Held { _lock: None }),
-            // What we may not look at is not ours to sweep.
+            // A folder that cannot be read is not ours to sweep.
             Err(_) => None,
         }
     }

@@ -15,7 +15,7 @@ use std::{io, io::Read, path::Path};
 /// The file that marks a root as ours.
 pub(crate) const MARKER: &str = ".forebay-root";
 
-/// What the marker says before the version of the layout.
+/// Text of the marker before the version of the layout.
 const SAYS: &str = "forebay root ";
 const VERSION: u32 = 1;
 

@@ -1,12 +1,12 @@
-//! A folder for the outputs of one process, which goes when the process does.
+//! A folder for the outputs of one process, which is removed when the process ends.
 //!
 //! ```text
 //! <root>/run-<12 characters>/run.lock      locked as long as the process lives
 //!                            <session>/…   as in any root
 //! ```
 //!
-//! A run folder whose lock is free is what a dead process left. That is proved by the lock and not by a process id,
-//! because ids are given anew. The folder gets its lock file only when that is locked, so no young one looks dead.
+//! A run folder whose lock is free was left by a dead process. The lock proves this; a process id could not, because ids
+//! are reused. A folder gets its lock file only when the file is locked, so a new folder never looks dead.
 
 use crate::store::disk::files::{self, beside, is_at, make_folder, names_in};
 use crate::store::disk::root::MARKER;

@@ -1,8 +1,8 @@
-//! Sweeping: what is weighed and decided on becomes what is removed, and nothing that is in use does.
+//! Sweeping: removes the outputs that the rules of retention select, except those in use.
 //!
-//! Names and the metadata of files tell all that is needed to weigh, so a hundred thousand outputs take a second. Only
-//! the record of what goes is read: a file that is named like one and is none is not ours. A sweep never waits for a
-//! lock: what it does not get is in use, and the next sweep comes.
+//! Weights come from file names and metadata alone, so a hundred thousand outputs take a second. Only the records of
+//! outputs to be removed are read: a file that only looks like a record is not ours. A sweep never waits for a lock: a
+//! locked file is in use, and the next sweep will come.
 
 use crate::event::{Event, Swept, What};
 use crate::store::disk::files::{self, names_in};
@@ -20,57 +20,59 @@ use std::{
     time::Duration,
 };
 
-/// What a process left behind goes after this many seconds: no process needs a day between two steps.
+/// Age in seconds at which files left by a dead process are removed: no process needs a day between two steps.
 const LEFT: i64 = 24 * 60 * 60;
 
-/// So many removals are noted at once.
+/// Maximum removals that are logged at once.
 const NOTED: usize = 256;
 
-/// What to sweep.
+/// Rules and scope of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// When outputs go.
+    /// Rules of retention.
     pub rules: Rules,
-    /// Only this session, if one is named.
+    /// The only session that is swept; `None` for all.
     pub only: Option<Session>,
-    /// The time; the library has no clock.
+    /// The caller's time.
     pub now: Timestamp,
-    /// Whether ages count. Where the clock may have jumped, nothing goes for its age:
+    /// Whether outputs are removed by age. They are not if the clock may have jumped:
     /// [`counts_ages`](DiskStore::counts_ages).
     pub by_age: bool,
-    /// The free bytes of the disk, where they are known.
+    /// Free bytes of the disk, if known.
     pub free: Option<u64>,
-    /// Whether nothing is removed, and only told.
+    /// Whether outputs are only reported and not removed.
     pub dry_run: bool,
 }
 
-/// What a sweep removed, or would have.
+/// Outputs that a sweep removed, or would remove.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
-    /// The outputs that went.
+    /// Removed outputs.
     pub gone: Vec<Gone>,
-    /// The outputs that would have had to go and stay, with the reason.
+    /// Outputs that the rules select but that stay, with the cause.
     pub stays: Vec<(Handle, String)>,
-    /// The sessions that were removed as a whole.
+    /// Sessions that were removed as a whole.
     pub sessions: Vec<Session>,
-    /// Files that dead processes had left.
+    /// Removed files that dead processes had left.
     pub leftovers: u64,
-    /// Run folders of processes that are gone.
+    /// Removed run folders of dead processes.
     pub runs: Vec<PathBuf>,
-    /// The rule that would still be broken if all went that can go. Nothing goes for it.
+    /// The rule that no sweep can satisfy. It removes nothing.
     pub out_of_reach: Option<Cause>,
-    /// How many outputs are too old and stay because the clock may have jumped.
+    /// Number of outputs that are too old and stay because the clock may have jumped.
     pub held_back: u64,
-    /// Whether the root holds files and is not known to be ours, so that nothing of it was touched.
+    /// Whether the root holds files but is not known to be ours, so that nothing was removed.
     pub foreign: bool,
 }
 
-/// An output that went.
+/// A removed output.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Gone {
     /// Its name.
     pub handle: Handle,
-    /// What it weighed.
+    /// Bytes that this freed.
     pub bytes: u64,
     /// Why it went.
     pub cause: Cause,
@@ -122,7 +124,7 @@ impl DiskStore {
         Ok(report)
     }
 
-    /// Whether a root that is not ours holds something that looks like a session and is none.
+    /// Whether a root that is not ours holds a folder that looks like a session but is not one.
     fn is_foreign(&self) -> Result<bool> {
         let folders = self.session_folders()?;
         Ok(folders.iter().any(|session| !is_our_session(&self.root().join(session.as_str()))))
@@ -194,7 +196,7 @@ impl DiskStore {
         self.unless_open(session, false).is_none()
     }
 
-    /// How many bytes the disk has left for us.
+    /// Free bytes of the disk for this user.
     pub fn free(&self) -> Result<u64> {
         let there = self.root().ancestors().find(|folder| files::is_root(folder)).unwrap_or(Path::new("/"));
         let disk = rustix::fs::statvfs(there).map_err(|error| {
@@ -346,7 +348,7 @@ impl DiskStore {
         let lines: Vec<Vec<u8>> =
             notes.drain(..).filter_map(|event| serde_json::to_vec(&event).ok()).collect();
         if !dry_run && !lines.is_empty() {
-            // What was removed is gone, whether it can be noted or not.
+            // Outputs that were removed are gone, even if the log cannot be written.
             let _ = self.log(session, &lines.join(&b'\n'));
         }
     }
@@ -418,7 +420,7 @@ impl DiskStore {
     }
 }
 
-/// What a process left that died between two steps.
+/// Files that a process left which died between two steps.
 pub(crate) struct Leftover {
     /// The bytes and parts of an output that was being removed.
     others: Vec<PathBuf>,
@@ -453,7 +455,7 @@ impl Leftover {
     }
 }
 
-/// How many hard links to outputs a session's folder has, by the number of their file.
+/// Number of hard links to outputs in a session's folder, by inode.
 fn links_in(folder: &Path) -> HashMap<u64, u64> {
     let mut links = HashMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -527,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_goes_with_all_its_files_and_is_noted() {
+    fn old_outputs_are_removed_with_all_their_files_and_logged() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "one", &b"x\n".repeat(100_000));
@@ -553,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_stays_and_so_does_what_is_read_and_others_go_in_their_place() {
+    fn outputs_that_are_written_or_read_stay_and_others_are_removed_instead() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         let dyn_store: &dyn Store = &store;
@@ -577,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_writer_left_is_swept_like_any_other() {
+    fn the_output_of_a_dead_writer_is_swept_like_any_other() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         let dyn_store: &dyn Store = &store;
@@ -624,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_session_is_removed_but_for_what_is_in_use() {
+    fn a_session_is_removed_except_for_outputs_in_use() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         let dyn_store: &dyn Store = &store;
@@ -644,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn what_dead_processes_left_goes_after_a_day() {
+    fn leftovers_of_dead_processes_are_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "kept", b"x");
@@ -672,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_removal_left_goes_after_a_day() {
+    fn leftovers_of_a_killed_removal_are_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "half", &b"x\n".repeat(100_000));
@@ -773,7 +775,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_whose_record_is_damaged_stays_and_that_is_told() {
+    fn an_output_with_a_damaged_record_stays_and_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "bad", b"x");
@@ -875,7 +877,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_or_written_in_the_run_folder_of_a_dead_process_stays_until_it_is_not() {
+    fn outputs_in_use_keep_the_run_folder_of_a_dead_process() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         let run = RunFolder::new(folder.path(), 7, Timestamp::UNIX_EPOCH, [1; 16]).unwrap();

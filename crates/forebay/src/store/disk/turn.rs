@@ -1,7 +1,7 @@
-//! Whose turn it is to sweep a root, and whether its clock can be trusted.
+//! Chooses the process that sweeps a root next, and checks whether the clock can be trusted.
 //!
-//! The time of the file `.swept` is that of the last sweep. Where more than a day has passed since then, the clock may
-//! have jumped: that sweep removes nothing for its age, and neither does any other within an hour of it.
+//! The time of the file `.swept` is that of the last sweep. If more than a day has passed since then, the clock may have
+//! jumped. That sweep and all within the next hour remove nothing by age.
 
 use crate::store::disk::DiskStore;
 use crate::store::disk::files::{self, is_at, lock_file, make_folder};
@@ -12,25 +12,25 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The file whose time says when this root was swept last.
+/// Name of the file whose time is that of the last sweep of this root.
 pub(crate) const SWEPT: &str = ".swept";
 
-/// Longest time between two sweeps that tells nothing of the clock.
+/// Longest time between two sweeps after which the clock is still trusted.
 const GAP: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long nothing goes for its age after a gap: time enough for a clock to be set right.
+/// Time after a gap during which nothing is removed by age: enough to correct a clock.
 const DOUBT: Duration = Duration::from_secs(60 * 60);
 
-/// What the file says.
+/// Contents of the file.
 #[derive(Default)]
 struct Swept {
-    /// How many sweeps there were.
+    /// Number of sweeps.
     count: u64,
-    /// When the first sweep after a gap was, if there was a gap.
+    /// Time of the first sweep after a gap, if there was a gap.
     gap: Option<Timestamp>,
 }
 
-/// What the line of a gap says before its time.
+/// Prefix of the line that records a gap in the clock.
 const AFTER_GAP: &str = "first after a gap at ";
 
 impl Swept {

@@ -22,7 +22,7 @@ pub(crate) struct Measuring {
     pub(crate) block: Vec<u8>,
     pub(crate) filled: usize,
     index: Vec<u8>,
-    /// How many lines have ended in what is measured, for whoever shows progress.
+    /// Number of newlines in the measured bytes, for progress displays.
     lines: Arc<AtomicU64>,
     by: By,
 }
@@ -52,7 +52,7 @@ impl Measuring {
         Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() }
     }
 
-    /// Where the next bytes go.
+    /// The free rest of the block, for the next bytes.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.block.is_empty() {
             self.block = new_block();
@@ -84,7 +84,7 @@ impl Measuring {
         }
     }
 
-    /// How many lines have ended, as far as they are counted.
+    /// Number of newlines counted so far.
     pub(crate) fn lines(&self) -> u64 {
         self.lines.load(Ordering::Relaxed)
     }
