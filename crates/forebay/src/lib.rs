@@ -102,3 +102,31 @@ pub use surface::Surface;
 pub use text::quote::{printable, shell_word, shortened};
 pub use view::verify::Fault;
 pub use view::{Piece, View, Why, verify};
+
+/// Rust examples of the pages for people, compiled as documentation tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/extract.md")]
+    struct Extract;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn every_page_with_a_rust_example_is_compiled() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let pages = docs.filter(|page| page.extension().is_some_and(|extension| extension == "md"));
+        for page in pages.chain([root.join("README.md"), root.join("ARCHITECTURE.md")]) {
+            let name = page.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            let included = include_str!("lib.rs").contains(&format!("include_str!(\"../../../{name}\")"));
+            assert!(included || !fs::read_to_string(&page).unwrap().contains("```rust"), "{name}");
+        }
+    }
+}
