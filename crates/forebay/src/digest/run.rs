@@ -43,7 +43,7 @@ fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
     let failed = ranked.signal.highest >= FAILED_RUN && is_of_run(probe, form, ranked)?;
     let reports = failed || form == Form::TestRun;
     let units = match asked {
-        Some(asked) if (is_run || reports) && (reports || wanted.ranges.is_empty()) => {
+        Some(asked) if reports || is_run && wanted.ranges.is_empty() => {
             joined(ranked.units.clone(), rank::answering(output, asked)?)
         }
         Some(asked) if wanted.ranges.is_empty() => rank::answering(output, asked)?,
