@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod extract;
 pub(crate) mod filter;
+pub(crate) mod formats;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
@@ -133,6 +134,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Show every setting with its value and where it came from
     Settings(settings::Args),
+    /// List the formats of tools, or test a file that adds one
+    Formats(formats::Args),
     /// Print the completion script of a shell
     Completions(completions::Args),
 }
@@ -164,6 +167,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         return layers.settle(on_problem).map(|()| shown);
     }
     layers.settle(on_problem)?;
+    if let Command::Formats(args) = &cli.command {
+        return formats::run(args, &layers.settings.shown.formats, cli.common.json);
+    }
     let calls = shown.map_or(Calls::Shell, |shown| shown.calls);
     let as_record = shown.is_some_and(|shown| shown.wire.is_some());
     let mut context = Context::new(layers, &cli.common, calls, on_problem)?;
@@ -208,7 +214,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Clean(args) => clean::run(&args, &context),
         Command::Export(args) => export::run(&args, &context),
         Command::Import(args) => import::run(&args, &context),
-        Command::Settings(_) | Command::Completions(_) | Command::Filter(_) => Ok(ExitCode::from(DONE)),
+        Command::Settings(_) | Command::Formats(_) | Command::Completions(_) | Command::Filter(_) => {
+            Ok(ExitCode::from(DONE))
+        }
     };
     if let Some(problem) = context.store.problem() {
         print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));

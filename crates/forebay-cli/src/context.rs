@@ -181,6 +181,7 @@ impl Context {
         Outputs::new(self.store(), session, &Timestamp::now)
             .within(self.settings.room)
             .bounded_by(QueryBounds::alone(self.settings.query))
+            .knowing(&self.settings.formats)
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

@@ -7,8 +7,10 @@
 //! problem stops it ([`OnProblem`]): one that wraps another program never stops for its own settings.
 
 mod files;
+mod formats;
 mod project;
 
+pub(crate) use formats::{format_folder, read_format};
 pub(crate) use project::is_for_projects;
 
 use crate::args::{ByModels, Common, Preset, Shown};
@@ -201,11 +203,12 @@ impl Layers {
             drop_keys(layer, &mut problems);
         }
         let in_range = |settings: &Settings| settings.shown.check().map_err(|error| error.to_string());
-        let settings = match on_problem {
+        let mut settings = match on_problem {
             // What is out of range is shown, or refused, as it is.
             OnProblem::Stop => fitted(&mut layers, &|_| Ok(()), &mut problems)?,
             _ => fitted(&mut layers, &in_range, &mut problems)?,
         };
+        settings.shown.formats = formats::formats(&mut problems);
         if let Err(error) = settings.shown.check() {
             let error =
                 CliError::from(error).hint("`forebay settings` shows every value and where it came from");

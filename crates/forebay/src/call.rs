@@ -1,5 +1,6 @@
 //! One tool call, as far as it is known when its output begins.
 
+use crate::formats::{Formats, command};
 use crate::{Handle, Session};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -61,32 +62,20 @@ impl Call {
     /// The file that it reads, as its arguments say.
     pub(crate) fn file(&self) -> Option<String> {
         let path = ["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"];
-        self.argument(&path).or_else(|| shown_file(&self.command()?))
+        self.argument(&path).or_else(|| command::shown_file(&self.command()?))
     }
 
-    /// Whether it reads what was written to be read: a file that is not called a log, or what a program says of its use.
+    /// Whether it reads what was written to be read: a file that is not called a log, or the help of a program.
     pub(crate) fn reads(&self) -> bool {
-        let asks_for_help = |command: String| {
-            let mut words = command.split_whitespace().peekable();
-            let tells = |first: &&str| matches!(*first, "man" | "info" | "help");
-            if words.next_if(tells).is_some() {
-                return true;
-            }
-            let is_sized = words.next().is_some_and(|program| SIZED.contains(&program));
-            let mut rest = words.clone();
-            words.next_if_eq(&"help").is_some()
-                || words.any(|word| word == "--help" || word.starts_with("--help="))
-                || !is_sized
-                    && rest.any(|word| word == "-h")
-                    && matches!(rest.next(), None | Some("all" | "full"))
-        };
-        self.file().is_some_and(|file| !is_log(&file)) || self.command().is_some_and(asks_for_help)
+        self.file().is_some_and(|file| !command::is_log(&file))
+            || self.command().is_some_and(|command| command::asks_for_help(&command))
     }
 
-    /// What is wanted from it: what the caller says, else the names of tests that the command asks for.
-    pub(crate) fn wanted(&self) -> Option<String> {
-        let said = self.intent.clone().filter(|intent| !intent.trim().is_empty());
-        said.or_else(|| named_tests(&self.command()?))
+    /// The question to answer with its output: the caller's intent, else why the tests fail that its command names.
+    pub(crate) fn wanted(&self, formats: &Formats) -> Option<String> {
+        let intent = self.intent.clone().filter(|intent| !intent.trim().is_empty());
+        let names = || formats.named_tests(&self.command()?);
+        intent.or_else(|| names().map(|names| format!("why does {names} fail?")))
     }
 
     /// The command that it runs.
@@ -108,65 +97,6 @@ impl Call {
 /// The arguments that hold a command.
 const COMMAND: &[&str] = &["command", "cmd", "script"];
 
-/// Commands that take `-h` for sizes that people read.
-const SIZED: &[&str] = &["df", "du", "free", "ls", "lsblk", "sort", "tree"];
-
-/// Commands that print a file as it is.
-const SHOWING: &[&str] = &["cat", "head", "tail", "sed", "bat", "nl", "less", "more", "zcat", "xzcat"];
-
-/// The file that a command prints as it is.
-fn shown_file(command: &str) -> Option<String> {
-    let command = command.split(['|', ';', '&', '>']).next()?;
-    let mut words = command.split_whitespace();
-    words.next().filter(|first| SHOWING.contains(first))?;
-    let is_path = |word: &&str| word.contains(['.', '/']) || word.starts_with(char::is_alphabetic);
-    words.rfind(is_path).map(|path| path.trim_matches(['"', '\'']).to_owned())
-}
-
-/// Whether a file is called a log.
-fn is_log(file: &str) -> bool {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_ascii_lowercase();
-    let says = |part: &str| matches!(part, "log" | "logs" | "out" | "output" | "stdout" | "stderr" | "err");
-    name.split(|c: char| !c.is_ascii_alphabetic()).any(says)
-}
-
-/// Flags of test runners behind which the names of tests stand.
-const FILTERS: &[&str] =
-    &["-k", "-run", "--run", "-t", "--filter", "--tests", "--test", "--testNamePattern", "--gtest_filter"];
-
-/// Programs that run tests and do not say so in their names.
-const RUNNERS: &[&str] =
-    &["mocha", "mvn", "mvnw", "gradle", "gradlew", "tox", "nox", "ava", "cypress", "playwright"];
-
-/// Whether a command runs tests: `pytest`, `go test`, `npm run test:unit`, `rspec`.
-fn runs_tests(command: &str) -> bool {
-    command.split_whitespace().any(|word| {
-        let name = word.rsplit('/').next().unwrap_or(word);
-        let says = ["test", "spec", "jest"].iter().any(|part| name.contains(part));
-        says && !word.starts_with('-') || RUNNERS.contains(&name)
-    })
-}
-
-/// The tests that a command asks for by name.
-fn named_tests(command: &str) -> Option<String> {
-    if !runs_tests(command) {
-        return None;
-    }
-    let mut names: Vec<&str> = Vec::new();
-    let mut words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
-    while let Some(word) = words.next() {
-        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
-        match FILTERS.contains(&flag) || flag == "-Dtest" {
-            true if !value.is_empty() => names.push(value),
-            true => names.extend(words.next()),
-            false => names.extend(word.split_once("::").map(|(_, name)| name)),
-        }
-    }
-    let names: Vec<&str> =
-        names.into_iter().filter(|name| name.len() > 2 && !name.starts_with('-')).collect();
-    (!names.is_empty()).then(|| format!("why does {} fail?", names.join(" ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,23 +107,11 @@ mod tests {
             args: Some(serde_json::json!({ "command": command }).to_string()),
             ..Call::new(Session::safe("s"), "id", "run_command", Timestamp::UNIX_EPOCH)
         };
-        let table = [
-            ("pytest tests/a.py::TestA::test_b -x", Some("why does TestA::test_b fail?")),
-            ("pytest -k 'login' tests", Some("why does login fail?")),
-            ("go test ./... -run TestLogin", Some("why does TestLogin fail?")),
-            ("mvn test -Dtest=LoginTest", Some("why does LoginTest fail?")),
-            ("cargo test", None),
-            ("make -k", None),
-            ("make -k CFLAGS=-g all", None),
-            ("cargo clippy -- -D clippy::needless_pass_by_value", None),
-            ("cargo test parse::tests::empty", Some("why does tests::empty fail?")),
-            ("./gradlew check --tests LoginSpec", Some("why does LoginSpec fail?")),
-        ];
-        for (command, expected) in table {
-            assert_eq!(call(command).wanted().as_deref(), expected, "{command}");
-        }
-        let said = Call { intent: Some("which port?".to_owned()), ..call("pytest -k login") };
-        assert_eq!(said.wanted().as_deref(), Some("which port?"));
+        let formats = Formats::default();
+        assert_eq!(call("pytest -k login").wanted(&formats).as_deref(), Some("why does login fail?"));
+        assert_eq!(call("cargo test").wanted(&formats), None);
+        let asked = Call { intent: Some("which port?".to_owned()), ..call("pytest -k login") };
+        assert_eq!(asked.wanted(&formats).as_deref(), Some("which port?"));
     }
 
     #[test]

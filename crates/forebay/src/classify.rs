@@ -25,7 +25,7 @@ use crate::classify::language::language;
 use crate::classify::lines::{Numbering, Source};
 use crate::classify::markup::{Markup, has_html_tags, is_fenced, is_page, is_xml};
 use crate::classify::sample::Sample;
-use crate::formats::test_runs;
+use crate::formats::Formats;
 use crate::terminal::without_codes;
 use crate::text::pattern::compiled;
 use crate::weights::{bounds, classify as weights};
@@ -65,6 +65,7 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
     if is_xml(sample) && !has_html_tags(sample) {
         return Ok(Form::Text);
     }
+    let formats = source.output.formats();
     if let Some(form) = stamped_form(sample) {
         return Ok(form);
     }
@@ -72,14 +73,14 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
         return Ok(Form::Matches);
     }
     let levelled = sample.share(log::is_levelled);
-    if levelled < weights::LEVELS_OF_NO_TEST_RUN && sample.lines().any(test_runs::is_telling) {
+    if levelled < weights::LEVELS_OF_NO_TEST_RUN && sample.lines().any(|line| formats.is_of_test_run(line)) {
         let may_quote =
             || sample.share(|line| CODE.is_match(line)) >= weights::CODE_LINES || is_fenced(sample);
-        if !may_quote() || hint.language().is_none() && ends_as_test_run(sample) {
+        if !may_quote() || hint.language().is_none() && ends_as_test_run(sample, formats) {
             return Ok(Form::TestRun);
         }
     }
-    if sample.share(test_runs::is_result) >= weights::TEST_RESULTS {
+    if sample.share(|line| formats.is_outcome(line)) >= weights::TEST_RESULTS {
         return Ok(Form::TestRun);
     }
     if listing::is_listing(sample.lines()) {
@@ -89,7 +90,7 @@ fn form(source: &Source, sample: &Sample, hint: &Hint) -> Result<Form> {
         return Ok(Form::Log);
     }
     // What ends as a test run is not a program, whatever its tests print.
-    if hint.language().is_none() && ends_as_test_run(sample) && !is_fenced(sample) {
+    if hint.language().is_none() && ends_as_test_run(sample, formats) && !is_fenced(sample) {
         return Ok(Form::TestRun);
     }
     let settings = sample.share(|line| SETTING.is_match(line));
@@ -131,9 +132,9 @@ fn stamped_form(sample: &Sample) -> Option<Form> {
 }
 
 /// Whether a text ends as test runs do, whatever it quotes before that.
-fn ends_as_test_run(sample: &Sample) -> bool {
+fn ends_as_test_run(sample: &Sample, formats: &Formats) -> bool {
     let lines: Vec<&[u8]> = sample.lines().filter(|line| !line.trim_ascii().is_empty()).collect();
-    lines.iter().rev().take(weights::MAX_SUMMARY_LINES).any(|line| test_runs::is_telling(line))
+    lines.iter().rev().take(weights::MAX_SUMMARY_LINES).any(|line| formats.is_of_test_run(line))
 }
 
 /// Whether there is a summary of a test run outside the sample.
@@ -142,7 +143,7 @@ fn has_test_run(source: &Source) -> Result<bool> {
     let mut buffer = Vec::new();
     let from = source.output.line_start_near(source.output.len().saturating_sub(bounds::MEDIUM), 0)?;
     source.for_each_from(from, |line| {
-        found = found || test_runs::is_telling(without_codes(line.text, &mut buffer));
+        found = found || source.output.formats().is_of_test_run(without_codes(line.text, &mut buffer));
     })?;
     Ok(found)
 }

@@ -3,6 +3,7 @@
 //! Everything that reads an output (folds, queries, verification) reads it through [`Output`], a range at a
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
+use crate::formats::Formats;
 use crate::size::{Measure, Measured, STRIDE};
 use crate::text::derived::Derived;
 use crate::text::failure_scan::Scanner;
@@ -99,6 +100,8 @@ pub struct Output {
     stop: Stop,
     /// Limits that the reader's program sets on queries.
     bounds: Option<Arc<dyn Bounds>>,
+    /// What is known of the tool that printed it.
+    formats: Formats,
 }
 
 impl Output {
@@ -126,6 +129,7 @@ impl Output {
             counted: OnceLock::new(),
             stop: Stop::default(),
             bounds: None,
+            formats: Formats::default(),
         })
     }
 
@@ -173,7 +177,9 @@ impl Output {
 
     /// Text that was derived from this output, read the way an output is.
     pub(crate) fn derived(&self, text: &Derived) -> Result<Output> {
-        Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)
+        let output =
+            Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)?;
+        Ok(output.knowing(&self.formats))
     }
 
     /// Offsets in lines that mention errors: the first and the last ones, in order.
@@ -189,6 +195,16 @@ impl Output {
     /// The same output for a reader at another surface.
     pub fn on(self, surface: &Surface) -> Output {
         Output { surface: surface.clone(), ..self }
+    }
+
+    /// The same output, whose lines are told apart by these formats.
+    pub fn knowing(self, formats: &Formats) -> Output {
+        Output { formats: formats.clone(), ..self }
+    }
+
+    /// The formats by which its lines are told apart.
+    pub(crate) fn formats(&self) -> &Formats {
+        &self.formats
     }
 
     /// The same output for one query, which begins now and is bounded.

@@ -15,8 +15,8 @@ use crate::request::tool_call;
 use crate::text::count::grouped;
 use crate::view::Canvas;
 use crate::{
-    Bounds, Budget, Error, Event, Excerpt, Handle, InUse, Output, Part, Piece, Preset, Query, Record, Result,
-    Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
+    Bounds, Budget, Error, Event, Excerpt, Formats, Handle, InUse, Output, Part, Piece, Preset, Query,
+    Record, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
 };
 use serde_json::Map;
 use std::ops::Range;
@@ -39,6 +39,7 @@ pub struct Outputs<'a> {
     pub(crate) now: Clock<'a>,
     window: Window,
     pub(crate) bounds: Option<Arc<dyn Bounds>>,
+    formats: Formats,
 }
 
 /// Budget of the note that an answer gives nothing new.
@@ -53,7 +54,7 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock<'a>) -> Outputs<'a> {
-        Outputs { store, session, now, window: Window::default(), bounds: None }
+        Outputs { store, session, now, window: Window::default(), bounds: None, formats: Formats::default() }
     }
 
     /// The same outputs for a model with this context window. Replies and answers are counted from now on.
@@ -67,9 +68,14 @@ impl<'a> Outputs<'a> {
         Outputs { bounds: Some(bounds), ..self }
     }
 
+    /// The same outputs, whose lines are told apart by these formats when they are queried.
+    pub fn knowing(self, formats: &Formats) -> Outputs<'a> {
+        Outputs { formats: formats.clone(), ..self }
+    }
+
     /// An output, opened for one query that begins now.
     fn for_query(&self, handle: &Handle) -> Result<Output> {
-        Ok(self.store.open(handle)?.with_bounds(self.bounds.as_ref()).for_one_query())
+        Ok(self.store.open(handle)?.knowing(&self.formats).with_bounds(self.bounds.as_ref()).for_one_query())
     }
 
     /// Replies to a call: returns the output or a view of it, as [`preview`](crate::preview) does, and records that the
@@ -243,7 +249,7 @@ impl<'a> Outputs<'a> {
 
     /// Opens an output for reading.
     pub fn open(&self, text: &str) -> Result<Output> {
-        self.store.open(&self.find(text)?)
+        Ok(self.store.open(&self.find(text)?)?.knowing(&self.formats))
     }
 
     /// Opens an output for one query, which begins now and has the limits of these outputs.
@@ -369,7 +375,7 @@ impl<'a> Outputs<'a> {
         let stop = self.bounds.as_ref().map(|bounds| bounds.begin()).unwrap_or_default();
         let newest_first = |number: usize| {
             let record = &records[records.len() - 1 - number];
-            Ok(self.store.open(&record.handle)?.on(surface).ended_by(&stop))
+            Ok(self.store.open(&record.handle)?.knowing(&self.formats).on(surface).ended_by(&stop))
         };
         let searched = search(records.len(), newest_first, words, budget)?;
         stop.check()?;

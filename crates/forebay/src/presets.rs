@@ -12,6 +12,7 @@ use crate::{Output, Result, Settings, digest};
 
 /// View of an output within the budget of a digest, whatever the preset.
 pub(crate) fn smaller(output: &Output, settings: &Settings) -> Result<View> {
+    let output = &output.clone().knowing(&settings.formats);
     if output.record().lost.is_some() {
         return top_and_bottom(output, settings.digest.budget);
     }
@@ -33,6 +34,7 @@ pub(crate) fn smallest(output: &Output, preset: Preset, cause: &str) -> Result<V
 
 /// View of an output that does not fit, under the preset of `settings`.
 pub fn fold(output: &Output, settings: &Settings) -> Result<View> {
+    let output = &output.clone().knowing(&settings.formats);
     if output.record().lost.is_some() {
         return top_and_bottom(output, settings.digest.budget);
     }

@@ -3,7 +3,7 @@
 //! A setting is a field with a doc comment. Its default and the reason for it stand in `default.toml`; its key,
 //! its environment name, its help and the reference page come from this declaration.
 
-use crate::{Budget, Error, Limits, Result, Window};
+use crate::{Budget, Error, Formats, Limits, Result, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +83,9 @@ pub struct Settings {
     pub host: Host,
     /// Retention of outputs.
     pub retention: Retention,
+    /// Formats of the user. They are read from files of their own, and no settings file sets them.
+    #[serde(skip)]
+    pub formats: Formats,
 }
 
 /// Limits of one query.

@@ -3,6 +3,7 @@
 pub mod count;
 pub(crate) mod derived;
 pub(crate) mod failure_scan;
+pub(crate) mod gutter;
 pub mod host;
 pub(crate) mod html;
 pub(crate) mod lookalikes;

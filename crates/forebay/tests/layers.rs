@@ -15,13 +15,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "base",
         &[
-            "clock", "call", "error", "handle", "kind", "limits", "record", "settings", "size", "stop",
-            "terminal", "text", "threads", "tokens",
+            "clock", "call", "error", "formats", "handle", "kind", "limits", "record", "settings", "size",
+            "stop", "terminal", "text", "threads", "tokens",
         ],
     ),
     ("request", &["request", "surface"]),
     ("store", &["bounds", "event", "output", "store"]),
-    ("formats", &["classify", "formats", "weights"]),
+    ("classify", &["classify", "weights"]),
     ("rank", &["outline", "rank"]),
     ("view", &["view"]),
     ("digest", &["digest", "presets"]),

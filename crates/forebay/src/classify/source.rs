@@ -115,21 +115,6 @@ pub(crate) fn is_lone(line: &[u8]) -> bool {
     numbered || start.contains(&b'/') && (start.ends_with(b":") || counted)
 }
 
-/// Returns a line without the gutter of a report: `= `, `| `, `> `, `E   `, `#  `.
-pub(crate) fn without_gutter(line: &[u8]) -> &[u8] {
-    match line {
-        [b'=' | b'|' | b'>', b' ', rest @ ..]
-        | [b'E', b' ', b' ', b' ', rest @ ..]
-        | [b'#', b' ', b' ', rest @ ..] => rest,
-        _ => line,
-    }
-}
-
-/// Returns the indentation of a line, in bytes.
-pub(crate) fn depth(line: &[u8]) -> usize {
-    without_gutter(line).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
-}
-
 /// Returns the indentation of a line, in characters, by blanks or by the branches of a drawn tree.
 pub(crate) fn level(line: &[u8]) -> usize {
     let text = String::from_utf8_lossy(&line[..line.len().min(200)]);

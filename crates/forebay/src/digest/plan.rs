@@ -49,7 +49,7 @@ impl Wanted {
     /// Wanted parts of an output, within a budget.
     pub(crate) fn of(output: &Output, budget: Budget) -> Result<Wanted> {
         let call = &output.record().call;
-        let Some(text) = call.wanted() else { return Ok(Wanted::default()) };
+        let Some(text) = call.wanted(output.formats()) else { return Ok(Wanted::default()) };
         let is_intent = call.intent.as_ref() == Some(&text);
         let (ranges, exclusive) = match rank::wanted_part(output, &text, budget)? {
             rank::WantedPart::Nothing => return Ok(Wanted::default()),

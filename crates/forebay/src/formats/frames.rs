@@ -1,6 +1,6 @@
 //! Which lines are calls of a stack trace, in the forms of many languages.
 
-use crate::classify::source::{depth, without_gutter};
+use crate::text::gutter::{depth, without_gutter};
 use aho_corasick::AhoCorasick;
 use memchr::memmem;
 use std::sync::LazyLock;

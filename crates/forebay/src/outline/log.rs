@@ -3,8 +3,7 @@
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::classify::log::{Level, SECTION_SET, SECTIONS, STAMP, level, stamped};
-use crate::formats::test_runs;
-use crate::formats::test_runs::Event;
+use crate::formats::Role;
 use crate::outline::{Items, name, test_run};
 use crate::terminal::without_codes;
 use crate::text::count::counted;
@@ -114,7 +113,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             let grouped = text.starts_with(b"##[group]")
                 || text.starts_with(b"::group::")
                 || text.starts_with(b"section_start:");
-            if let Some(event) = test_runs::event(text).filter(|event| *event == Event::Summary) {
+            if let Some(event) = source.output.formats().event(text).filter(|event| *event == Role::Summary) {
                 items.add((line.number, line.number), groups + 1, test_run::item(event).0, || {
                     test_run::called(text)
                 });
@@ -127,10 +126,10 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             return;
         }
         let depth = groups.min(8) + u32::from(groups == 0 && sections > 0);
-        if let Some(event) = test_runs::event(text) {
+        if let Some(event) = source.output.formats().event(text) {
             let (kind, _) = test_run::item(event);
-            in_suite |= event == Event::Suite;
-            let deeper = u32::from(in_suite && event != Event::Suite);
+            in_suite |= event == Role::Suite;
+            let deeper = u32::from(in_suite && event != Role::Suite);
             items.add((line.number, line.number), depth + deeper, kind, || test_run::called(text));
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::classify::lines::Source;
-use crate::formats::test_runs::{Event, event};
+use crate::formats::Role;
 use crate::outline::{Items, name};
 use crate::terminal::without_codes;
 
@@ -14,13 +14,13 @@ pub(crate) fn called(line: &[u8]) -> String {
     name(if bare.is_empty() { text } else { bare })
 }
 
-/// Returns the kind of item for an event, and whether it goes on after its line.
-pub(crate) fn item(event: Event) -> (&'static str, bool) {
-    match event {
-        Event::Suite => ("suite", true),
-        Event::Failure => ("failure", true),
-        Event::Failed => ("failure", false),
-        Event::Summary => ("summary", false),
+/// Returns the kind of item for a line with this role, and whether it goes on after its line.
+pub(crate) fn item(role: Role) -> (&'static str, bool) {
+    match role {
+        Role::Suite => ("suite", true),
+        Role::Failure => ("failure", true),
+        Role::Failed => ("failure", false),
+        _ => ("summary", false),
     }
 }
 
@@ -32,19 +32,19 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut passed = false;
     source.for_each(|line| {
         let text = without_codes(line.text, &mut buffer);
-        let Some(event) = event(text) else { return };
+        let Some(event) = source.output.formats().event(text) else { return };
         let (kind, goes_on) = item(event);
-        if event == Event::Suite {
+        if event == Role::Suite {
             in_suite = true;
             passed = memchr::memmem::find(text, b"= PASSES =").is_some();
         }
-        if passed && event == Event::Failure {
+        if passed && event == Role::Failure {
             return;
         }
-        let depth = u32::from(in_suite && matches!(event, Event::Failure | Event::Failed));
+        let depth = u32::from(in_suite && matches!(event, Role::Failure | Role::Failed));
         let last = if goes_on { crate::outline::OPEN } else { line.number };
         items.add((line.number, last), depth, kind, || called(text));
-        if event == Event::Summary {
+        if event == Role::Summary {
             (in_suite, passed) = (false, false);
         }
     })
@@ -108,10 +108,10 @@ mod tests {
             "  Test Count: 10, Passed: 9, Failed: 1, Warnings: 0, Inconclusive: 0, Skipped: 0",
             "Failed!  - Failed:     1, Passed:     9, Skipped:     0, Total:    10",
         ] {
-            assert!(crate::formats::test_runs::is_telling(line.as_bytes()), "{line}");
+            assert!(crate::formats::Formats::default().is_of_test_run(line.as_bytes()), "{line}");
         }
         for line in ["4 steps (see below)", "Tests: none", "# a comment", "Executed the plan of 3 men"] {
-            assert!(!crate::formats::test_runs::is_telling(line.as_bytes()), "{line}");
+            assert!(!crate::formats::Formats::default().is_of_test_run(line.as_bytes()), "{line}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! between lines that belong together, such as those of a stack trace or of a sentence.
 
 use crate::classify::source::{
-    Layout, continues, defines, depth, is_heading, is_noise, is_title, is_underlined, level,
+    Layout, continues, defines, is_heading, is_noise, is_title, is_underlined, level,
 };
 use crate::formats::frames::{is_call, is_frame, is_inward, is_of_runtime, is_reflection};
 use crate::formats::line_role::{has_passed, informs};
@@ -13,6 +13,7 @@ use crate::rank::passage::RankedUnit;
 use crate::rank::question::{Aim, Question};
 use crate::rank::scan::{MAX_UNIT_BYTES, Scored, Seen, TextUnits};
 use crate::terminal::{readable, visible};
+use crate::text::gutter::depth;
 use crate::text::ranges::holds;
 use crate::text::similarity::{hash, template, without_paths};
 use crate::weights::context as weights;
