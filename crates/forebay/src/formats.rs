@@ -12,8 +12,10 @@ pub(crate) mod frames;
 pub(crate) mod line_role;
 pub(crate) mod location;
 pub(crate) mod matcher;
+pub(crate) mod noise;
 mod role;
 mod schema;
+pub(crate) mod sections;
 pub(crate) mod test_runs;
 mod user;
 pub(crate) mod verdict;
@@ -22,6 +24,8 @@ pub use schema::Role;
 pub use user::{Problem, UserFormat};
 
 use crate::formats::matcher::Matcher;
+use crate::terminal::readable;
+use crate::text::timestamp::unstamped;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -67,8 +71,25 @@ impl Formats {
         self.user().iter().map(UserFormat::describe).chain(BUILT_IN.iter().map(Format::describe)).collect()
     }
 
+    /// Whether a user has added any.
+    pub(crate) fn has_user(&self) -> bool {
+        self.user.is_some()
+    }
+
     fn user(&self) -> &[UserFormat] {
         self.user.as_deref().unwrap_or_default()
+    }
+
+    /// Whether a user's files say that a line reports a failure, or that it reports none; `None` if they say neither.
+    pub(crate) fn reports_failure(&self, line: &[u8]) -> Option<bool> {
+        const ROLES: &[Role] = &[Role::Verdict, Role::Failed, Role::Failure, Role::Passed, Role::Noise];
+        if self.user().is_empty() {
+            return None;
+        }
+        let line = readable(unstamped(line.trim_ascii_end()));
+        let has =
+            |role: &Role| self.user().iter().any(|format| format.role(&[*role], role.text(&line)).is_some());
+        ROLES.iter().find(|role| has(role)).map(|role| !matches!(role, Role::Passed | Role::Noise))
     }
 
     /// Role of a text, if it is one of those that a matcher looks for.

@@ -1,7 +1,8 @@
 //! Lines of logs: levels, steps and marks.
 
+use crate::formats::sections::{is_of_log, is_section};
 use crate::text::pattern::compiled;
-use regex::bytes::{Regex, RegexSet};
+use regex::bytes::Regex;
 use std::sync::LazyLock;
 
 /// Time stamp, with an optional name in brackets and an optional byte order mark before it.
@@ -32,49 +33,9 @@ pub(crate) fn is_stamped(line: &[u8]) -> bool {
     line.iter().take(24).any(u8::is_ascii_digit) && STAMP.is_match(line)
 }
 
-/// How a section begins: what comes before its title, and whether it says where it ends.
-pub(crate) const SECTIONS: &[&str] = &[
-    r"^(?:##\[|::)group(?:\]|::)(.+)",
-    r"^section_start:\d+:([\w.-]+)",
-    r"^##\[section\](.+)",
-    r"^==> (\S.*)",
-    r"^\[INFO\] -+[ <](\S.*?)[ >]-+$",
-    r"^\[INFO\] --- (\S+.*?)(?: ---)?$",
-    r"^\[INFO\] (Building \S.*)",
-    r"^(Step \d+/\d+ : .+)",
-    r"^#\d+ (\[[^\]]*\d+/\d+\] .+)",
-    r"^\w*make(?:\[\d+\])?: (Entering directory .+)",
-    r"^(> Task \S+)",
-    r"^\[Pipeline\] \{ \((.+)\)",
-    r"^(?:TASK|PLAY|HANDLER) \[(.+)\]",
-    r"^={3,} (\S.*?\S) ={3,}$",
-    r"^\*{3,} (\S.*?\S) \*{3,}$",
-    r"^#{3,} (\S.*?\S) #{3,}$",
-    r"^-{3,} (\S.*?\S) -{3,}$",
-    r"^(\$ \S.*)",
-    r"^>>>>> (.+)",
-    r"^\[[^\]]+\](?: \[[^\]]+\])* Command: (.+)",
-];
-
-pub(crate) static SECTION_SET: LazyLock<RegexSet> = LazyLock::new(|| set(SECTIONS));
-
-#[expect(clippy::expect_used, reason = "the patterns are part of the program, and tests compile them")]
-pub(crate) fn set(patterns: &[&str]) -> RegexSet {
-    RegexSet::new(patterns).expect("patterns of this file")
-}
-
-/// Whether a section that hardly anything but a log has begins or ends with this line.
+/// Whether only a log has a line like this one.
 pub(crate) fn is_mark(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"travis_fold:").is_some()
-        || line.starts_with(b"##[")
-        || line.starts_with(b"::group::")
-        || line.starts_with(b"[Pipeline] ")
-        || line.starts_with(b"section_start:")
-        || after_stamp(line).starts_with(b"##[")
-}
-
-pub(crate) fn after_stamp(line: &[u8]) -> &[u8] {
-    stamped(line).1
+    is_of_log(line) || is_of_log(stamped(line).1)
 }
 
 /// Level of a line.
@@ -139,5 +100,5 @@ pub(crate) fn is_step(line: &[u8]) -> bool {
             r"^(?-u:\s*(?:Building|Compiling|Downloading|Downloaded|Running|Installing|Updating|Started|Starting|Collecting|Fetching|Unpacking|Setting up|Get:\d|Preparing|Checking|Cloning|Linking|Creating|Finished|Requirement already|Successfully|Processing|checking|make|gcc|g\+\+|cc|\$|\+) \S|\[ *\d+%\]|\[\d+/\d+\]|\S+\.(?:c|cc|cpp|h|rs|ts|js|go|java|py)[:(]\d+)",
         )
     });
-    STEP.is_match(line) || SECTION_SET.is_match(line)
+    STEP.is_match(line) || is_section(line)
 }

@@ -188,49 +188,6 @@ pub(crate) fn is_title(line: &[u8]) -> bool {
     before > 2 && after > 2 && before + after < line.len()
 }
 
-/// What runners write for themselves: times and folds.
-const NOTES: &[&str] = &["travis_time:", "travis_fold:", "##[endgroup]", "::endgroup::"];
-
-/// How the lines begin that a sanitizer adds to every report: what the bytes mean that it dumps.
-const LEGEND: &[&str] = &[
-    "Shadow byte",
-    "Addressable:",
-    "Partially addressable:",
-    "Heap left redzone:",
-    "Freed heap region:",
-    "Stack left redzone:",
-    "Stack mid redzone:",
-    "Stack right redzone:",
-    "Stack after return:",
-    "Stack use after scope:",
-    "Global redzone:",
-    "Global init order:",
-    "Poisoned by user:",
-    "Container overflow:",
-    "Array cookie:",
-    "Intra object redzone:",
-    "ASan internal:",
-    "Left alloca redzone:",
-    "Right alloca redzone:",
-];
-
-/// Whether a line is one of a dump: an address, and then bytes.
-fn is_dump(line: &[u8]) -> bool {
-    let line = line.strip_prefix(b"=>").unwrap_or(line);
-    let bytes = memchr::memchr(b':', line).filter(|_| line.starts_with(b"0x")).map(|at| &line[at + 1..]);
-    let is_byte = |byte: &u8| byte.is_ascii_hexdigit() || b" []".contains(byte);
-    bytes.is_some_and(|bytes| bytes.len() > 16 && bytes.iter().all(is_byte))
-}
-
-/// Whether a line says nothing to a reader.
-pub(crate) fn is_noise(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    NOTES.iter().chain(LEGEND).any(|note| line.starts_with(note.as_bytes()))
-        || is_dump(line)
-        || line.starts_with(b"... ") && line.ends_with(b" more")
-        || !line.is_empty() && line.iter().all(|&byte| byte == b'.')
-}
-
 /// Beginnings of the lines that define something.
 const DEFINING: &[&str] = &[
     "def ",
@@ -359,19 +316,6 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_title(line.as_bytes()), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn what_is_the_same_in_every_report_is_noise() {
-        for (line, expected) in [
-            ("=>0x0c0e7fff94e0: fd fd fd fa fa fa fa fa[fd]fd fd fd fd fd fd fd", true),
-            ("  Heap left redzone:       fa", true),
-            ("0x60700000a740 is located 0 bytes inside of 68-byte region", false),
-            ("0x1: the first", false),
-            ("elapsed: 12", false),
-        ] {
-            assert_eq!(is_noise(line.as_bytes()), expected, "{line}");
         }
     }
 

@@ -136,7 +136,7 @@ pub(crate) fn is_harmless(line: &[u8]) -> bool {
 }
 
 /// How RSpec says which failed examples to run again: `rspec ./spec/shop_spec.rb:5 # Shop adds up`.
-pub(crate) const RUN_AGAIN: &str = "rspec ./";
+const RUN_AGAIN: &str = "rspec ./";
 
 /// What a plan says of what it will take away, in the heading of a resource.
 const TAKEN_AWAY: &[&str] = &["replaced", "destroyed"];

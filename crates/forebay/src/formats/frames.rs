@@ -1,63 +1,22 @@
 //! Which lines are calls of a stack trace, in the forms of many languages.
 
-use crate::text::gutter::{depth, without_gutter};
-use aho_corasick::AhoCorasick;
+use crate::formats::Role;
+use crate::formats::matcher::Matcher;
+use crate::text::gutter::without_gutter;
 use memchr::memmem;
 use std::sync::LazyLock;
 
-/// How calls begin: Java, JavaScript, C# and Rust's places; Python; OCaml; Go.
-const BEGINNING: &[&str] = &["at ", "File \"", "Called from ", "Raised at ", "Re-raised at ", "created by "];
-
-/// What only calls have in them: Ruby; Haskell and Perl; Lua. Before it stands a place.
-const HAVING: &[&str] =
-    &[":in `", ":in '", ", called at ", ") called at ", ": in function ", ": in upvalue ", ": in main chunk"];
-
 /// Whether a line is a call in any stack trace.
 pub(crate) fn is_frame(line: &[u8]) -> bool {
-    let call = without_gutter(line).trim_ascii_start();
-    BEGINNING.iter().any(|with| call.starts_with(with.as_bytes()))
-        || HAVING.iter().any(|with| memmem::find(call, with.as_bytes()).is_some())
-        || is_numbered(call)
-        || depth(line) > 0 && (is_rust(call) || is_go(call) || is_elixir(call))
+    static FRAMES: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Frame]));
+    FRAMES.is_match(without_gutter(line))
 }
 
-/// What only calls inside of a language's own runtime have in them: of Rust, Java and Go, and where C begins.
-const RUNTIME: &[&str] = &[
-    "at /rustc/",
-    ": core::",
-    ": std::",
-    ": __rustc::",
-    ": rust_begin_unwind",
-    "java.lang.Thread.run(",
-    "java.util.concurrent.",
-    "/go/src/runtime/",
-    "/go/src/testing/",
-    "libc_start",
-];
-
-/// What only calls have in them by which a runner comes to a test: of Ruby, Java, JavaScript and Python.
-const RUNNERS: &[&str] = &[
-    "/gems/rspec-core-",
-    "/gems/minitest-",
-    "at org.junit.runners.",
-    "at org.junit.platform.",
-    "at org.junit.jupiter.engine.",
-    "at org.apache.maven.surefire.",
-    "at org.gradle.api.internal.tasks.testing.",
-    "/node_modules/mocha/",
-    "/node_modules/jest-circus/",
-    "/node_modules/jest-jasmine2/",
-    "/node_modules/jest-runner/",
-    "-packages/_pytest/",
-    "-packages/pluggy/",
-];
-
-/// Whether a call is one inside of a language's own runtime or of what runs tests: it tells less than those of the program.
+/// Whether a call is one inside of a language's own runtime or of what runs tests: it says less than those of the program.
 pub(crate) fn is_of_runtime(line: &[u8]) -> bool {
-    #[expect(clippy::expect_used, reason = "the words are part of the program, and tests look for them")]
-    static FINDER: LazyLock<AhoCorasick> =
-        LazyLock::new(|| AhoCorasick::new(RUNTIME.iter().chain(RUNNERS)).expect("words of this file"));
-    FINDER.is_match(line) && is_frame(line)
+    static RUNTIME: LazyLock<Matcher> =
+        LazyLock::new(|| Matcher::of(&[Role::RuntimeFrame, Role::RunnerFrame]));
+    RUNTIME.is_match(line) && is_frame(line)
 }
 
 /// Whether a call is one by which Java calls a method that it does not know.
@@ -79,40 +38,6 @@ pub(crate) fn is_inward(line: &[u8]) -> bool {
 pub(crate) fn is_mark(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.contains(&b'^') && line.iter().all(|byte| matches!(byte, b'^' | b'~' | b' ' | b'|'))
-}
-
-/// `#3 0x45 in main`, `#1  main () at main.c:3`, `#0 /srv/a.php(12): f()`. Builds number their steps so too.
-fn is_numbered(call: &[u8]) -> bool {
-    call.strip_prefix(b"#").is_some_and(|rest| {
-        let digits = digits(rest);
-        let call = rest[digits..].trim_ascii_start();
-        let begins = [&b"0x"[..], b"/", b"{main}", b"[internal"].iter().any(|with| call.starts_with(with));
-        digits > 0 && (begins || memmem::find(call, b") at ").is_some())
-    })
-}
-
-/// `3: core::panicking::panic_fmt`.
-fn is_rust(call: &[u8]) -> bool {
-    let name = call[digits(call)..].strip_prefix(b": ").filter(|_| digits(call) > 0);
-    name.is_some_and(|name| memmem::find(name, b"::").is_some())
-}
-
-/// `/srv/main.go:12 +0x1d`.
-fn is_go(call: &[u8]) -> bool {
-    memmem::find(call, b".go:").is_some_and(|at| memmem::find(&call[at..], b" +0x").is_some())
-}
-
-/// `(shop 0.1.0) lib/shop.ex:3: Shop.total/1`.
-fn is_elixir(call: &[u8]) -> bool {
-    let place = call.strip_prefix(b"(").and_then(|call| Some(&call[memmem::find(call, b") ")? + 2..]));
-    place.is_some_and(|place| {
-        [&b".ex:"[..], b".exs:", b".erl:"].iter().any(|ending| memmem::find(place, ending).is_some())
-    })
-}
-
-/// How many digits a text begins with.
-fn digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 #[cfg(test)]

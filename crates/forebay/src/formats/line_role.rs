@@ -1,7 +1,9 @@
 //! How much what a line says counts, by what else the line is.
 
+use crate::formats::Role;
 use crate::formats::finding::is_remark;
 use crate::formats::frames::is_of_runtime;
+use crate::formats::matcher::Matcher;
 use crate::terminal::readable;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
@@ -13,7 +15,7 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     let start = &line[..line.len().min(120)];
     let plain = visible_start(start);
     let said = message(plain);
-    if passed(said, visible_end(line)) || is_name_of_test(said) {
+    if has_passed(line) || is_name_of_test(said) {
         return 0.1;
     }
     if is_bare_level(said) {
@@ -26,7 +28,7 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if ends {
         return 1.0;
     }
-    if ANNOUNCING.iter().any(|words| said.starts_with(words.as_bytes())) {
+    if ANNOUNCEMENT.is_match(said) {
         return 0.25;
     }
     let is_command = [&b"$ "[..], b"+ ", b"export "].iter().any(|sign| plain.starts_with(sign));
@@ -34,7 +36,7 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
         return 0.25;
     }
     // What is quoted from a program names what may go wrong there, and so do the functions of a runtime.
-    if is_quoted_code(plain) || is_of_runtime(plain) {
+    if QUOTED_CODE.is_match(plain) || is_of_runtime(plain) {
         return QUOTED;
     }
     // What is deprecated works as yet, whatever it says that it will do.
@@ -42,29 +44,20 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
         return 0.4;
     }
     let has = |levels: &[Finder]| levels.iter().any(|level| level.find(start).is_some());
-    if has(&*DETAILS) {
+    if has(&*DETAILS) || DETAIL.is_match(start) {
         return 0.4;
     }
     // A word in capitals is a verdict, at whatever level it is told.
     if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
 }
 
-/// How lines begin that tell which test will run. Tests are named after the troubles that they look for.
-const ANNOUNCING: &[&str] =
-    &["=== RUN", "[ RUN", "# Starting", "Starting Test", "Running test", "RUN ", "Test Case"];
+static PASSED: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Passed]));
+static ANNOUNCEMENT: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Announcement]));
+static QUOTED_CODE: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::QuotedCode]));
+static DETAIL: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Detail]));
 
 /// What a line tells that is quoted from a program.
 pub(crate) const QUOTED: f32 = 0.3;
-
-/// Whether a line is quoted from a program, with its number before a bar: `  12 |     throw new Error()`.
-fn is_quoted_code(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    let mark = line.strip_prefix(b">").or(line.strip_prefix("→".as_bytes()));
-    let line = mark.unwrap_or(line).trim_ascii_start();
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let rest = line[digits..].trim_ascii_start();
-    digits > 0 && (rest.starts_with(b"|") || rest.starts_with("│".as_bytes()))
-}
 
 /// Whether a line has a level and says nothing at it: `[ERROR]`.
 fn is_bare_level(line: &[u8]) -> bool {
@@ -76,24 +69,15 @@ fn is_bare_level(line: &[u8]) -> bool {
 /// Whether a line is told for information.
 pub(crate) fn informs(line: &[u8]) -> bool {
     let start = &line[..line.len().min(120)];
-    INFORMS.iter().chain(&*DETAILS).any(|level| level.find(start).is_some())
+    INFORMS.iter().chain(&*DETAILS).any(|level| level.find(start).is_some()) || DETAIL.is_match(start)
 }
 
 /// What says that something will not do any more some day.
 static DEPRECATED: LazyLock<Finder> = LazyLock::new(|| Finder::new("deprecat"));
 
 /// The levels of details, and of what is told for information.
-static DETAILS: LazyLock<[Finder; 6]> = LazyLock::new(|| {
-    ["DEBUG", "debug:", "TRACE", "npm verbose ", "npm http ", "npm silly "].map(Finder::new)
-});
+static DETAILS: LazyLock<[Finder; 3]> = LazyLock::new(|| ["DEBUG", "debug:", "TRACE"].map(Finder::new));
 static INFORMS: LazyLock<[Finder; 3]> = LazyLock::new(|| [" INFO ", "[INFO]", " info "].map(Finder::new));
-
-/// How lines begin that tell of a test that passed, was not run, or failed as it should.
-const BEGINS_PASSED: &[&str] =
-    &["ok", "PASS", "PASSED", "--- PASS", "✓", "✔", "√", "SKIP", "--- SKIP", "XFAIL"];
-
-/// How they end.
-const ENDS_PASSED: &[&str] = &["ok", "OK", "PASSED", "Passed", "SKIPPED", "skipped"];
 
 /// A line without how far a run has come, which pytest says at its end: `a.py::test_it PASSED  [ 50%]`.
 fn unnumbered_end(line: &[u8]) -> &[u8] {
@@ -117,32 +101,31 @@ fn is_name_of_test(line: &[u8]) -> bool {
         && ![&b" FAILED"[..], b" ERROR", b" - "].iter().any(|said| memchr::memmem::find(line, said).is_some())
 }
 
-/// Whether a line tells of a test that passed. Tests are named after the troubles that they look for.
-fn passed(start: &[u8], end: &[u8]) -> bool {
-    let (start, end) = (unnumbered_start(start), untimed(unnumbered_end(end)));
-    let begins = |word: &&str| {
-        let rest = start.strip_prefix(word.as_bytes());
-        rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
-    };
-    let ends = |word: &&str| {
-        let rest = end.strip_suffix(word.as_bytes());
-        rest.is_some_and(|rest| {
-            !rest.is_empty()
-                && crate::text::words::before(end, rest.len())
-                    .is_none_or(|byte| !byte.is_ascii_alphanumeric())
-        })
-    };
-    // PHPUnit tells that a test begins and that it is over: `Test 'A::b with data set #1' started`.
-    let is_over =
-        || start.starts_with(b"Test '") && (end.ends_with(b"' started") || end.ends_with(b"' ended"));
-    BEGINS_PASSED.iter().any(begins) || ENDS_PASSED.iter().any(ends) || is_over()
+/// Whether a line says that a test passed.
+pub(crate) fn has_passed(line: &[u8]) -> bool {
+    let (all, said) = (result_with_margin(line), result(line));
+    // A result that stands alone behind blanks is one, and a program that only says OK reports no test.
+    let margin = all.len() - said.len();
+    PASSED.is_match(said) || margin > 0 && is_word(said) && PASSED.is_match(&all[margin - 1..])
 }
 
-/// Whether a line tells of a test that passed.
-pub(crate) fn has_passed(line: &[u8]) -> bool {
-    let line = last_written(line);
-    let start = &line[..line.len().min(120)];
-    passed(message(visible_start(start)), visible_end(line))
+fn is_word(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_alphabetic)
+}
+
+/// What a line says of a test: without time stamp, progress and duration, and without what a terminal would not show at
+/// either end.
+pub(crate) fn result(line: &[u8]) -> &[u8] {
+    let written = last_written(line);
+    let beginning = &written[..written.len().min(120)];
+    let start = beginning.len() - unnumbered_start(message(visible_start(beginning))).len();
+    let all = result_with_margin(line);
+    &all[start.min(all.len())..]
+}
+
+/// The same with what stands before it.
+fn result_with_margin(line: &[u8]) -> &[u8] {
+    untimed(unnumbered_end(visible_end(last_written(line))))
 }
 
 /// A line without the time that its test took: `0.01s`, `0.01 sec`.

@@ -1,16 +1,39 @@
 //! Searches for lines of given roles.
 
 use crate::formats::{BUILT_IN, Role};
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use std::sync::OnceLock;
 
 /// The built-in lines of some roles, found with one search.
 pub(crate) struct Matcher {
     wanted: &'static [Role],
     set: RegexSet,
-    /// Role of each pattern of the set.
-    roles: Vec<Role>,
+    /// Each pattern of the set with its role.
+    patterns: Vec<Pattern>,
     /// Bytes that a match can begin with, a bit each.
     first_bytes: [u64; 4],
+}
+
+/// One pattern of a matcher.
+struct Pattern {
+    role: Role,
+    text: &'static str,
+    /// For matches that need to know where the groups are.
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    #[expect(
+        clippy::expect_used,
+        reason = "the build script has parsed the patterns, and tests compile them"
+    )]
+    fn captures<'a>(&self, text: &'a [u8]) -> Option<Captures<'a>> {
+        let compile = || {
+            let built = RegexBuilder::new(self.text).unicode(false).build();
+            built.expect("a pattern of the built-in formats")
+        };
+        self.compiled.get_or_init(compile).captures(text)
+    }
 }
 
 impl Matcher {
@@ -33,7 +56,9 @@ impl Matcher {
         Matcher {
             wanted,
             set: set.expect("patterns of the built-in formats"),
-            roles: lines().map(|line| line.role).collect(),
+            patterns: lines()
+                .map(|line| Pattern { role: line.role, text: line.pattern, compiled: OnceLock::new() })
+                .collect(),
             first_bytes,
         }
     }
@@ -55,6 +80,13 @@ impl Matcher {
         if !self.is_match(text) {
             return None;
         }
-        self.set.matches(text).iter().next().map(|at| self.roles[at])
+        self.set.matches(text).iter().next().map(|at| self.patterns[at].role)
+    }
+
+    /// The patterns that match a text, with their groups.
+    pub(crate) fn captures<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (Role, Captures<'a>)> {
+        let found = self.is_match(text).then(|| self.set.matches(text));
+        let patterns = found.into_iter().flat_map(|found| found.into_iter().map(|at| &self.patterns[at]));
+        patterns.filter_map(move |pattern| Some((pattern.role, pattern.captures(text)?)))
     }
 }

@@ -20,6 +20,37 @@ pub enum Role {
     Outcome,
     /// Only a test run prints this line.
     TestRun,
+    /// A test passed, was not run, or failed as it should.
+    Passed,
+    /// A test will run now. Tests are named after the failures that they look for.
+    Announcement,
+    /// A form in which only this tool says that something failed. Where the pattern has a group, the group begins with
+    /// the word that says so: `error`, `FAIL`.
+    Verdict,
+    /// A line that begins by reporting an error.
+    Error,
+    /// The failure on the line above does no harm.
+    Ignored,
+    /// A call in a stack trace.
+    Frame,
+    /// A call inside the runtime of a language.
+    RuntimeFrame,
+    /// A call by which a test runner reaches a test.
+    RunnerFrame,
+    /// Source code that is quoted.
+    QuotedCode,
+    /// A message for whoever debugs the tool itself.
+    Detail,
+    /// Nothing that helps a reader: the line is the same in every output, or only a machine reads it.
+    Noise,
+    /// A section of a log begins; the group of the pattern is its title.
+    Section,
+    /// The same for a section that ends with a `group-end` line.
+    Group,
+    /// A section of a log ends.
+    GroupEnd,
+    /// Only a log of this system has this line.
+    Log,
 }
 
 /// One file: what is known of one tool, or of tools that print alike.

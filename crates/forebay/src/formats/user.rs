@@ -50,7 +50,7 @@ impl UserFormat {
     /// Everything that is wrong, in the order of the lines.
     pub fn parse(name: &str, text: &str) -> Result<UserFormat, Vec<Problem>> {
         let at = |place: Range<usize>, message: String| Problem {
-            line: 1 + memchr::memchr_iter(b'\n', text[..place.start.min(text.len())].as_bytes()).count(),
+            line: 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..place.start.min(text.len())]).count(),
             message,
         };
         if text.len() > MAX_BYTES {
@@ -121,6 +121,10 @@ impl Line {
     /// What is wrong with a line of a file, each with its place in the file.
     fn wrong(&self) -> Vec<(Range<usize>, String)> {
         let pattern = self.pattern.get_ref();
+        if !self.role.is_for_users() {
+            let message = format!("only built-in formats have lines of the role `{}`", self.role);
+            return vec![(self.pattern.span(), message)];
+        }
         if pattern.len() > MAX_PATTERN {
             let message = format!("the pattern has {} bytes; {MAX_PATTERN} are allowed", pattern.len());
             return vec![(self.pattern.span(), message)];
@@ -138,7 +142,7 @@ impl Line {
         }
         let wrong = |sample: &toml::Spanned<String>| {
             let text = sample.get_ref();
-            if !set.is_match(text.as_bytes()) {
+            if !set.is_match(self.role.text(text.as_bytes())) {
                 return Some((sample.span(), format!("the pattern does not match this sample: {text}")));
             }
             let (name, role) = contradiction(self.role, text)?;
@@ -154,10 +158,11 @@ impl Line {
 pub(crate) fn contradiction(role: Role, sample: &str) -> Option<(&'static str, Role)> {
     let lines = BUILT_IN.iter().flat_map(|format| format.lines.iter().map(move |line| (format.name, line)));
     let mut contrary = lines.filter(|(_, line)| role.contradicts(line.role));
-    let claims = |pattern: &str| {
-        compiled([pattern].into_iter(), MAX_COMPILED_FILE).is_ok_and(|set| set.is_match(sample.as_bytes()))
+    let claims = |line: &crate::formats::Line| {
+        let pattern = compiled([line.pattern].into_iter(), MAX_COMPILED_FILE);
+        pattern.is_ok_and(|pattern| pattern.is_match(line.role.text(sample.as_bytes())))
     };
-    contrary.find(|(_, line)| claims(line.pattern)).map(|(name, line)| (name, line.role))
+    contrary.find(|(_, line)| claims(line)).map(|(name, line)| (name, line.role))
 }
 
 fn compiled<'a>(patterns: impl Iterator<Item = &'a str>, size: usize) -> Result<RegexSet, String> {

@@ -1,10 +1,11 @@
 //! The forms in which runners, compilers and programs say that something failed.
 
-use crate::formats::failure_word::RUN_AGAIN;
-use crate::formats::location;
+use crate::formats::matcher::Matcher;
+use crate::formats::{Role, location};
 use crate::terminal::readable;
 use crate::text::timestamp::unstamped;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Whether a word that was found in a block is a verdict: by it a runner says, in a form of its own, that a test or a step failed.
 pub(crate) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>) -> bool {
@@ -14,58 +15,44 @@ pub(crate) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
     let plain = if is_coloured { readable(start) } else { start.into() };
     let begins =
         unstamped(start).is_empty() || start.ends_with(b"\r") || is_coloured && plain.trim_ascii().is_empty();
-    let start = &*plain;
-    let stands = !rest.first().is_some_and(u8::is_ascii_alphabetic);
     match word {
-        // TeX: `! Undefined control sequence.`
-        _ if start.starts_with(b"! ") && start.len() < BANG => true,
-        b"not ok" => begins,
-        word if word == RUN_AGAIN.as_bytes() => begins,
-        // Ansible: `fatal: [web07]: FAILED! => {…}`.
-        b"fatal" => {
-            let host = rest.strip_prefix(b": [").filter(|_| begins);
-            let said = host.and_then(|host| Some(&host[memchr::memchr(b']', host)?..]));
-            said.is_some_and(|said| said.starts_with(b"]: FAILED!") || said.starts_with(b"]: UNREACHABLE!"))
-        }
-        // Ninja: `FAILED: src/a.o`.
-        b"FAIL" if begins && rest.starts_with(b"ED: ") => true,
-        b"FAIL" => {
-            stands
-                && (begins
-                    || is_counted(start)
-                    || start.ends_with(b"--- ")
-                    || start.ends_with(b"TEST-UNEXPECTED-"))
-        }
-        b"Fail" => {
-            is_counted(start) && start.ends_with(b"***")
-                || begins && rest.starts_with(b"ed asserting that ")
-                || start == b"#   " && rest.starts_with(b"ed test ")
-        }
-        b"UNEXPECTED" => start.ends_with(b"TEST-"),
-        // What a checker of memory says: `==24179== Invalid write of size 8`.
-        b"Invalid read of" | b"Invalid write of" | b"uninitiali" => start.starts_with(b"=="),
         // A compiler's error says where, or which: `a.c:12:5: error: …`, `error[E0308]: …`.
         b"error"
-            if location::is_before(start)
-                || location::is_column(start)
+            if location::is_before(&plain)
+                || location::is_column(&plain)
                 || begins && rest.starts_with(b"[") =>
         {
             true
         }
         // `[ERROR] src/A.java:[12,5] cannot find symbol`.
-        b"ERROR" => start == b"[" && location::is_behind(rest),
-        // `##[error]`, `::error::`, `[taskcluster:error]`.
-        b"error" => {
-            start.ends_with(b"##[") && rest.starts_with(b"]")
-                || begins_with_name(start) && rest.starts_with(b"]")
-                || start == b"::" && (rest.starts_with(b"::") || rest.starts_with(b" "))
+        b"ERROR" if &*plain == b"[" && location::is_behind(rest) => true,
+        word if CAUSES.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())) => true,
+        word => {
+            let written = memchr::memrchr(b'\r', &plain).map_or(&*plain, |at| &plain[at + 1..]);
+            let written = unstamped(written);
+            let written = if is_coloured { written.trim_ascii_start() } else { written };
+            is_verdict_of_tool(written, word, &rest[..rest.len().min(BEHIND)])
         }
-        word => CAUSES.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
     }
 }
 
-/// So near to the mark of an error of TeX it says what is wrong.
-const BANG: usize = 24;
+/// Maximum bytes before and behind a word that the form of a verdict has.
+const BEFORE: usize = 400;
+const BEHIND: usize = 80;
+
+/// Whether a word is a verdict in a form of one tool, by what stands before and behind it on the line.
+fn is_verdict_of_tool(start: &[u8], word: &[u8], rest: &[u8]) -> bool {
+    static VERDICTS: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Verdict]));
+    if start.len() > BEFORE {
+        return false;
+    }
+    let line = [start, word, rest].concat();
+    VERDICTS.captures(&line).any(|(_, groups)| match (groups.get(1), groups.get(0)) {
+        (Some(word), _) => word.start() == start.len(),
+        (None, Some(all)) => start.len() < all.end(),
+        (None, None) => false,
+    })
+}
 
 /// What runs out or is taken before all that fails for want of it, and what debuggers say of a crash before all that they are
 /// asked of it.
@@ -75,7 +62,8 @@ const CAUSES: &[&str] =
 /// Whether what follows a failure says that it does no harm, as Ansible does: `...ignoring`.
 pub(crate) fn is_ignored(rest: &[u8]) -> bool {
     let line = &rest[..memchr::memchr(b'\n', &rest[..rest.len().min(40)]).unwrap_or_default()];
-    readable(line).starts_with(b"...ignoring")
+    static IGNORED: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Ignored]));
+    IGNORED.is_match(&readable(line))
 }
 
 /// Whether a line begins by counting tests: `132/220 name`.
@@ -88,31 +76,6 @@ pub(crate) fn is_counted(line: &[u8]) -> bool {
     count > 0 && all > 0 && of.get(all) == Some(&b' ')
 }
 
-/// Whether a line begins with a bracket, the name of who speaks and a colon: `[taskcluster:`.
-fn begins_with_name(start: &[u8]) -> bool {
-    let name = start.strip_prefix(b"[").and_then(|name| name.strip_suffix(b":"));
-    name.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric))
-}
-
-/// Whether a client of a database tells of an error: `ERROR 1062 (23000) at line 3: …`, `mysqldump: Got error: 1044: …`.
-fn is_told_by_name(line: &[u8]) -> bool {
-    let mut words = line.split(u8::is_ascii_whitespace);
-    let first = words.next().unwrap_or_default();
-    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit) && !word.is_empty();
-    let second = words.next().unwrap_or_default();
-    if first == b"ERROR" && is_number(second) {
-        return true;
-    }
-    let is_name = |name: &[u8]| name.len() > 1 && name.iter().all(u8::is_ascii_alphanumeric);
-    let third = words.next().unwrap_or_default();
-    first.strip_suffix(b":").is_some_and(is_name)
-        && match second {
-            b"Error" => is_number(third.strip_suffix(b":").unwrap_or(third)),
-            b"Got" => third.starts_with(b"error"),
-            _ => false,
-        }
-}
-
 /// Words by which a line that begins with one of them tells of a failure.
 const TELLING: &[&str] = &["error", "fatal", "failed", "failure", "panic", "exception", "critical"];
 
@@ -121,19 +84,12 @@ const TELLING: &[&str] = &["error", "fatal", "failed", "failure", "panic", "exce
 pub(crate) fn is_told(line: &[u8]) -> bool {
     let line = readable(line);
     let line = line.trim_ascii_start();
-    if line.starts_with(b"Traceback (most recent call last)") {
-        return true;
-    }
     // What a program says of an error, in a comment.
     if line.starts_with(b"/*") || line.starts_with(b"//") {
         return false;
     }
-    // `WARNING: ThreadSanitizer: data race (pid=1)`, `SUMMARY: AddressSanitizer: heap-use-after-free …`.
-    let said = line.strip_prefix(b"WARNING: ").or(line.strip_prefix(b"SUMMARY: "));
-    if said.is_some_and(|said| said[..said.len().min(40)].windows(11).any(|part| part == b"Sanitizer: ")) {
-        return true;
-    }
-    if is_told_by_name(line) {
+    static ERRORS: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Error]));
+    if ERRORS.is_match(line) {
         return true;
     }
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(6);

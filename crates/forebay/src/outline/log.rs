@@ -2,8 +2,9 @@
 
 use crate::Result;
 use crate::classify::lines::Source;
-use crate::classify::log::{Level, SECTION_SET, SECTIONS, STAMP, level, stamped};
+use crate::classify::log::{Level, STAMP, level, stamped};
 use crate::formats::Role;
+use crate::formats::sections::{ends_section, section};
 use crate::outline::{Items, name, test_run};
 use crate::terminal::without_codes;
 use crate::text::count::counted;
@@ -18,11 +19,6 @@ fn hour(stamp: &[u8]) -> Option<(&[u8], usize)> {
     let hour = (1..=3).find_map(|group| found.get(group))?;
     Some((hour.as_bytes(), hour.end()))
 }
-
-static SECTION: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| SECTIONS.iter().map(|pattern| compiled(pattern)).collect());
-static END: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^(?:##\[endgroup\]|::endgroup::|section_end:\d+:)"));
 
 /// Beginning or end of a fold of Travis, which can be anywhere in a line.
 static FOLD: LazyLock<Regex> = LazyLock::new(|| compiled(r"travis_fold:(start|end):([\w.-]+)\s*"));
@@ -44,17 +40,6 @@ fn without_times(line: &[u8]) -> &[u8] {
         Some(rest) => memchr::memchr(b' ', rest).map_or(b"", |space| rest[space..].trim_ascii_start()),
         None => line,
     }
-}
-
-/// Returns the title of a section that begins on this line.
-fn section(line: &[u8]) -> Option<String> {
-    let first = *line.first()?;
-    if !b"#:=s[SmgT>$*-PH".contains(&first) {
-        return None;
-    }
-    let index = SECTION_SET.matches(line).iter().next()?;
-    let title = SECTION[index].captures(line)?.get(1)?;
-    Some(name(String::from_utf8_lossy(title.as_bytes()).trim_matches(['*', '=', ' '])))
 }
 
 /// Error of a log, with its repetitions.
@@ -106,21 +91,20 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             }
         }
         let text = without_times(text);
-        if b"#:s".contains(text.first().unwrap_or(&0)) && END.is_match(text) {
+        if ends_section(text) {
             groups = groups.saturating_sub(1);
         }
-        if let Some(title) = section(text) {
-            let grouped = text.starts_with(b"##[group]")
-                || text.starts_with(b"::group::")
-                || text.starts_with(b"section_start:");
+        if let Some((title, is_group)) = section(text) {
             if let Some(event) = source.output.formats().event(text).filter(|event| *event == Role::Summary) {
                 items.add((line.number, line.number), groups + 1, test_run::item(event).0, || {
                     test_run::called(text)
                 });
                 return;
             }
-            items.open(line.number, groups.min(8), "section", || title);
-            groups += u32::from(grouped);
+            items.open(line.number, groups.min(8), "section", || {
+                name(String::from_utf8_lossy(title).trim_matches(['*', '=', ' ']))
+            });
+            groups += u32::from(is_group);
             sections += 1;
             in_suite = false;
             return;

@@ -3,11 +3,10 @@
 //! The share fades from line to line, towards the beginning and towards the end of the output. It fades more slowly
 //! between lines that belong together, such as those of a stack trace or of a sentence.
 
-use crate::classify::source::{
-    Layout, continues, defines, is_heading, is_noise, is_title, is_underlined, level,
-};
+use crate::classify::source::{Layout, continues, defines, is_heading, is_title, is_underlined, level};
 use crate::formats::frames::{is_call, is_frame, is_inward, is_of_runtime, is_reflection};
 use crate::formats::line_role::{has_passed, informs};
+use crate::formats::noise::is_noise;
 use crate::rank::frequency::Frequency;
 use crate::rank::passage::RankedUnit;
 use crate::rank::question::{Aim, Question};

@@ -1,10 +1,10 @@
 //! Frequency of lines, counted by their templates: which lines an output repeats, and which are rare.
 
-use crate::classify::source::is_noise;
 use crate::formats::failure_word::is_harmless;
 use crate::formats::finding;
 use crate::formats::finding::code;
 use crate::formats::line_role::has_passed;
+use crate::formats::noise::is_noise;
 use crate::rank::passage::RankedUnit;
 use crate::rank::scan::TextUnits;
 use crate::terminal::{readable, visible};
