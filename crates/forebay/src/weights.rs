@@ -64,6 +64,12 @@ pub(crate) mod scan {
     /// Factor of a failure that a run was told to ignore.
     pub(crate) const IGNORED_FAILURE: f32 = 0.1;
 
+    /// Least failure weight of a line that a user's format reports as a failure: that of the gravest words.
+    pub(crate) const REPORTED_BY_USER_FORMAT: f32 = 2.2;
+
+    /// Factor on the failure weight of a line that a user's format calls harmless, as on that of a passed test.
+    pub(crate) const HARMLESS_BY_USER_FORMAT: f32 = 0.1;
+
     /// Units from which on a term can be common: fewer are all remembered.
     pub(crate) const MIN_UNITS_WITH_COMMON_TERMS: u64 = 20_000;
 

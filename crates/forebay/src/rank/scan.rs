@@ -3,7 +3,7 @@
 //! A unit is a line, or a part of a long one. Only units with a term or a failure word are kept, up to a bound: when there
 //! are too many, the half with the lowest weights is dropped.
 
-use crate::formats::{failure_word, line_role, verdict};
+use crate::formats::{Formats, failure_word, line_role, verdict};
 use crate::rank::question::{Question, Term, beginning, pieces, stem};
 use crate::text::words::before;
 use crate::weights::scan as weights;
@@ -125,6 +125,8 @@ pub(crate) struct Scanner<'a> {
     /// Terms that may match inside other words, a bit each.
     inside: u64,
     automaton: AhoCorasick,
+    /// Whether failures are looked for.
+    finds_failures: bool,
 }
 
 /// Scans an output for the terms of a question; `None` if there is too much to look for. A term that occurs nowhere as a
@@ -151,7 +153,7 @@ impl<'a> Scanner<'a> {
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns.chain(words));
         let implied = (0..terms.len()).map(|at| implied(terms, at)).collect();
-        automaton.ok().map(|automaton| Scanner { terms, implied, inside: 0, automaton })
+        automaton.ok().map(|automaton| Scanner { terms, implied, inside: 0, automaton, finds_failures: with_failures })
     }
 
     /// Scans an output.
@@ -187,7 +189,7 @@ impl<'a> Scanner<'a> {
                 // A line longer than a block: up to a border between units.
                 None => cut(block, read - MAX_UNIT_BYTES, read),
             };
-            self.block(&block[..end], at, &mut scanned);
+            self.block(&block[..end], at, output.formats(), &mut scanned);
             at += end as u64;
             if scanned.seen.len() > most {
                 scanned.drop_half();
@@ -196,15 +198,17 @@ impl<'a> Scanner<'a> {
         Ok(scanned)
     }
 
-    fn block(&self, block: &[u8], base: u64, scanned: &mut Scanned) {
+    fn block(&self, block: &[u8], base: u64, formats: &Formats, scanned: &mut Scanned) {
         let mut units = TextUnits { bytes: block, at: 0 };
         let mut unit = units.next().unwrap_or(0..block.len());
         let mut index = scanned.units;
         let mut open = Seen::default();
         let common = common(&scanned.having, index);
+        let user = Some(formats).filter(|formats| self.finds_failures && formats.has_user());
+        let closing = Closing { base, common, user };
         for found in self.automaton.find_iter(block) {
             while found.start() >= unit.end {
-                scanned.close(block, &unit, Seen { index, ..open }, Closing { base, common });
+                scanned.close(block, &unit, Seen { index, ..open }, closing);
                 open = Seen::default();
                 unit = match units.next() {
                     Some(unit) => unit,
@@ -229,25 +233,35 @@ impl<'a> Scanner<'a> {
                 }
             }
         }
-        scanned.close(block, &unit, Seen { index, ..open }, Closing { base, common });
+        scanned.close(block, &unit, Seen { index, ..open }, closing);
+        if user.is_some() {
+            // Lines without a word of the vocabulary may report failures too.
+            for unit in units.by_ref() {
+                index += 1;
+                scanned.close(block, &unit, Seen { index, ..Seen::default() }, closing);
+            }
+        }
         scanned.units = index + 1 + units.count() as u64;
     }
 }
 
 /// What is needed to close a unit.
 #[derive(Clone, Copy)]
-struct Closing {
+struct Closing<'a> {
     /// Offset of the block in the output.
     base: u64,
     /// Terms that do not make a unit worth keeping.
     common: u64,
+    /// Formats with files of the user, if failures are looked for.
+    user: Option<&'a Formats>,
 }
 
 impl Scanned {
     /// Counts the terms of a unit, and keeps it if it has any that is not common, or a failure word.
     fn close(&mut self, block: &[u8], unit: &Range<usize>, open: Seen, closing: Closing) {
         bits(open.terms).for_each(|term| self.having[term] += 1);
-        if open.terms & !closing.common == 0 && open.failure_weight == 0.0 {
+        let by_user = closing.user.and_then(|formats| formats.reports_failure(&block[unit.clone()]));
+        if open.terms & !closing.common == 0 && open.failure_weight == 0.0 && by_user != Some(true) {
             return;
         }
         let mut failure_weight = 0.0;
@@ -255,6 +269,17 @@ impl Scanned {
         if open.failure_weight > 0.0 {
             let role = line_role::of(&block[unit.clone()], open.reports_exit, open.is_capital);
             failure_weight = open.failure_weight * role;
+        }
+        match by_user {
+            Some(true) => {
+                failure_weight = failure_weight.max(weights::REPORTED_BY_USER_FORMAT);
+                is_verdict = true;
+            }
+            Some(false) => {
+                failure_weight *= weights::HARMLESS_BY_USER_FORMAT;
+                is_verdict = false;
+            }
+            None => (),
         }
         if failure_weight > 0.0 && verdict::is_ignored(&block[unit.end..]) {
             failure_weight *= weights::IGNORED_FAILURE;
