@@ -8,6 +8,7 @@ mod excerpts;
 mod extract;
 mod failures;
 mod forebay;
+mod formats;
 mod http;
 mod local_models;
 mod many;
