@@ -1,16 +1,16 @@
-//! How much a line speaks of trouble: a vocabulary with weights, and what takes weight away again.
+//! Words for failures that any program may print, with weights, and the contexts in which they mean less.
 
 use crate::formats::location;
 use crate::terminal::readable;
 use std::ops::Range;
 
-/// A word that speaks of trouble.
+/// A word for a failure.
 pub(crate) struct Word {
     pub(crate) text: &'static str,
     pub(crate) weight: f32,
-    /// Whether it must be a word of its own.
+    /// Whether it must not be part of a longer word.
     pub(crate) alone: bool,
-    /// Whether it tells that something has ended badly, so that the cause stands before it.
+    /// Whether it reports that something ended badly, so that the cause is on the lines before.
     pub(crate) ends: bool,
 }
 
@@ -26,7 +26,7 @@ const fn ends(text: &'static str, weight: f32) -> Word {
     Word { text, weight, alone: false, ends: true }
 }
 
-/// The vocabulary. Weights say how surely a line with the word tells what went wrong.
+/// The vocabulary. A weight says how likely a line with the word reports the failure.
 pub(crate) const WORDS: &[Word] = &[
     starts("error", 2.0),
     starts("err!", 1.3),
@@ -101,7 +101,7 @@ pub(crate) const WORDS: &[Word] = &[
     starts("not permitted", 1.5),
     starts("not allowed", 1.3),
     starts("crash", 1.4),
-    // What a plan will take away.
+    // Resources that a plan will remove.
     alone("replaced", 1.3),
     alone("destroyed", 1.3),
     starts("forces replacement", 1.6),
@@ -120,7 +120,7 @@ pub(crate) const WORDS: &[Word] = &[
     ends("]: *** [", 2.0),
 ];
 
-/// What each word of the vocabulary tells that a line has in it.
+/// Weights of the words of the vocabulary in a line.
 fn spoken(line: &[u8]) -> impl Iterator<Item = f32> {
     let small = line.to_ascii_lowercase();
     WORDS.iter().filter_map(move |word| {
@@ -129,27 +129,28 @@ fn spoken(line: &[u8]) -> impl Iterator<Item = f32> {
     })
 }
 
-/// Whether a line has words of the vocabulary, and none of them tells of trouble there: `0 errors`.
+/// Whether a line has words of the vocabulary, and none of them reports a failure: `0 errors`.
 pub(crate) fn is_harmless(line: &[u8]) -> bool {
     let mut spoken = spoken(line).peekable();
     spoken.peek().is_some() && spoken.all(|weight| weight == 0.0)
 }
 
-/// How RSpec says which failed examples to run again: `rspec ./spec/shop_spec.rb:5 # Shop adds up`.
+/// Beginning of the lines in which RSpec lists the failed examples: `rspec ./spec/shop_spec.rb:5 # Shop adds up`.
 const RUN_AGAIN: &str = "rspec ./";
 
-/// What a plan says of what it will take away, in the heading of a resource.
+/// Words of a plan for a resource that it removes, in the heading of the resource.
 const TAKEN_AWAY: &[&str] = &["replaced", "destroyed"];
 
-/// What makes a word of trouble before it part of a name, and what such a name counts: `error messages`, `failure detection`.
+/// Words that make a failure word before them part of a name, and the share of its weight that is left: `error messages`,
+/// `failure detection`.
 const NAMING: &[&str] =
     &["message", "handl", "report", "log", "page", "check", "output", "detect", "recovery"];
 const NAMED: f32 = 0.4;
 
-/// What a warning tells that says where.
+/// Weight of a warning with a location.
 const LOCATED: f32 = 0.9;
 
-/// Whether a word that was found in a block speaks of trouble there, and how much.
+/// Weight of a word that was found in a block; 0 if it does not report a failure there.
 pub(crate) fn said(
     block: &[u8],
     found: Range<usize>,
@@ -192,16 +193,16 @@ pub(crate) fn said(
         let rest = rest.strip_prefix(b":").or(rest.strip_prefix(b"=")).unwrap_or(rest).trim_ascii_start();
         return if rest.first() == Some(&b'0') { 0.0 } else { word.weight };
     }
-    // A compiler's warning says where: `src/a.c:12:5: warning: …`. Builds that take warnings for errors end by them.
+    // A compiler's warning has a location: `src/a.c:12:5: warning: …`. Builds that treat warnings as errors fail by it.
     if word.text == "warn" && location::is_before(start) {
         return LOCATED;
     }
-    // Counts of nothing: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
+    // Counts of zero: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
     let number_before = last_word(start);
     let harmless =
         matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on" | b"License");
     let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
-    // In a table the value stands in the next column.
+    // In a table the value is in the next column.
     let next = rest.trim_ascii_start().strip_prefix(b"|");
     let value = next.or(sign.map(|at| &rest[at + 1..])).unwrap_or_default().trim_ascii_start();
     let zero = value.first() == Some(&b'0')
@@ -209,7 +210,7 @@ pub(crate) fn said(
     if harmless || zero {
         return 0.0;
     }
-    // What was known to fail, and did: `TEST-KNOWN-FAIL`.
+    // An expected failure: `TEST-KNOWN-FAIL`.
     if start.ends_with(b"KNOWN-") {
         return 0.0;
     }
@@ -219,13 +220,13 @@ pub(crate) fn said(
     {
         return word.weight * NAMED;
     }
-    // Part of a path, a flag or a longer name: it names something, and says nothing of it. But `TEST-UNEXPECTED-FAIL` says it.
+    // Part of a path, a flag or a longer name: it names something and reports nothing. `TEST-UNEXPECTED-FAIL` does report.
     let after = block.get(end).copied();
     let shouts = block[found.start..end].iter().all(u8::is_ascii_uppercase);
     let joined = |byte: Option<u8>| {
         byte.is_some_and(|byte| matches!(byte, b'_' | b'/' | b'.' | b'~') || byte == b'-' && !shouts)
     };
-    // `Mongo::Error::NoServer` says it, `std::exception::what()` and `error@@GLIBC` do not.
+    // `Mongo::Error::NoServer` reports, `std::exception::what()` and `error@@GLIBC` do not.
     let is_small = block[found.start].is_ascii_lowercase();
     let goes_on = is_small
         && (rest.starts_with(b"::") || start.ends_with(b"::") && matches!(after, Some(b'(' | b'[' | b'<')));
@@ -236,7 +237,7 @@ pub(crate) fn said(
         || is_versioned
         || joined(after) && block.get(end + 1).is_some_and(|byte| byte.is_ascii_alphanumeric())
         || !verdict && !shouts && is_symbol(start, rest);
-    // Part of the name of a function: `whenItFailsThenRetry` says nothing, `AssertionError` does.
+    // Part of the name of a function: `whenItFailsThenRetry` reports nothing, `AssertionError` does.
     let start = block[unit.start..found.start]
         .iter()
         .rposition(|byte| !byte.is_ascii_alphanumeric())
@@ -272,7 +273,7 @@ pub(crate) fn shouts(word: &[u8]) -> bool {
     word.iter().all(|byte| !byte.is_ascii_lowercase()) && word.iter().any(u8::is_ascii_uppercase)
 }
 
-/// The token that a word stands in, as a number: `TEST-KNOWN-FAIL` and `TEST-UNEXPECTED-FAIL` are two.
+/// Hash of the token that contains a word: `TEST-KNOWN-FAIL` and `TEST-UNEXPECTED-FAIL` are two.
 pub(crate) fn token(block: &[u8], found: Range<usize>, unit: &Range<usize>) -> u32 {
     let line = &block[unit.clone()];
     let part = |byte: &u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_' | b'.' | b':');

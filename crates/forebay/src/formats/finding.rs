@@ -1,20 +1,20 @@
-//! What linters find: a location, a code, and what is wrong there.
+//! Findings of linters: a location, a code and a message.
 
 use crate::formats::location::{file, is_number};
 
-/// How linters that print columns say that a finding is an error, and that it is less.
+/// Severities that linters print in a column: of errors, and of anything less.
 const ERRORS: &[&str] = &["error", "✖", "✘", "×"];
 const REMARKS: &[&str] = &["warning", "warn", "info", "⚠", "ℹ"];
 
-/// How codes of pyflakes and pycodestyle begin, also as ruff and flake8 print them, that tell of a program that cannot run:
-/// what is not Python, comparisons that are always true, statements in the wrong place, and names that are not defined.
+/// Beginnings of codes of pyflakes and pycodestyle, also as ruff and flake8 print them, for programs that cannot run: syntax
+/// errors, comparisons that are always true, misplaced statements and undefined names.
 const BREAKS: &[&[u8]] = &[b"E9", b"F63", b"F7", b"F82"];
 
-/// So many errors are few, if so many times as much was found in all.
+/// Maximum number of errors that are few, and how many times as many findings there must be. Then each error is shown.
 pub(crate) const FEW: usize = 12;
 const TIMES: usize = 10;
 
-/// Whether errors are so few among what was found that each of them is worth showing.
+/// Whether errors are so few among the findings that each of them is worth showing.
 pub(crate) fn are_few(errors: usize, found: usize) -> bool {
     errors <= FEW && errors * TIMES <= found
 }
@@ -23,24 +23,24 @@ fn is_one_of(word: &[u8], words: &[&str]) -> bool {
     words.iter().any(|known| known.as_bytes() == word)
 }
 
-/// Whether a word says how grave a finding is.
+/// Whether a word is a severity.
 fn is_level(word: &[u8]) -> bool {
     is_one_of(word, ERRORS) || is_one_of(word, REMARKS)
 }
 
-/// A line without the sign before its location that says how grave a finding is, and that sign: `  ✖  3:1  …`.
+/// Sign for the severity before a location, and the line without it: `  ✖  3:1  …`.
 fn signed(line: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let line = line.trim_ascii_start();
     let (sign, rest) = line.split_at(line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len()));
     if !sign.is_ascii() && is_level(sign) { (Some(sign), rest) } else { (None, line) }
 }
 
-/// The words of a line, but for the dash that may stand behind a location.
+/// The words of a line, without the dash that may follow a location.
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"-")
 }
 
-/// How grave a finding of RuboCop is, and the name of the rule: `a.rb:3:1: W: Lint/Void: …`, `W:  3:  1: [Correctable] Lint/Void: …`.
+/// Severity of a finding of RuboCop, and the name of its rule: `a.rb:3:1: W: Lint/Void: …`, `W:  3:  1: [Correctable] Lint/Void: …`.
 fn rule(line: &[u8]) -> Option<(u8, &[u8])> {
     let mut level = None;
     for word in words(line).take(6) {
@@ -63,7 +63,7 @@ fn rule(line: &[u8]) -> Option<(u8, &[u8])> {
     None
 }
 
-/// How grave a finding is that points at the line above it, and its code: `   ^-- SC1046 (error): …`.
+/// Severity and code of a finding that points at the line above: `   ^-- SC1046 (error): …`.
 fn pointed(line: &[u8]) -> Option<(u8, &[u8])> {
     let mut words = words(line).filter(|_| line.trim_ascii_start().starts_with(b"^-"));
     let code = words.nth(1).filter(|code| letters(code).is_some())?;
@@ -98,7 +98,7 @@ pub(crate) fn code(line: &[u8]) -> Option<&[u8]> {
     let last = words().next_back().filter(|_| words().count() > 2)?;
     let name = match bare(last) {
         name if name.len() < last.len() => name,
-        // Beside a location without a colon stand columns: how grave it is, what it is, and the name.
+        // A location without a colon is followed by columns: severity, message and name.
         name if !location.ends_with(b":") && sign.or(first).is_some_and(is_level) => name,
         _ => return None,
     };
@@ -110,7 +110,7 @@ pub(crate) fn code(line: &[u8]) -> Option<&[u8]> {
     (name.len() > 2 && name.iter().all(is_name)).then_some(name)
 }
 
-/// How grave a finding is that says it before its name, as eslint does in one of its forms: `Error/no-empty`.
+/// Severity before the name of a rule, as in one form of eslint: `Error/no-empty`.
 fn graded(name: &[u8]) -> Option<(u8, &[u8])> {
     let error = name.strip_prefix(b"Error/").map(|name| (b'E', name));
     error.or(name.strip_prefix(b"Warning/").map(|name| (b'W', name)))
@@ -124,25 +124,25 @@ fn bare(word: &[u8]) -> &[u8] {
     }
 }
 
-/// The code of a finding that says in which file it is.
+/// The code of a finding that names its file.
 pub(crate) fn code_in_file(line: &[u8]) -> Option<&[u8]> {
     code(line).filter(|_| names_file(line))
 }
 
-/// Whether a finding says in which file it is, and not only where in the file that is named above.
+/// Whether a finding names its file, and not only a line of the file that is named above.
 pub(crate) fn names_file(line: &[u8]) -> bool {
     let path = line.split(|&byte| byte == b':').next().unwrap_or_default();
     path.contains(&b'.') && !path.contains(&b' ')
 }
 
-/// The letters of a code that is made of letters and a number: `E0202`, `SC2086`.
+/// The letters of a code of letters and digits: `E0202`, `SC2086`.
 fn letters(code: &[u8]) -> Option<&[u8]> {
     let (letters, number) = code.split_at(code.iter().take_while(|byte| byte.is_ascii_uppercase()).count());
     let fits = (1..=4).contains(&letters.len()) && (2..=5).contains(&number.len()) && is_number(number);
     fits.then_some(letters)
 }
 
-/// How grave a finding is that says it by a letter, as the codes of pylint with their four digits do.
+/// Severity of a finding as a letter, which the codes of pylint begin with.
 fn level(line: &[u8]) -> Option<u8> {
     if let Some((level, _)) = rule(line).or_else(|| pointed(line)) {
         return Some(level);
@@ -151,7 +151,7 @@ fn level(line: &[u8]) -> Option<u8> {
     if let Some((level, _)) = words(line).next_back().map(bare).and_then(graded) {
         return Some(level);
     }
-    // luacheck has them of three digits, in brackets.
+    // The codes of luacheck have three digits and stand in brackets.
     let is_bracketed =
         || words(line).nth(1).is_some_and(|word| word.len() > code.len() && bare(word) == code);
     match letters(code)? {
@@ -160,7 +160,7 @@ fn level(line: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether a finding is an error, by its code or by what stands beside its location.
+/// Whether a finding is an error, by its code or by the word after its location.
 pub(crate) fn is_error(line: &[u8]) -> bool {
     let (sign, rest) = signed(line);
     let said = sign.or(words(rest).nth(1)).map(|said| said.strip_suffix(b":").unwrap_or(said));

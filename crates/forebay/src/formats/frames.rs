@@ -1,4 +1,4 @@
-//! Which lines are calls of a stack trace, in the forms of many languages.
+//! Calls in stack traces.
 
 use crate::formats::Role;
 use crate::formats::matcher::Matcher;
@@ -12,14 +12,14 @@ pub(crate) fn is_frame(line: &[u8]) -> bool {
     FRAMES.is_match(without_gutter(line))
 }
 
-/// Whether a call is one inside of a language's own runtime or of what runs tests: it says less than those of the program.
+/// Whether a line is a call inside a language's runtime or a test runner. It says less than the calls of the program.
 pub(crate) fn is_of_runtime(line: &[u8]) -> bool {
     static RUNTIME: LazyLock<Matcher> =
         LazyLock::new(|| Matcher::of(&[Role::RuntimeFrame, Role::RunnerFrame]));
     RUNTIME.is_match(line) && is_frame(line)
 }
 
-/// Whether a call is one by which Java calls a method that it does not know.
+/// Whether a line is a call by which Java's reflection reaches a method.
 pub(crate) fn is_reflection(line: &[u8]) -> bool {
     memmem::find(line, b".reflect.").is_some() && is_frame(line)
 }
@@ -29,12 +29,12 @@ pub(crate) fn is_call(line: &[u8]) -> bool {
     is_frame(line) && !is_inward(line)
 }
 
-/// Whether a line is a call in a stack trace that ends with what went wrong.
+/// Whether a line is a call in a stack trace that ends with the error, as Python's do.
 pub(crate) fn is_inward(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"File \"")
 }
 
-/// Whether a line only marks a place in the one above it: `    ^^^~~~`, `   |    ^^^`.
+/// Whether a line only marks a place in the line above: `    ^^^~~~`, `   |    ^^^`.
 pub(crate) fn is_mark(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.contains(&b'^') && line.iter().all(|byte| matches!(byte, b'^' | b'~' | b' ' | b'|'))

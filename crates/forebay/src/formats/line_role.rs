@@ -1,4 +1,4 @@
-//! How much what a line says counts, by what else the line is.
+//! What a line is besides the words in it: a passed test, an echoed command, quoted code.
 
 use crate::formats::Role;
 use crate::formats::finding::is_remark;
@@ -8,8 +8,8 @@ use crate::terminal::readable;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-/// How much what a line says counts, by what else it is: what passed has not failed, a command that is echoed has not
-/// failed yet, and what is told for information is rarely the cause, unless it tells of the end.
+/// Weight of a failure word by the role of its line: passed tests, echoed commands, quoted code and messages at info level
+/// count less, unless the line reports the end of a run.
 pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     let line = last_written(line);
     let start = &line[..line.len().min(120)];
@@ -21,7 +21,7 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_bare_level(said) {
         return 0.1;
     }
-    // What a linter remarks names what may go wrong in a program.
+    // A linter's remark names what may go wrong in a program.
     if is_remark(plain) {
         return QUOTED;
     }
@@ -35,11 +35,11 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if is_command || said.starts_with(b"echo ") {
         return 0.25;
     }
-    // What is quoted from a program names what may go wrong there, and so do the functions of a runtime.
+    // Quoted code and the functions of a runtime name what may go wrong in a program.
     if QUOTED_CODE.is_match(plain) || is_of_runtime(plain) {
         return QUOTED;
     }
-    // What is deprecated works as yet, whatever it says that it will do.
+    // Something deprecated still works, whatever the line says about the future.
     if DEPRECATED.find(line).is_some() {
         return 0.4;
     }
@@ -47,7 +47,7 @@ pub(crate) fn of(line: &[u8], ends: bool, shouts: bool) -> f32 {
     if has(&*DETAILS) || DETAIL.is_match(start) {
         return 0.4;
     }
-    // A word in capitals is a verdict, at whatever level it is told.
+    // A word in capitals is a verdict, whatever the level of its line.
     if has(&*INFORMS) && !shouts { 0.6 } else { 1.0 }
 }
 
@@ -56,44 +56,44 @@ static ANNOUNCEMENT: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::An
 static QUOTED_CODE: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::QuotedCode]));
 static DETAIL: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Detail]));
 
-/// What a line tells that is quoted from a program.
+/// Weight of a failure word in quoted code.
 pub(crate) const QUOTED: f32 = 0.3;
 
-/// Whether a line has a level and says nothing at it: `[ERROR]`.
+/// Whether a line has a level and nothing else: `[ERROR]`.
 fn is_bare_level(line: &[u8]) -> bool {
     let line = readable(line);
     let level = line.trim_ascii().strip_prefix(b"[").and_then(|level| level.strip_suffix(b"]"));
     level.is_some_and(|level| level.iter().all(u8::is_ascii_alphabetic))
 }
 
-/// Whether a line is told for information.
+/// Whether a line is logged at info level or below.
 pub(crate) fn informs(line: &[u8]) -> bool {
     let start = &line[..line.len().min(120)];
     INFORMS.iter().chain(&*DETAILS).any(|level| level.find(start).is_some()) || DETAIL.is_match(start)
 }
 
-/// What says that something will not do any more some day.
+/// Beginning of the words for something that will be removed one day.
 static DEPRECATED: LazyLock<Finder> = LazyLock::new(|| Finder::new("deprecat"));
 
-/// The levels of details, and of what is told for information.
+/// Levels of details, and of information.
 static DETAILS: LazyLock<[Finder; 3]> = LazyLock::new(|| ["DEBUG", "debug:", "TRACE"].map(Finder::new));
 static INFORMS: LazyLock<[Finder; 3]> = LazyLock::new(|| [" INFO ", "[INFO]", " info "].map(Finder::new));
 
-/// A line without how far a run has come, which pytest says at its end: `a.py::test_it PASSED  [ 50%]`.
+/// A line without the progress that pytest prints at its end: `a.py::test_it PASSED  [ 50%]`.
 fn unnumbered_end(line: &[u8]) -> &[u8] {
     let Some(rest) = line.strip_suffix(b"%]") else { return line };
     let number = rest.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b' ').count();
     rest[..rest.len() - number].strip_suffix(b"[").unwrap_or(line).trim_ascii_end()
 }
 
-/// A line without who says it and how far a run has come, which pytest says at its beginning if tests run side by side:
-/// `[gw0] [ 50%] PASSED a.py::test_it`.
+/// A line without the worker and the progress that pytest-xdist prints at its beginning: `[gw0] [ 50%] PASSED
+/// a.py::test_it`.
 fn unnumbered_start(line: &[u8]) -> &[u8] {
     let Some(rest) = line.strip_prefix(b"[gw") else { return line };
     memchr::memmem::find(rest, b"%] ").map_or(line, |at| &rest[at + 3..])
 }
 
-/// Whether a line is only the name of a test, as pytest says it before the test runs.
+/// Whether a line is only the name of a test, as pytest prints it before the test runs.
 fn is_name_of_test(line: &[u8]) -> bool {
     let file = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     let is_named = memchr::memmem::find(file, b".py::").is_some();
@@ -139,13 +139,13 @@ fn untimed(line: &[u8]) -> &[u8] {
     }
 }
 
-/// What carriage returns left of a line.
+/// The part of a line behind the last carriage return.
 fn last_written(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
     memchr::memrchr(b'\r', line).map_or(line, |at| &line[at + 1..])
 }
 
-/// What a line says behind the time at which it was said.
+/// A line without its time stamp.
 fn message(line: &[u8]) -> &[u8] {
     let is_time = |byte: &u8| byte.is_ascii_digit() || b":-.TZ+ []".contains(byte);
     let (time, rest) = line.split_at(line.iter().position(|byte| !is_time(byte)).unwrap_or(line.len()));

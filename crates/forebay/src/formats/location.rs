@@ -1,11 +1,11 @@
-//! Where in a file a line says that something is.
+//! Locations in files: `src/a.c:12:5`.
 
 use crate::terminal::readable;
 
-/// The file of a word that is a location, empty where only the numbers stand and the file is named above:
+/// The file of a word that is a location; empty if the word has only the numbers and the file is named above:
 /// `a.c:12:5`, `a.cs(12,5)`, `A.java:[12,5]`, `9:46`.
 pub(crate) fn file(word: &[u8]) -> Option<&[u8]> {
-    // A column may be a range: `a.lua:208:9-12`.
+    // The column may be a range: `a.lua:208:9-12`.
     let word = match word.iter().rposition(|byte| *byte == b'-') {
         Some(at) if word[..at].contains(&b':') && is_number(&word[at + 1..]) => &word[..at],
         _ => word,
@@ -15,7 +15,7 @@ pub(crate) fn file(word: &[u8]) -> Option<&[u8]> {
             let at = memchr::memrchr(b'(', open)?;
             (&open[..at], &open[at + 1..])
         }
-        // Without the colon it is a process: `sshd[2201]`.
+        // Without the colon it is a process id: `sshd[2201]`.
         [open @ .., b']'] => {
             let at = memchr::memmem::rfind(open, b":[")?;
             (&open[..at], &open[at + 2..])
@@ -38,7 +38,7 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether what stands before a word ends with a location: `a.c:12:5: `, `a.ts:12:5 - `, `a.cs(12,5): fatal `, `a.sh: line 3: `.
+/// Whether the text before a word ends with a location: `a.c:12:5: `, `a.ts:12:5 - `, `a.cs(12,5): fatal `, `a.sh: line 3: `.
 pub(crate) fn is_before(start: &[u8]) -> bool {
     let graver = [&b"fatal "[..], b"runtime ", b"internal compiler ", b"syntax "];
     let start = graver.iter().find_map(|with| start.strip_suffix(*with)).unwrap_or(start).trim_ascii_end();
@@ -48,14 +48,14 @@ pub(crate) fn is_before(start: &[u8]) -> bool {
     file(last).is_some() || is_number(last) && words.next() == Some(b"line")
 }
 
-/// Whether what stands behind a level begins with a location: `] src/A.java:[12,5] …`.
+/// Whether the text after a level begins with a location: `] src/A.java:[12,5] …`.
 pub(crate) fn is_behind(rest: &[u8]) -> bool {
     let rest = readable(rest);
     let mut words = rest.strip_prefix(b"] ").unwrap_or_default().split(u8::is_ascii_whitespace);
     words.next().and_then(file).is_some_and(|file| !file.is_empty())
 }
 
-/// Whether a line begins with a column that is a location in the file named above: `  9:46  `.
+/// Whether a line begins with a column that is a location in the file that is named above: `  9:46  `.
 pub(crate) fn is_column(start: &[u8]) -> bool {
     let word = start.trim_ascii();
     start.len() > word.len() + 1 && file(word).is_some_and(<[u8]>::is_empty)

@@ -7,7 +7,8 @@ use crate::text::timestamp::unstamped;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Whether a word that was found in a block is a verdict: by it a runner says, in a form of its own, that a test or a step failed.
+/// Whether a word that was found in a block is a verdict: a runner or compiler reports with it, in a form of its own, that a
+/// test or a step failed.
 pub(crate) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>) -> bool {
     let (start, word, rest) =
         (&block[unit.start..found.start], &block[found.clone()], &block[found.end..unit.end]);
@@ -54,12 +55,12 @@ fn is_verdict_of_tool(start: &[u8], word: &[u8], rest: &[u8]) -> bool {
     })
 }
 
-/// What runs out or is taken before all that fails for want of it, and what debuggers say of a crash before all that they are
-/// asked of it.
+/// Words for root causes: a resource is exhausted or taken, and everything that needs it fails later; or a debugger reports
+/// a crash.
 const CAUSES: &[&str] =
     &["no space left", "address already in use", "received signal sig", "terminating with default action"];
 
-/// Whether what follows a failure says that it does no harm, as Ansible does: `...ignoring`.
+/// Whether the line after a failure says that it does no harm, as Ansible does: `...ignoring`.
 pub(crate) fn is_ignored(rest: &[u8]) -> bool {
     let line = &rest[..memchr::memchr(b'\n', &rest[..rest.len().min(40)]).unwrap_or_default()];
     static IGNORED: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Ignored]));
@@ -76,15 +77,15 @@ pub(crate) fn is_counted(line: &[u8]) -> bool {
     count > 0 && all > 0 && of.get(all) == Some(&b' ')
 }
 
-/// Words by which a line that begins with one of them tells of a failure.
+/// Words that report a failure where a line begins with them.
 const TELLING: &[&str] = &["error", "fatal", "failed", "failure", "panic", "exception", "critical"];
 
-/// Whether a line begins by telling of a failure, as hardly anything does that is no record of a run: `ERROR: …`,
+/// Whether a line begins by reporting a failure, as lines of documents and programs hardly do: `ERROR: …`,
 /// `psql:a.sql:3: ERROR: …`, `Runtime error near line 3: …`, `ValueError: …`, `a.go:5:2: …`.
 pub(crate) fn is_told(line: &[u8]) -> bool {
     let line = readable(line);
     let line = line.trim_ascii_start();
-    // What a program says of an error, in a comment.
+    // A comment of a program that mentions an error.
     if line.starts_with(b"/*") || line.starts_with(b"//") {
         return false;
     }
@@ -125,7 +126,7 @@ pub(crate) fn is_told(line: &[u8]) -> bool {
             () if says && first && bare.and_then(location::file).is_some_and(|file| file.contains(&b'.')) => {
                 return true;
             }
-            // What stands before the word names who speaks.
+            // Words before it may name the program that reports.
             () if first || bare.is_some() => {}
             () => return false,
         }
@@ -134,7 +135,7 @@ pub(crate) fn is_told(line: &[u8]) -> bool {
     false
 }
 
-/// Whether a line points at what stands above it: `^-- SC2086: …`.
+/// Whether a line points at the line above: `^-- SC2086: …`.
 pub(crate) fn points_up(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"^--")
 }
