@@ -5,7 +5,9 @@
 //! and reach the library in [`Formats`]. The modules here ask both what a line is; how much a line counts is decided
 //! in `rank`.
 
+mod built_in;
 pub(crate) mod command;
+mod description;
 pub(crate) mod failure_word;
 pub(crate) mod finding;
 pub(crate) mod frames;
@@ -20,37 +22,15 @@ pub(crate) mod test_runs;
 mod user;
 pub(crate) mod verdict;
 
+pub use description::{DescribedLine, Description};
 pub use schema::Role;
 pub use user::{Problem, UserFormat};
 
+use crate::formats::built_in::{BUILT_IN, Format};
 use crate::formats::matcher::Matcher;
 use crate::terminal::readable;
 use crate::text::timestamp::unstamped;
-use serde::Serialize;
 use std::sync::Arc;
-
-/// What is known of one tool, or of tools that print alike.
-struct Format {
-    /// Name of its file without `.toml`.
-    name: &'static str,
-    about: &'static str,
-    programs: &'static [&'static str],
-    test_filters: &'static [&'static str],
-    lines: &'static [Line],
-}
-
-/// One kind of line that a tool prints.
-struct Line {
-    role: Role,
-    pattern: &'static str,
-    /// Bytes that a match can begin with, a bit each.
-    first_bytes: [u64; 4],
-    hint: &'static str,
-    samples: &'static [&'static str],
-}
-
-/// The formats that Forebay comes with.
-static BUILT_IN: &[Format] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
 
 /// The built-in formats, and those that a user has added.
 ///
@@ -103,58 +83,6 @@ impl Formats {
         matcher.is_match(text)
             || self.user().iter().any(|format| format.role(matcher.wanted(), text).is_some())
     }
-}
-
-impl Format {
-    fn describe(&self) -> Description {
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let line = |line: &Line| DescribedLine {
-            role: line.role,
-            pattern: line.pattern.to_owned(),
-            hint: line.hint.to_owned(),
-            samples: texts(line.samples),
-        };
-        Description {
-            name: self.name.to_owned(),
-            built_in: true,
-            about: self.about.to_owned(),
-            programs: texts(self.programs),
-            test_filters: texts(self.test_filters),
-            lines: self.lines.iter().map(line).collect(),
-        }
-    }
-}
-
-/// A format as it is listed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Description {
-    /// Name of its file without `.toml`.
-    pub name: String,
-    /// Whether Forebay comes with it.
-    pub built_in: bool,
-    /// The tools, in a few words.
-    pub about: String,
-    /// Names of the programs.
-    pub programs: Vec<String>,
-    /// Options of the programs that stand before the name of a test.
-    pub test_filters: Vec<String>,
-    /// The lines that the tools print.
-    pub lines: Vec<DescribedLine>,
-}
-
-/// One kind of line of a format, as it is listed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct DescribedLine {
-    /// What such a line is.
-    pub role: Role,
-    /// Regular expression that finds it.
-    pub pattern: String,
-    /// Remark for readers; empty if there is none.
-    pub hint: String,
-    /// Lines that the pattern matches.
-    pub samples: Vec<String>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a command line says of its output: which file it shows, whether it runs tests, and which.
 
-use crate::formats::{BUILT_IN, Formats};
+use crate::formats::Formats;
+use crate::formats::built_in::BUILT_IN;
 
 /// Commands that take `-h` for sizes that people read, and not for help.
 const SIZED: &[&str] = &["df", "du", "free", "ls", "lsblk", "sort", "tree"];

@@ -1,6 +1,7 @@
 //! Searches for lines of given roles.
 
-use crate::formats::{BUILT_IN, Role};
+use crate::formats::built_in::BUILT_IN;
+use crate::formats::schema::Role;
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use std::sync::OnceLock;
 

@@ -1,7 +1,8 @@
 //! What holds for every line of every built-in format.
 
+use crate::formats::built_in::BUILT_IN;
 use crate::formats::user::{UserFormat, contradiction};
-use crate::formats::{BUILT_IN, Formats, Role, frames, line_role, noise, sections, verdict};
+use crate::formats::{Formats, Role, frames, line_role, noise, sections, verdict};
 
 /// Whether the library reads a line as one of this role.
 fn is_read_as(role: Role, line: &[u8]) -> bool {

@@ -1,7 +1,8 @@
 //! Format files of a user.
 
-use crate::formats::schema::{File, Line};
-use crate::formats::{BUILT_IN, DescribedLine, Description, Role};
+use crate::formats::built_in::{self, BUILT_IN};
+use crate::formats::description::{DescribedLine, Description};
+use crate::formats::schema::{File, Line, Role};
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use std::ops::Range;
 
@@ -158,7 +159,7 @@ impl Line {
 pub(crate) fn contradiction(role: Role, sample: &str) -> Option<(&'static str, Role)> {
     let lines = BUILT_IN.iter().flat_map(|format| format.lines.iter().map(move |line| (format.name, line)));
     let mut contrary = lines.filter(|(_, line)| role.contradicts(line.role));
-    let claims = |line: &crate::formats::Line| {
+    let claims = |line: &built_in::Line| {
         let pattern = compiled([line.pattern].into_iter(), MAX_COMPILED_FILE);
         pattern.is_ok_and(|pattern| pattern.is_match(line.role.text(sample.as_bytes())))
     };

@@ -1,0 +1,48 @@
+//! The formats that Forebay comes with, as the build script lays them out.
+
+use crate::formats::description::{DescribedLine, Description};
+use crate::formats::schema::Role;
+
+/// What is known of one tool, or of tools that print alike.
+pub(crate) struct Format {
+    /// Name of its file without `.toml`.
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) programs: &'static [&'static str],
+    pub(crate) test_filters: &'static [&'static str],
+    pub(crate) lines: &'static [Line],
+}
+
+/// One kind of line that a tool prints.
+pub(crate) struct Line {
+    pub(crate) role: Role,
+    pub(crate) pattern: &'static str,
+    /// Bytes that a match can begin with, a bit each.
+    pub(crate) first_bytes: [u64; 4],
+    pub(crate) hint: &'static str,
+    pub(crate) samples: &'static [&'static str],
+}
+
+/// The formats that Forebay comes with.
+pub(crate) static BUILT_IN: &[Format] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
+
+impl Format {
+    /// The format as it is listed.
+    pub(crate) fn describe(&self) -> Description {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let line = |line: &Line| DescribedLine {
+            role: line.role,
+            pattern: line.pattern.to_owned(),
+            hint: line.hint.to_owned(),
+            samples: texts(line.samples),
+        };
+        Description {
+            name: self.name.to_owned(),
+            built_in: true,
+            about: self.about.to_owned(),
+            programs: texts(self.programs),
+            test_filters: texts(self.test_filters),
+            lines: self.lines.iter().map(line).collect(),
+        }
+    }
+}
