@@ -3,7 +3,7 @@
 use crate::formats::description::{DescribedLine, Description};
 use crate::formats::schema::Role;
 
-/// What is known of one tool, or of tools that print alike.
+/// Lines of one tool, or of tools that print alike.
 pub(crate) struct Format {
     /// Name of its file without `.toml`.
     pub(crate) name: &'static str,
@@ -27,6 +27,13 @@ pub(crate) struct Line {
 pub(crate) static BUILT_IN: &[Format] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
 
 impl Format {
+    /// Whether the format is that of a test runner: it has filters for tests, or lines that report on tests.
+    pub(crate) fn is_of_tests(&self) -> bool {
+        const ROLES: &[Role] =
+            &[Role::Suite, Role::Failed, Role::Failure, Role::Summary, Role::Outcome, Role::TestRun];
+        !self.test_filters.is_empty() || self.lines.iter().any(|line| ROLES.contains(&line.role))
+    }
+
     /// The format as it is listed.
     pub(crate) fn describe(&self) -> Description {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

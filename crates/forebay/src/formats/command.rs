@@ -44,7 +44,8 @@ impl Formats {
         command.split_whitespace().any(|word| {
             let name = word.rsplit('/').next().unwrap_or(word);
             let says = ["test", "spec", "jest"].iter().any(|part| name.contains(part));
-            let is_built_in = || BUILT_IN.iter().any(|format| format.programs.contains(&name));
+            let is_built_in =
+                || BUILT_IN.iter().any(|format| format.is_of_tests() && format.programs.contains(&name));
             let is_of_user =
                 || self.user().iter().flat_map(|format| format.programs()).any(|own| own == name);
             says && !word.starts_with('-') || is_built_in() || is_of_user()
@@ -95,6 +96,7 @@ mod tests {
             ("cargo test parse::tests::empty", Some("tests::empty")),
             ("cargo test", None),
             ("make -k CFLAGS=-g all", None),
+            ("docker run -t debian:12", None),
             ("cargo clippy -- -D clippy::needless_pass_by_value", None),
             ("verify-all --only Login", None),
         ];

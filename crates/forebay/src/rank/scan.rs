@@ -153,7 +153,13 @@ impl<'a> Scanner<'a> {
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns.chain(words));
         let implied = (0..terms.len()).map(|at| implied(terms, at)).collect();
-        automaton.ok().map(|automaton| Scanner { terms, implied, inside: 0, automaton, finds_failures: with_failures })
+        automaton.ok().map(|automaton| Scanner {
+            terms,
+            implied,
+            inside: 0,
+            automaton,
+            finds_failures: with_failures,
+        })
     }
 
     /// Scans an output.
