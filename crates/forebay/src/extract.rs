@@ -8,10 +8,10 @@
 //! A mode that the caller forces reads the whole output or fails before the first call. Where `auto` reads only parts,
 //! the label of the answer and its first line give the share that was read.
 //!
-//! [`extractor`] remembers answers and records events; [`extract()`] below gives one answer. It tries a jq filter
-//! ([`filtered`]), then a strategy ([`attempt`]): [`chunked`] over [`chunks`] of the output or over its
-//! [`narrowed`] parts, or [`read_grep`]. [`asking`] sends the [`prompts`] to models in their order, [`wrapper`] finds
-//! the report in what they write, [`copied`] and [`quotes`] check the report against the output, and [`envelope`] prints it.
+//! `extractor` remembers answers and records events; [`extract()`] below gives one answer. It tries a jq filter
+//! (`filtered`), then a strategy (`attempt`): `chunked` over `chunks` of the output or over its
+//! `narrowed` parts, or `read_grep`. `asking` sends the `prompts` to models in their order, `wrapper` finds
+//! the report in what they write, `copied` and `quotes` check the report against the output, and `envelope` prints it.
 
 pub(crate) mod answer;
 pub(crate) mod asking;

@@ -65,7 +65,7 @@ impl Tool {
 pub struct ToolCall {
     /// The id that the result must name; empty where the wire has none.
     pub id: String,
-    /// The name as it was called: [`Wire::tool`] finds the tool.
+    /// The name as it was called: `Wire::tool` finds the tool.
     pub name: String,
     /// The arguments, or the text that is not a JSON object with an error for the model.
     pub arguments: Result<Map<String, Value>, BadArguments>,
