@@ -1,4 +1,4 @@
-//! What the commands share: the store, the session and the settings.
+//! The store, the session and the settings that commands share.
 
 use crate::args::{CallArgs, Calls, Common};
 use crate::bounds::QueryBounds;

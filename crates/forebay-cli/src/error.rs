@@ -50,7 +50,7 @@ impl CliError {
         self.code
     }
 
-    /// What to do about it, a line each.
+    /// Hints for the user, one line each.
     pub(crate) fn hints(&self) -> &[String] {
         &self.hints
     }

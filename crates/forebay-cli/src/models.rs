@@ -49,7 +49,7 @@ pub(crate) struct Waiting {
     /// Seconds of silence in an answer that end a request. Before the answer begins, a server of one's own may take as
     /// long as the deadline leaves it: a request that waits for its turn is not silence.
     pub(crate) timeout_seconds: u64,
-    /// So many seconds may one extraction take with all its requests.
+    /// Maximum seconds of one extraction, with all its requests.
     pub(crate) deadline_seconds: u64,
     /// How often a request is sent again to a server that was busy or broken.
     pub(crate) retries: u64,

@@ -13,7 +13,7 @@ pub(crate) struct Progress {
     pub(crate) is_on: bool,
     started: Instant,
     shown: Option<Instant>,
-    /// What it said last.
+    /// Last message.
     said: String,
     /// Whether that is in the last line of the screen.
     is_drawn: bool,
@@ -92,13 +92,13 @@ fn reading(step: extract::Progress, elapsed: Duration) -> String {
     }
 }
 
-/// What empties the line that the cursor is in.
+/// Code that clears the line of the cursor.
 pub(crate) fn erase() -> String {
     "\r\x1b[K".to_owned()
 }
 
-/// What brings the cursor to the start of an empty line, whatever stands before it: so many spaces reach the next line
-/// unless the cursor was at the start of one.
+/// Bytes that bring the cursor to the start of an empty line: a screen's width of spaces, which reaches the next line unless
+/// the cursor was at the start of one.
 pub(crate) fn fresh_line() -> String {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     " ".repeat(columns.saturating_sub(1)) + &erase()

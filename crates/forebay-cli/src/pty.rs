@@ -93,7 +93,7 @@ impl Pty {
 /// The person's terminal in raw mode: every key goes to the command. It is as it was when this is dropped.
 pub(crate) struct Keyboard {
     before: Termios,
-    /// What has been typed and not passed on yet.
+    /// Typed bytes that are not passed on yet.
     pub(crate) typed: Vec<u8>,
     stdin: io::Stdin,
     is_open: bool,

@@ -1,4 +1,4 @@
-//! What a person at the terminal sees of a command while it runs.
+//! Display for a person at the terminal while a command runs.
 //!
 //! Its output is shown when it has ended, so until then there is a line that says how much has come. But a line that
 //! the command has not ended may be a question, so it is shown when nothing follows it; and what others wrote to the

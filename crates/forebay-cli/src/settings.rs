@@ -82,7 +82,7 @@ pub(crate) struct Layers {
     layers: Vec<Layer>,
     merged: Table,
     pub(crate) settings: Settings,
-    /// What is wrong with the values.
+    /// Faults of the values.
     pub(crate) problems: Vec<Problem>,
     /// Project files that do not count, each with the reason.
     pub(crate) ignored: Vec<String>,
@@ -122,7 +122,7 @@ impl Source {
     }
 }
 
-/// What a command does about settings that are wrong.
+/// Reaction of a command to faulty settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnProblem {
     /// It stops: it shows settings, or a person starts it and looks at it.
@@ -323,7 +323,7 @@ fn merged(layers: &[Layer]) -> Table {
     merged
 }
 
-/// What is wrong with settings beyond the types of their values.
+/// Check of settings beyond the types of their values.
 type Check<'a> = &'a dyn Fn(&Settings) -> Result<(), String>;
 
 fn checked(values: Table, check: Check<'_>) -> Result<Settings, String> {
@@ -560,7 +560,7 @@ fn parsed_variable(
     Ok((&key.path, value))
 }
 
-/// What the keys of an agent file's front matter are called here.
+/// Names of our settings for the keys of an agent file's front matter.
 const FRONT_MATTER: [(&str, &[&str]); 8] = [
     ("contextWindow", &["room", "context_window"]),
     ("toolResponseMaxBytes", &["handle", "max_bytes"]),

@@ -49,7 +49,7 @@ pub(crate) struct Conversation {
     to_client: mpsc::Sender<Message>,
     queues: Vec<mpsc::Sender<Message>>,
     stop: watch::Sender<bool>,
-    /// What is known so far. The lock is never held across an await.
+    /// State of the conversation. The lock is never held across an await.
     state: Mutex<State>,
 }
 

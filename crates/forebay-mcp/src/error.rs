@@ -1,4 +1,4 @@
-//! What goes wrong in the gateway, sorted by who can do something about it.
+//! Errors of the gateway, sorted by who can act on them.
 
 /// An error of the gateway.
 #[derive(Debug, thiserror::Error)]

@@ -527,7 +527,7 @@ mod tests {
     use forebay::{MemoryStore, Timestamp};
     use serde_json::Value;
 
-    /// What a result becomes, whose message is in a file; and the outputs that were kept, by their bytes.
+    /// The folded result of a message in a file, and the sizes of the outputs that were stored.
     fn folded(result: &str) -> (Option<Value>, Vec<u64>) {
         let (store, settings) = (MemoryStore::default(), Settings::default());
         let spool = Spool::new(std::env::temp_dir(), u64::MAX);

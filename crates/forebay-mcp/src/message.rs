@@ -452,7 +452,7 @@ pub(crate) enum Line {
 pub(crate) struct Lines<R> {
     input: R,
     spool: Spool,
-    /// What was read and not yet given.
+    /// Bytes read and not yet returned.
     ready: BytesMut,
     /// Bytes of `ready` known to have no newline.
     searched: usize,

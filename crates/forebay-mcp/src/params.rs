@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the names of such headers begin with.
+/// Prefix of the names of such headers.
 pub(crate) const HEADER: &str = "mcp-param-";
 
-/// What marks an argument in the schema of a tool.
+/// Key that marks such an argument in the schema of a tool.
 pub(crate) const MARK: &str = "x-mcp-header";
 
 /// An argument that stands in a header too.
@@ -130,7 +130,7 @@ pub(crate) fn check<'a>(
 }
 
 impl Param {
-    /// What the argument says, as a text; `None` if there is none.
+    /// Value of the argument as text; `None` if it is absent.
     fn said(&self, arguments: &Value) -> Option<String> {
         match self.path.iter().try_fold(arguments, |value, name| value.get(name))? {
             Value::String(text) => Some(text.clone()),
@@ -154,7 +154,7 @@ pub(crate) fn encoded(text: &str) -> String {
     if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// What a header says: as it is, or in base64 if it could not be sent as it is.
+/// Decodes the value of a header: plain text, or base64 for what a header cannot carry.
 pub(crate) fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
         Some(base64) => String::from_utf8(STANDARD.decode(base64).ok()?).ok(),

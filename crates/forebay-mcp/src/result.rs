@@ -20,7 +20,7 @@ pub(crate) struct Block {
     pub(crate) kind: BlockKind,
 }
 
-/// What a block holds. Ranges of strings have their quotes.
+/// Content of a block. Ranges of strings include their quotes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Text {

@@ -35,7 +35,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// What stands before the value, as it is written: the name, the colon, and white space.
+    /// Range before the value: the name, the colon, and white space.
     pub(crate) fn label(&self) -> Range<u64> {
         self.start..self.value.start
     }
@@ -116,7 +116,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(start..self.at)
     }
 
-    /// What the next value begins with, after white space.
+    /// First byte of the next value, after white space.
     pub(crate) fn first(&mut self) -> io::Result<u8> {
         loop {
             match self.peek()? {
@@ -269,7 +269,7 @@ impl<R: BufRead> Scanner<R> {
     }
 }
 
-/// What a name says that is written so. Whoever reads it undoes its escapes, and so must we.
+/// A name without its quotes and escapes, as a JSON reader gets it.
 fn plain(name: &[u8]) -> Cow<'_, str> {
     let inside = name.get(1..name.len().saturating_sub(1)).unwrap_or_default();
     if memchr::memchr(b'\\', inside).is_some()

@@ -1,6 +1,6 @@
 //! Our own standard streams, read and written without a thread in between where they are pipes or sockets.
 //!
-//! Whoever shares them with us must not find them changed, so nothing is set on them: a pipe is opened anew under its
+//! Other processes share these pipes, so no flag of theirs is changed: a pipe is opened again under its
 //! name in `/proc`, and a socket is asked not to wait call by call. Where neither can be done, threads wait.
 
 use rustix::io::Errno;

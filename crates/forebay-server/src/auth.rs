@@ -51,7 +51,7 @@ impl Right {
         }
     }
 
-    /// What the right permits, for help texts.
+    /// Description of the permitted requests, for help texts.
     pub fn description(self) -> &'static str {
         match self {
             Right::Read => "Read outputs, query them, export them",
@@ -341,11 +341,11 @@ impl Auth {
     }
 }
 
-/// What to do without the token of the root.
+/// Hint for a request without the token of the root.
 const LOCAL_TOKEN_NEEDED: &str = "open the address that `forebay serve` printed, or send `Authorization: Bearer TOKEN`; \
     `forebay serve token` prints the token";
 
-/// What to do without one of the tokens in the file.
+/// Hint for a request without one of the tokens in the file.
 const TOKEN_NEEDED: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
 
 /// The callers that the tokens of a file stand for.

@@ -19,7 +19,7 @@ pub enum Error {
     BadTokens {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         why: String,
     },
     /// A token's hash in the file of tokens is not one.

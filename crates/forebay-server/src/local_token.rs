@@ -107,7 +107,7 @@ impl LocalToken {
     }
 }
 
-/// What becomes of a token that is already in the file.
+/// Whether a token that is already in the file stays.
 #[derive(Clone, Copy)]
 enum Existing {
     Keep,

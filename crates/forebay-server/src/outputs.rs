@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the model got of an output, counted from the events.
+/// Tokens of an output that the model got, counted from the events.
 #[derive(Default)]
 struct Usage {
     /// The last answer to its call.
@@ -60,7 +60,7 @@ impl Usage {
     }
 }
 
-/// What the model got of each output of a session, by the output's id.
+/// Usage of each output of a session, by the output's id.
 fn usage_of(store: &dyn Store, session: &Session) -> Result<HashMap<String, Usage>, Problem> {
     let mut all: HashMap<String, Usage> = HashMap::new();
     event::for_each(store, session, |Event { what, .. }| {

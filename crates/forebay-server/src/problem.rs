@@ -16,7 +16,7 @@ const MAX_DETAIL: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct Problem(Box<Details>);
 
-/// What the client reads of it.
+/// The part that is sent to the client.
 #[derive(Debug)]
 struct Details {
     status: StatusCode,

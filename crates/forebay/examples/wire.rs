@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What is sent: the tools, and the results of a turn with two calls.
+/// Messages to send: the tools, and the results of a turn with two calls.
 fn written() -> Value {
     let call =
         |id: &str, name: &str| ToolCall { id: id.into(), name: name.into(), arguments: Ok(Map::new()) };

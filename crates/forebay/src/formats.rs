@@ -1,9 +1,8 @@
 //! Knowledge of the lines that tools print: verdicts, findings, stack frames, test results, words for failures.
 //!
-//! What is known of one tool stands in one file of `formats/`: its programs, and patterns of its lines with their
-//! [`Role`]s. The build script turns these files into a table. A user's own files are read by [`UserFormat::parse`]
-//! and reach the library in [`Formats`]. The modules here ask both what a line is; how much a line counts is decided
-//! in `rank`.
+//! One file of `formats/` describes one tool: its programs, and patterns of its lines with their [`Role`]s. The build
+//! script turns these files into a table. [`UserFormat::parse`] reads a user's own files, which reach the library in
+//! [`Formats`]. The modules here find the role of a line in both; `rank` decides how much the line counts.
 
 mod built_in;
 pub(crate) mod command;

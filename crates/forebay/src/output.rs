@@ -100,7 +100,7 @@ pub struct Output {
     stop: Stop,
     /// Limits that the reader's program sets on queries.
     bounds: Option<Arc<dyn Bounds>>,
-    /// What is known of the tool that printed it.
+    /// Formats by which its lines are recognised.
     formats: Formats,
 }
 

@@ -196,7 +196,7 @@ struct Teller {
 }
 
 impl Teller {
-    /// What is printed for a line, if anything is.
+    /// Prints the text of a line, if it has any.
     fn tell(
         &mut self,
         line: &[u8],
@@ -250,7 +250,7 @@ impl Teller {
     }
 }
 
-/// What an event says, besides when it was and of what.
+/// Text of an event, without its time and its subject.
 fn said(what: &What) -> String {
     match what {
         What::CallStarted(started) => {

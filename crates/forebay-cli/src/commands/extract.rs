@@ -49,7 +49,7 @@ Examples:
 pub(crate) struct Args {
     /// Handle of the output
     handle: String,
-    /// What to find, in plain words
+    /// Instructions in plain words, such as 'list the failing tests'
     #[arg(allow_hyphen_values = true)]
     instructions: String,
     /// More words of the instructions, if they are not quoted

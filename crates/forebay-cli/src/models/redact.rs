@@ -11,7 +11,7 @@ const SHORTEST_KEY: usize = 8;
 /// With fewer letters and digits than this, a key may be words that an answer has for other reasons.
 const DISTINCT: usize = 12;
 
-/// What stands in place of a key.
+/// Replacement for a key.
 const GONE: &str = "…";
 
 /// How often escapes are resolved in what was escaped before.

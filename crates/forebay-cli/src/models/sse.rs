@@ -3,7 +3,7 @@
 /// Cuts a stream into the data of its events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// What came of a line that is not whole yet.
+    /// Bytes of a line that is not complete yet.
     line: Vec<u8>,
     /// The data lines of the event that is not whole yet.
     data: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a request to a model consists of, and how a provider's answer is assembled from a stream.
+//! Requests to a model, and answers that arrive as a stream.
 
 use super::provider::ModelWire;
 use serde_json::Value;

@@ -5,7 +5,7 @@
 
 use super::Key;
 
-/// What a project may set. Everything else is the user's own; `*` stands for the name of a tool.
+/// Keys that a project may set. All others are the user's own; `*` stands for the name of a tool.
 const PROJECT: [&str; 43] = [
     "preset",
     "bypass",
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::settings::keys;
 
-    /// What is the user's own, each with the reason.
+    /// Keys that are the user's own, each with the reason.
     const OWN: [(&str, &[&str]); 7] = [
         ("where outputs are kept and which of them are read", &["root", "session"]),
         (

@@ -44,7 +44,7 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// What `ls` and `cat` say, without the paths of this store.
+/// Output of `ls` and `cat`, without the paths of this store.
 fn told(forebay: &Forebay) -> Vec<String> {
     let mut told = Vec::new();
     for mut record in forebay.ls() {

@@ -41,7 +41,7 @@ fn ran(command: &mut Command) -> Ran {
     Ran::from(command.stdin(Stdio::null()).output().unwrap())
 }
 
-/// What the model does in a conversation with Read and Grep.
+/// Reactions of a model in a conversation with Read and Grep.
 fn reads_and_greps(asked: &Asked) -> Does {
     match asked.turns() {
         0 => Does::Calls(vec![

@@ -14,7 +14,7 @@ pub(crate) struct Forebay {
     folder: tempfile::TempDir,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Ran {

@@ -16,7 +16,7 @@ pub(crate) struct Server {
     pub(crate) url: Option<String>,
 }
 
-/// What a server answered.
+/// Response of a server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -197,7 +197,7 @@ fn many_processes_at_once_do_not_overdraw_the_room() {
     }
 }
 
-/// What a process was meant to keep, and how it is called.
+/// A process that is killed: the id and the bytes that it stores.
 struct Victim {
     id: String,
     bytes: Vec<u8>,

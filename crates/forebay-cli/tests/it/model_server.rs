@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What the model does when it is asked.
+/// Reaction of the model to a request.
 #[derive(Clone)]
 pub(crate) enum Does {
     /// Says this, and is done.
@@ -60,7 +60,7 @@ impl Asked {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// What the model must do.
+    /// The system prompt.
     pub(crate) fn system(&self) -> &str {
         let places = ["/messages/0/content", "/systemInstruction/parts/0/text"];
         let places = places.iter().filter_map(|place| self.body.pointer(place)?.as_str());
@@ -155,7 +155,7 @@ impl ModelServer {
         server
     }
 
-    /// What it was asked so far.
+    /// Requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! What goes, when it goes, and what never does: with real processes.
+//! Retention with real processes: which outputs are removed, when, and which never are.
 
 use crate::forebay::{Forebay, Ran, eventually};
 use rustix::process::{Pid, Signal, kill_process};

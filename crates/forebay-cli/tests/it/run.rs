@@ -54,7 +54,7 @@ impl Terminal {
         eventually(text, || self.shown().contains(text));
     }
 
-    /// What was on the screen, when all programs have ended.
+    /// Content of the screen after all programs have ended.
     fn all(self) -> String {
         self.reading.join().unwrap();
         self.shown.lock().unwrap().clone()

@@ -287,7 +287,7 @@ fn a_project_file_counts_only_in_the_home_folder_or_the_repository() {
     }
 }
 
-/// What is wrong, and what is said of it.
+/// A fault, and the message about it.
 struct Wrong {
     what: &'static str,
     said: &'static str,

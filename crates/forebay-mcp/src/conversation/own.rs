@@ -46,7 +46,7 @@ impl Conversation {
             })
     }
 
-    /// What a tool of ours is called now that was listed or printed under this name. The prefix becomes longer when a
+    /// Present name of a tool of ours that was listed or printed under this name. The prefix becomes longer when a
     /// server lists a tool of the same name.
     fn name_now(&self, name: &str) -> Option<String> {
         let first = &self.gateway.prefix;

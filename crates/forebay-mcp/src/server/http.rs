@@ -391,7 +391,8 @@ impl Http {
         }
     }
 
-    /// What is said where a server refuses who asks, with what it said itself for clients that can act on it.
+    /// Failure for a request that a server refuses without authentication. It carries the server's challenge, for clients that
+    /// can act on it.
     async fn wants_to_know_who_asks(&self, response: Response) -> Failure {
         let status = response.status();
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! What the arguments of a call say about the form of its output.
+//! Hints about the form of an output from the arguments of its call.
 
 use crate::Call;
 use crate::classify::languages::Language;

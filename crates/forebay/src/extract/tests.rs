@@ -146,7 +146,7 @@ fn without_a_model_what_is_not_found_is_said_with_what_is_there() {
     .assert_eq(&answer.text.lines().take(7).collect::<Vec<_>>().join("\n"));
 }
 
-/// What a model was asked, as a transcript.
+/// Transcript of a prompt.
 fn transcript(prompt: &Prompt) -> String {
     let mut text = format!("SYSTEM\n{}", prompt.system);
     for message in prompt.messages {

@@ -1,4 +1,4 @@
-//! What a command line says of its output: which file it shows, whether it runs tests, and which.
+//! Facts from a command line about its output: which file it shows, whether it runs tests, and which ones.
 
 use crate::formats::Formats;
 use crate::formats::built_in::BUILT_IN;

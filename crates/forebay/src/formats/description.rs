@@ -25,7 +25,7 @@ pub struct Description {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DescribedLine {
-    /// What such a line is.
+    /// Role of such a line.
     pub role: Role,
     /// Regular expression that finds it.
     pub pattern: String,

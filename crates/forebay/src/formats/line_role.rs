@@ -1,4 +1,4 @@
-//! What a line is besides the words in it: a passed test, an echoed command, quoted code.
+//! Role of a line with a failure word: a passed test, an echoed command, quoted code.
 
 use crate::formats::Role;
 use crate::formats::finding::is_remark;
@@ -113,8 +113,8 @@ fn is_word(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_alphabetic)
 }
 
-/// What a line says of a test: without time stamp, progress and duration, and without what a terminal would not show at
-/// either end.
+/// Result of a test on a line: the line without time stamp, progress and duration, and without invisible codes at either
+/// end.
 pub(crate) fn result(line: &[u8]) -> &[u8] {
     let written = last_written(line);
     let beginning = &written[..written.len().min(120)];

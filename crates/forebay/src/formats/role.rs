@@ -1,4 +1,4 @@
-//! What follows from the role of a line.
+//! Rules of the roles: which part of a line a pattern reads, and which roles exclude each other.
 
 use crate::formats::{Role, line_role};
 use crate::text::gutter::without_gutter;

@@ -1,4 +1,4 @@
-//! What holds for every line of every built-in format.
+//! Properties of every line of every built-in format.
 
 use crate::formats::built_in::BUILT_IN;
 use crate::formats::user::{UserFormat, contradiction};

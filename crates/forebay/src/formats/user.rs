@@ -34,12 +34,12 @@ impl PartialEq for UserFormat {
     }
 }
 
-/// What is wrong with a format file.
+/// Fault of a format file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong there, and what to do.
+    /// Description of the fault, and the remedy.
     pub message: String,
 }
 
@@ -119,7 +119,7 @@ impl UserFormat {
 }
 
 impl Line {
-    /// What is wrong with a line of a file, each with its place in the file.
+    /// Faults of one `[[line]]` table, each with its place in the file.
     fn wrong(&self) -> Vec<(Range<usize>, String)> {
         let pattern = self.pattern.get_ref();
         if !self.role.is_for_users() {

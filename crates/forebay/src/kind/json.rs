@@ -176,7 +176,7 @@ impl Json {
         matches!(self.state, State::Zero | State::Digits | State::Fraction | State::ExponentDigits)
     }
 
-    /// What comes after a scalar.
+    /// State after a scalar.
     fn after_value(&self) -> State {
         if self.open.is_empty() { State::Done } else { State::AfterValue }
     }

@@ -1,4 +1,4 @@
-//! What paths a JSON output has, and what is found at each: one pass over the bytes, in bounded memory.
+//! Paths of a JSON output, and the values at each: one pass over the bytes, in bounded memory.
 //!
 //! The paths make a tree. Objects that are used as maps, from ids or file names to values, would make it grow without
 //! end, so their keys are merged into one path, as are the items of an array.
@@ -35,11 +35,11 @@ pub struct Shape {
 pub struct BrokenOff {
     /// The byte.
     pub at: u64,
-    /// What is wrong there.
+    /// Description of the error.
     pub why: &'static str,
 }
 
-/// What is found at one path.
+/// Values at one path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JsonPath {
     /// The path, which is a jq filter.
@@ -121,13 +121,13 @@ pub struct Keys {
 /// No more paths are kept.
 const MANY_PATHS: usize = 2_000;
 
-/// What is nested deeper is passed over.
+/// Maximum depth of nesting. Deeper values are skipped.
 const DEEPEST: usize = 64;
 
-/// So many examples are kept of each path.
+/// Maximum examples of each path.
 const EXAMPLES: usize = 3;
 
-/// So many characters are kept of an example.
+/// Maximum characters of an example.
 const EXAMPLE: usize = 60;
 
 /// More values than these are not listed, and no more places of each are kept.
@@ -140,7 +140,7 @@ const MANY_KEYS: usize = 50;
 /// An object with more keys is a map whatever is in it.
 const TOO_MANY_KEYS: usize = 300;
 
-/// So many keys are enough to tell that all of them look like ids.
+/// Least keys from which can be told that all of them look like ids.
 const SOME_KEYS: usize = 5;
 
 /// A string is kept in the buffer up to this length; of a longer one only its beginning.
@@ -608,7 +608,7 @@ struct Way {
     also: Also,
 }
 
-/// What a path gives beside the values of its node.
+/// Records that a path gives beside the values of its node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Also {
     Nothing,

@@ -431,7 +431,7 @@ impl Context<'_> {
     }
 }
 
-/// What a line after a good unit is.
+/// Properties of a line after a good unit.
 #[derive(Clone, Copy)]
 struct Line {
     blank: bool,

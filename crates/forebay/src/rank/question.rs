@@ -3,7 +3,7 @@
 use crate::rank::date;
 use crate::weights::question as weights;
 
-/// What a question is after.
+/// Aim of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// Places with its words.

@@ -251,7 +251,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// What is needed to close a unit.
+/// Arguments for closing a unit.
 #[derive(Clone, Copy)]
 struct Closing<'a> {
     /// Offset of the block in the output.

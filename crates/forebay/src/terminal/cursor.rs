@@ -6,14 +6,14 @@ use crate::text::timestamp::unstamped;
 use memchr::{memchr, memchr2};
 use std::ops::Range;
 
-/// So much of what was painted again and again is painted once more, from its end back.
+/// Maximum bytes, from the end back, of a repeatedly painted area that are painted once more.
 const REPAINTED: u64 = 256 * 1024;
 
 /// A screen has no more lines that the cursor reaches by a place, and no code moves it further to the right.
 const LINES: usize = 200;
 const COLUMNS: usize = 512;
 
-/// What a code does to the cursor or the screen.
+/// Effect of a code on the cursor or the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     Up(usize),
@@ -152,7 +152,7 @@ fn is_overwritten(line: &[u8]) -> bool {
     memchr(b'\r', line).is_some()
 }
 
-/// What is left on a screen.
+/// Paints bytes on a screen and returns its final content.
 pub(crate) fn painted(bytes: &[u8]) -> Vec<u8> {
     let mut screen = Screen { lines: vec![Line::default()], row: 0, column: 0 };
     let mut at = 0;

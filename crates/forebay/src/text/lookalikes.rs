@@ -20,7 +20,7 @@ const BEGINNINGS: [&str; 10] = [
     "[asked ",
 ];
 
-/// What the calls in lines of ours begin with.
+/// Beginnings of the calls in our own lines.
 const CALLS: [&str; 4] = ["forebay ", "output_", "tool_output(", "context."];
 
 /// Whether what stands at the beginning of a line looks like ours.

@@ -65,7 +65,7 @@ fn grep(pattern: &str) -> Does {
     Does::Calls(vec![("Grep", json!({"filename": "s/big001", "pattern": pattern}).to_string())])
 }
 
-/// What stands between `STRATEGY:` and the end of the first line.
+/// Text between `STRATEGY:` and the end of the first line.
 fn strategy(text: &str) -> String {
     let first = text.lines().next().unwrap_or_default();
     let (_, strategy) = first.split_once("STRATEGY:").unwrap_or_else(|| panic!("{text}"));
@@ -159,7 +159,7 @@ fn docs(page: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap()
 }
 
-/// What an MCP client gets for one request, of a gateway without a server behind it.
+/// Response to one request of an MCP client, from a gateway without a server behind it.
 fn by_mcp(forebay: &Forebay, args: &[&str], server: &ModelServer, method: &str, params: Value) -> Value {
     let mut command = forebay.command([&["mcp"], args].concat());
     reaching(&mut command, server);
@@ -954,7 +954,7 @@ fn row_000_64_the_map_prompt_asks_for_one_wrapper() {
     assert!(prompt.contains(&format), "{prompt}");
 }
 
-/// What a prompt says of data that is not there, at this place.
+/// The prompt's rule for data that is not found, for this place.
 fn not_found(place: &str) -> String {
     format!(
         "\n- If no relevant data exists, output:\n  NO RELEVANT DATA FOUND\n  \

@@ -48,7 +48,7 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
     rest.split(' ').next().unwrap()
 }
 
-/// What a model gets for a call of `tool_output`.
+/// Calls `tool_output` as a model does.
 fn tool_output(forebay: &Forebay, handle: &str, extract: &str) -> Ran {
     forebay.run(["call", "tool_output", &json!({"handle": handle, "extract": extract}).to_string()])
 }

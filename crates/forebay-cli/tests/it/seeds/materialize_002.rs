@@ -21,7 +21,7 @@ fn put(forebay: &Forebay, id: &str, text: &str, more: &[&str]) -> Value {
     forebay.put(id, text.as_bytes(), &[&PRESET, more].concat())
 }
 
-/// What the model gets of `seq 1 5000` under the id `c3`.
+/// Reply to `seq 1 5000` under the id `c3`.
 fn summary(forebay: &Forebay, more: &[&str]) -> String {
     text_of(&put(forebay, "c3", &numbers(), more))
 }

@@ -15,7 +15,7 @@ fn view(tool: &str, args: &str, text: &str) -> (Forebay, String) {
     (forebay, view)
 }
 
-/// What is printed for a text under these variables.
+/// View of a text with these environment variables.
 fn printed(variables: &[(&str, &str)], tool: &str, text: &str) -> String {
     let forebay = Forebay::new();
     let file = forebay.file("text", text);
@@ -64,7 +64,7 @@ fn argument(call: &str, key: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{}\"", &rest[..end])).ok()
 }
 
-/// What a suggested shell or grep call on the kept file gives.
+/// Result of a suggested shell or grep call on the stored file.
 fn followed(call: &str) -> Option<String> {
     let ran = match call.split('(').next()? {
         "shell" => Command::new("sh").args(["-c", &argument(call, "command")?]).output(),

@@ -12,12 +12,12 @@ pub(crate) const DEEPEST: usize = 10_000;
 /// An integer with more digits than this keeps its digits but takes part in arithmetic as a float.
 const MANY_DIGITS: usize = 1_000;
 
-/// What is wrong, and where.
+/// A syntax error and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// Counted from the beginning of the bytes.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub why: &'static str,
 }
 

@@ -16,7 +16,7 @@ const LONG_KEY: usize = 64 * 1024;
 pub(crate) enum Broken {
     /// The bytes end inside a value that began at this byte.
     Ended { began: u64 },
-    /// What stands at this byte cannot stand there.
+    /// The byte at this place is not valid JSON there.
     Wrong { at: u64, expected: &'static str },
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Scanner<'a> {
     end: u64,
 }
 
-/// What a walk finds next.
+/// Next step of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     /// One more.
@@ -229,7 +229,7 @@ const OPEN: u8 = 2;
 const CLOSE: u8 = 3;
 const QUOTE: u8 = 4;
 
-/// What a byte means outside of strings.
+/// Class of each byte outside of strings.
 const MARKS: [u8; 256] = {
     let mut marks = [0; 256];
     marks[b' ' as usize] = BETWEEN;

@@ -72,7 +72,7 @@ impl Suggested {
         found.and_then(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("{key} of {self:?}"))
     }
 
-    /// What the agent's tool of this name would give it, if it can be run here.
+    /// Result of the agent's tool of this name, if it can be run here.
     fn run(&self, folder: &Path) -> Option<String> {
         let mut command = match self.tool.as_str() {
             "shell" => {

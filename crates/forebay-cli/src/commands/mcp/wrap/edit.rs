@@ -69,7 +69,7 @@ pub(super) enum Unfit {
 /// Why a server is not wrapped twice.
 const ALREADY: &str = "it goes through the gateway already";
 
-/// What stands before the words of a server that goes through the gateway.
+/// Arguments before the command of a wrapped server.
 const GATEWAY: [&str; 2] = ["mcp", "--"];
 
 /// Windows editors put a byte order mark before UTF-8. It stays, and is no part of the text.

@@ -120,7 +120,7 @@ fn after_a_failed_step_there_is_only_clean_up() {
     assert!(!shown.contains("the cache of e"), "{shown}");
 }
 
-/// What the first line is worth that has a text in it, where nothing is asked.
+/// Score of the first line that contains a text, without a question.
 fn worth_of(text: &str, having: &str) -> f32 {
     let units = unasked(&output_of(text.as_bytes())).unwrap().0;
     let mut units: Vec<_> = units.iter().filter(|unit| unit.text.contains(having)).collect();
