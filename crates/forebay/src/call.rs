@@ -1,6 +1,7 @@
 //! One tool call, as far as it is known when its output begins.
 
 use crate::formats::{Formats, command};
+use crate::text::quote::shell_word;
 use crate::{Handle, Session};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -61,14 +62,15 @@ impl Call {
 
     /// The file that it reads, as its arguments say.
     pub(crate) fn file(&self) -> Option<String> {
-        let path = ["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"];
-        self.argument(&path).or_else(|| command::shown_file(&self.command()?))
+        self.argument(FILE).or_else(|| command::shown_file(&self.command()?))
     }
 
     /// Whether it reads what was written to be read: a file that is not called a log, or the help of a program.
     pub(crate) fn reads(&self) -> bool {
-        self.file().is_some_and(|file| !command::is_log(&file))
-            || self.command().is_some_and(|command| command::asks_for_help(&command))
+        match self.argument(FILE) {
+            Some(file) => !command::is_log(&file),
+            None => self.command().is_some_and(|line| command::reads(&line)),
+        }
     }
 
     /// The question to answer with its output: the caller's intent, else why the tests fail that its command names.
@@ -78,9 +80,14 @@ impl Call {
         intent.or_else(|| names().map(|names| format!("why does {names} fail?")))
     }
 
-    /// The command that it runs.
+    /// The command line that it runs. A list of words becomes one line.
     pub(crate) fn command(&self) -> Option<String> {
-        self.argument(COMMAND)
+        let words = || {
+            let args: serde_json::Value = serde_json::from_str(self.args.as_deref()?).ok()?;
+            let words = COMMAND.iter().find_map(|name| args.get(name)?.as_array())?;
+            Some(words.iter().filter_map(|word| word.as_str().map(shell_word)).collect::<Vec<_>>().join(" "))
+        };
+        self.argument(COMMAND).or_else(words)
     }
 
     /// The handle that an output of this call would like to have.
@@ -93,6 +100,9 @@ impl Call {
         Handle::new(self.session.clone(), &id)
     }
 }
+
+/// The arguments that name a file.
+const FILE: &[&str] = &["file_path", "path", "filename", "file", "filepath", "absolute_path", "uri"];
 
 /// The arguments that hold a command.
 const COMMAND: &[&str] = &["command", "cmd", "script"];
@@ -139,11 +149,20 @@ mod tests {
             ("make help", None, true),
             ("make test", None, false),
             ("", None, false),
+            ("sh -c 'man bash'", None, true),
+            ("bash -lc \"cd app && cat -n src/main.py | head -n 90\"", Some("src/main.py"), true),
+            ("git show HEAD~2:src/main.rs", Some("src/main.rs"), true),
+            ("cat a.md && cat b.md", Some("a.md"), true),
+            ("cat a.md && make test", None, false),
+            ("cat notes.md | grep error", None, false),
+            ("python tool.py --help | less", None, true),
         ];
         for (said, file, reads) in table {
             assert_eq!(command(said).file().as_deref(), file, "{said}");
             assert_eq!(command(said).reads(), reads, "{said}");
         }
+        let words = serde_json::json!({ "command": ["bash", "-lc", "cat 'my notes.md'"] });
+        assert_eq!(call(words).file().as_deref(), Some("my notes.md"));
         assert!(call(serde_json::json!({ "file_path": "a/b.yaml" })).reads());
         assert!(!call(serde_json::json!({ "file_path": "a/b.log" })).reads());
     }

@@ -17,6 +17,7 @@ pub(crate) mod noise;
 mod role;
 mod schema;
 pub(crate) mod sections;
+pub(crate) mod shell;
 pub(crate) mod test_runs;
 mod user;
 pub(crate) mod verdict;

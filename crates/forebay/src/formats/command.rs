@@ -2,6 +2,7 @@
 
 use crate::formats::Formats;
 use crate::formats::built_in::BUILT_IN;
+use crate::formats::shell::{Words, name, printing};
 
 /// Commands that take `-h` for sizes that people read, and not for help.
 const SIZED: &[&str] = &["df", "du", "free", "ls", "lsblk", "sort", "tree"];
@@ -9,26 +10,47 @@ const SIZED: &[&str] = &["df", "du", "free", "ls", "lsblk", "sort", "tree"];
 /// Commands that print a file as it is.
 const SHOWING: &[&str] = &["cat", "head", "tail", "sed", "bat", "nl", "less", "more", "zcat", "xzcat"];
 
-/// The file that a command prints as it is.
-pub(crate) fn shown_file(command: &str) -> Option<String> {
-    let command = command.split(['|', ';', '&', '>']).next()?;
-    let mut words = command.split_whitespace();
-    words.next().filter(|first| SHOWING.contains(first))?;
-    let is_path = |word: &&str| word.contains(['.', '/']) || word.starts_with(char::is_alphabetic);
-    words.rfind(is_path).map(|path| path.trim_matches(['"', '\'']).to_owned())
+/// The file that a line prints as it is, if it prints nothing else.
+pub(crate) fn shown_file(line: &str) -> Option<String> {
+    let mut files = printing(line).into_iter().map(|words| file_of(&words));
+    let first = files.next()??;
+    files.all(|other| other.is_some()).then_some(first)
+}
+
+/// The file that a command prints: `cat FILE`, `git show COMMIT:FILE`.
+fn file_of(words: &[String]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    if name(program) == "git" {
+        let shown = rest.strip_prefix(&["show".to_owned()])?.iter().find_map(|word| word.split_once(':'))?;
+        return (!shown.1.is_empty()).then(|| shown.1.to_owned());
+    }
+    let is_path = |word: &&String| word.contains(['.', '/']) || word.starts_with(char::is_alphabetic);
+    rest.iter().rfind(is_path).filter(|_| SHOWING.contains(&name(program))).cloned()
+}
+
+/// Whether all that a line prints is written to be read: files that are not logs, and help.
+pub(crate) fn reads(line: &str) -> bool {
+    let commands = printing(line);
+    let is_read = |words: &Words| match file_of(words) {
+        Some(file) => !is_log(&file),
+        None => asks_for_help(words),
+    };
+    !commands.is_empty() && commands.iter().all(is_read)
 }
 
 /// Whether a command prints the help or the manual of a program.
-pub(crate) fn asks_for_help(command: &str) -> bool {
-    let mut words = command.split_whitespace().peekable();
-    if words.next_if(|first| matches!(*first, "man" | "info" | "help")).is_some() {
+fn asks_for_help(words: &[String]) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    let (program, mut rest) = (name(program), rest.iter().map(String::as_str).peekable());
+    if matches!(program, "man" | "info" | "help" | "tldr") {
         return true;
     }
-    let is_sized = words.next().is_some_and(|program| SIZED.contains(&program));
-    let mut rest = words.clone();
-    words.next_if_eq(&"help").is_some()
-        || words.any(|word| word == "--help" || word.starts_with("--help="))
-        || !is_sized && rest.any(|word| word == "-h") && matches!(rest.next(), None | Some("all" | "full"))
+    let mut short = rest.clone();
+    rest.next_if_eq(&"help").is_some()
+        || rest.any(|word| word == "--help" || word.starts_with("--help="))
+        || !SIZED.contains(&program)
+            && short.any(|word| word == "-h")
+            && matches!(short.next(), None | Some("all" | "full"))
 }
 
 /// Whether the name of a file says that it is a log.
@@ -40,9 +62,9 @@ pub(crate) fn is_log(file: &str) -> bool {
 
 impl Formats {
     /// Whether a command runs tests: `pytest`, `go test`, `npm run test:unit`, `rspec`, or a program of a format.
-    fn runs_tests(&self, command: &str) -> bool {
-        command.split_whitespace().any(|word| {
-            let name = word.rsplit('/').next().unwrap_or(word);
+    fn runs_tests(&self, command: &[String]) -> bool {
+        command.iter().any(|word| {
+            let name = name(word);
             let says = ["test", "spec", "jest"].iter().any(|part| name.contains(part));
             let is_built_in =
                 || BUILT_IN.iter().any(|format| format.is_of_tests() && format.programs.contains(&name));
@@ -58,21 +80,21 @@ impl Formats {
             || self.user().iter().flat_map(|format| format.test_filters()).any(|own| own == option)
     }
 
-    /// Names of the tests that a command asks for.
-    pub(crate) fn named_tests(&self, command: &str) -> Option<String> {
-        if !self.runs_tests(command) {
-            return None;
-        }
-        let mut names: Vec<&str> = Vec::new();
-        let mut words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
-        while let Some(word) = words.next() {
-            let (option, value) = word.split_once('=').unwrap_or((word, ""));
-            if !self.filters_tests(option) {
-                names.extend(word.split_once("::").map(|(_, name)| name));
-            } else if value.is_empty() {
-                names.extend(words.next());
-            } else {
-                names.push(value);
+    /// Names of the tests that a line asks for.
+    pub(crate) fn named_tests(&self, line: &str) -> Option<String> {
+        let mut names: Vec<String> = Vec::new();
+        for command in printing(line).iter().filter(|command| self.runs_tests(command)) {
+            let mut words = command.iter().map(String::as_str);
+            while let Some(word) = words.next() {
+                let (option, value) = word.split_once('=').unwrap_or((word, ""));
+                let named = if !self.filters_tests(option) {
+                    word.split_once("::").map(|(_, name)| name)
+                } else if value.is_empty() {
+                    words.next()
+                } else {
+                    Some(value)
+                };
+                names.extend(named.map(str::to_owned));
             }
         }
         names.retain(|name| name.len() > 2 && !name.starts_with('-'));
