@@ -581,8 +581,8 @@ mod tests {
         // No word of it is a token, so that a bound is far from what they are.
         let text = |words: usize| "qzxjv ".repeat(words);
         let tokens = |words: usize| tokens::count(&text(words));
-        let most = (1..3_000).rev().find(|&words| tokens(words) <= 3_000).unwrap();
-        assert!(tokens::most(&text(most), 3_000).unwrap() > 3_000);
+        let most = (1..4_000).rev().find(|&words| tokens(words) <= 4_000).unwrap();
+        assert!(tokens::most(&text(most), 4_000).unwrap() > 4_000);
         let result = |words: usize| format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, text(words));
         assert_eq!(folded(&result(most)), (None, Vec::new()), "it fits");
         assert_eq!(folded(&result(most + 1)).1.len(), 1);

@@ -6,6 +6,7 @@
 
 pub(crate) mod binary;
 pub(crate) mod changes;
+pub(crate) mod compacted;
 pub(crate) mod conflicts;
 pub(crate) mod diff;
 pub(crate) mod document;
@@ -26,6 +27,7 @@ pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recognizers;
 pub(crate) mod rerun;
+pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod screen;
 pub(crate) mod sections;
@@ -38,7 +40,7 @@ pub(crate) mod threads;
 pub(crate) mod totals;
 
 pub(crate) use crate::digest::fit::top_and_bottom;
-pub(crate) use crate::digest::recognizers::view as overview;
+pub(crate) use crate::digest::recognizers::{in_lines, view as overview};
 
 use crate::digest::probe::Probe;
 use crate::digest::rerun::Rerun;
@@ -71,6 +73,11 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
         return Ok(view);
     }
     overview(&probe, budget)
+}
+
+/// View of a whole output in a compact form, if it has one within the budget.
+pub(crate) fn compact(output: &Output, budget: Budget) -> Result<Option<View>> {
+    compacted::whole_view(&Probe::new(output), budget)
 }
 
 /// View of bytes that the model was given before: it says that they are the same, unless a view of this size shows more.

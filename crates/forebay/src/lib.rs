@@ -28,6 +28,7 @@ pub(crate) mod bounds;
 mod call;
 pub(crate) mod classify;
 pub(crate) mod clock;
+pub(crate) mod compact;
 pub(crate) mod digest;
 mod error;
 pub mod event;

@@ -87,6 +87,8 @@ pub enum Reason {
     SizeCap,
     /// It has more tokens than its limits allow or than are left in the context.
     TokenBudget,
+    /// It fits, but has more tokens than a setting lets pass unless they are made compact. Nothing is left out.
+    Compact,
 }
 
 impl std::fmt::Display for Reason {
@@ -95,6 +97,7 @@ impl std::fmt::Display for Reason {
             Reason::ReserveFailed => "reserve_failed",
             Reason::SizeCap => "size_cap",
             Reason::TokenBudget => "token_budget",
+            Reason::Compact => "compact",
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::size::{Measure, Measured, STRIDE};
 use crate::text::derived::Derived;
 use crate::text::failure_scan::Scanner;
 use crate::{
-    Bounds, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, threads, tokens,
+    Bounds, Call, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, threads, tokens,
 };
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{
@@ -90,6 +90,8 @@ pub struct Output {
     spoken: Option<Vec<u64>>,
     /// The output of the same call before in this session, if its writer found one.
     before: Option<Box<Output>>,
+    /// Calls before its own in this session, the latest first, if its writer looked for them.
+    earlier_calls: Arc<[Call]>,
     /// The reply for the earlier output with the same bytes, if its writer found one.
     same_given: Option<SameGiven>,
     /// The surface of its reader, which decides how calls in markers are written.
@@ -124,6 +126,7 @@ impl Output {
             stretches: None,
             spoken: None,
             before: None,
+            earlier_calls: Arc::default(),
             same_given: None,
             surface: Surface::default(),
             counted: OnceLock::new(),
@@ -258,6 +261,16 @@ impl Output {
     /// The same output, with the previous output of its call.
     pub(crate) fn with_before(self, before: Option<Output>) -> Output {
         Output { before: before.map(Box::new), ..self }
+    }
+
+    /// The same output, with the calls before its own, the latest first.
+    pub(crate) fn with_earlier_calls(self, calls: Vec<Call>) -> Output {
+        Output { earlier_calls: calls.into(), ..self }
+    }
+
+    /// The calls before its own in this session, the latest first.
+    pub(crate) fn earlier_calls(&self) -> &[Call] {
+        &self.earlier_calls
     }
 
     /// The same output, with the reply for the earlier output that has its bytes.

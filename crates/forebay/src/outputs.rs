@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::reply::shown::ShownView;
 use crate::request::tool_call;
 use crate::text::count::grouped;
-use crate::view::Canvas;
+use crate::view::{Canvas, CompactForm};
 use crate::{
     Bounds, Budget, Error, Event, Excerpt, Formats, Handle, InUse, Output, Part, Piece, Preset, Query,
     Record, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
@@ -326,11 +326,18 @@ impl<'a> Outputs<'a> {
             0 => {
                 let given = ShownView::of(self.store, &handle).ok().flatten();
                 let view = given.as_ref().map_or(&[][..], |given| given.view.pieces());
-                // Text rendered as a terminal shows it has all its words; the text of a page lacks the tags.
+                // Text rendered as a terminal shows it has all its words, and so have lines in a compact form; the text
+                // of a page lacks the tags, and a table the names of its fields.
                 let seen = |piece: &&Piece| {
                     matches!(
                         piece,
-                        Piece::Verbatim(_) | Piece::Rendered { on: Canvas::Screen | Canvas::Quoted, .. }
+                        Piece::Verbatim(_)
+                            | Piece::Rendered {
+                                on: Canvas::Screen
+                                    | Canvas::Quoted
+                                    | Canvas::Compact(CompactForm::Lines | CompactForm::Numbered),
+                                ..
+                            }
                     )
                 };
                 shown.extend(view.iter().filter(seen).map(|piece| piece.range().clone()));

@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod date;
 pub(crate) mod extremes;
 pub(crate) mod frequency;
+pub(crate) mod interest;
 pub(crate) mod json_members;
 pub(crate) mod members;
 pub(crate) mod page;

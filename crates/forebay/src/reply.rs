@@ -10,7 +10,7 @@ use crate::reply::shown::ShownView;
 use crate::settings::{Preset, Settings};
 use crate::size::Size;
 use crate::view::View;
-use crate::{limits, room, size, tokens};
+use crate::{Budget, digest, limits, room, size, tokens};
 
 /// Reply to a call: the output itself, or a view of it.
 #[derive(Clone, Debug)]
@@ -81,9 +81,32 @@ pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply
                 None => Ok(Reply::folded(size, folded)),
             }
         }
-        None => Ok(Reply { tokens: size.tokens, size, folded: None }),
+        None => match compacted(output, settings, room, &size)? {
+            Some(folded) => Ok(Reply::folded(size, folded)),
+            None => Ok(Reply { tokens: size.tokens, size, folded: None }),
+        },
     }
 }
+
+/// The compact form of an output that fits, if the settings want one and it saves enough.
+fn compacted(output: &Output, settings: &Settings, room: Room, size: &Size) -> Result<Option<Folded>> {
+    let from = settings.digest.compact_from;
+    let is_wanted =
+        settings.preset == Preset::Digest && from > 0 && !settings.bypasses(&output.record().call);
+    if !is_wanted || size.tokens <= from || output.record().lost.is_some() {
+        return Ok(None);
+    }
+    let most = (size.tokens as f64 * (1.0 - COMPACT_SAVING)) as u64;
+    let tokens = room.left().map_or(most, |left| left.min(most));
+    let budget = Budget { tokens, bytes: output.len(), lines: None };
+    let Some(view) = digest::compact(&output.clone().knowing(&settings.formats), budget)? else {
+        return Ok(None);
+    };
+    Ok(Some(Folded { reason: Reason::Compact, text: view.print(output)?, view, shrunk: None }))
+}
+
+/// Share of the tokens that a compact form must save: less is not worth another form.
+const COMPACT_SAVING: f64 = 0.1;
 
 /// Tokens of an output whose view would save too little, which then passes. Under `recovery` a view must be shorter than
 /// its output.

@@ -152,6 +152,8 @@ impl std::fmt::Display for Keep {
 pub struct Digest {
     /// Maximum tokens of an output that passes unchanged.
     pub tokens: u64,
+    /// An output of more tokens that fits is shown in a compact form, if that saves enough; 0 turns this off.
+    pub compact_from: u64,
     /// Minimum share of its tokens, 0 to 1, that a view must save; otherwise the output passes.
     #[schemars(range(min = 0, max = 1))]
     pub least_saving: f64,

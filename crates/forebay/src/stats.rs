@@ -36,6 +36,9 @@ pub struct Counts {
     pub size_cap: Fired,
     /// Outputs replaced because they have too many tokens.
     pub token_budget: Fired,
+    /// Outputs that fit and were shown in a compact form.
+    #[serde(default)]
+    pub compact: Fired,
     /// Tokens that the model would have got without Forebay.
     pub baseline: u64,
     /// Tokens of the replies.
@@ -82,11 +85,12 @@ impl Counts {
     }
 
     /// The triggers with their names, the strongest first.
-    pub fn triggers(&self) -> [(Reason, Fired); 3] {
+    pub fn triggers(&self) -> [(Reason, Fired); 4] {
         [
             (Reason::ReserveFailed, self.reserve_failed),
             (Reason::SizeCap, self.size_cap),
             (Reason::TokenBudget, self.token_budget),
+            (Reason::Compact, self.compact),
         ]
     }
 
@@ -100,6 +104,7 @@ impl Counts {
             Reason::ReserveFailed => &mut self.reserve_failed,
             Reason::SizeCap => &mut self.size_cap,
             Reason::TokenBudget => &mut self.token_budget,
+            Reason::Compact => &mut self.compact,
         }
     }
 }
@@ -122,6 +127,7 @@ impl AddAssign for Counts {
             reserve_failed,
             size_cap,
             token_budget,
+            compact,
             baseline,
             given,
             queries,
@@ -152,6 +158,7 @@ impl AddAssign for Counts {
         self.reserve_failed += reserve_failed;
         self.size_cap += size_cap;
         self.token_budget += token_budget;
+        self.compact += compact;
     }
 }
 
@@ -419,6 +426,7 @@ mod tests {
                 reserve_failed: Fired::default(),
                 size_cap: Fired { times: 1, characters_saved: -200 },
                 token_budget: Fired { times: 1, characters_saved: 8_000 },
+                compact: Fired::default(),
                 baseline: 30 + 2_000 + 120,
                 given: 30 + 250 + 180,
                 queries: 2,
@@ -432,7 +440,7 @@ mod tests {
         );
         assert_eq!(total.saved(), 2_150 - 460 - 460 - 970);
         let means = total.triggers().map(|(_, fired)| fired.mean_characters_saved());
-        assert_eq!(means, [None, Some(-200), Some(8_000)]);
+        assert_eq!(means, [None, Some(-200), Some(8_000), None]);
     }
 
     #[test]

@@ -680,6 +680,9 @@ pub(crate) mod outline {
 
 /// Weights of folding: how a view divides its tokens, and when an output is of one kind.
 pub(crate) mod folding {
+    /// Maximum tokens of a view of passages or of a summary. A failure explains itself in 1,000 tokens.
+    pub(crate) const CHOSEN_TOKENS: u64 = 2_000;
+
     // The frame of a view.
 
     /// Least budget, in tokens, of a view whose frame repeats what its markers say and names the file.
@@ -951,4 +954,116 @@ pub(crate) mod folding {
 
     /// Share of a view for the names in an archive, in percent.
     pub(crate) const ARCHIVE_NAMES_PERCENT: u64 = 60;
+}
+
+/// Rows of compact renderings (`digest/rows.rs`, `digest/compacted.rs`).
+pub(crate) mod rows {
+    /// Shares of the budget for the beginning and the end, which are shown before anything else.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Ends {
+        pub(crate) head: f32,
+        pub(crate) tail: f32,
+    }
+
+    /// Bytes of a token, at most on average: a longer text does not fit.
+    pub(crate) const MAX_TOKEN_BYTES: u64 = 12;
+
+    /// Smallest budget, in tokens, for rows of a compact form. In less, a summary tells more.
+    pub(crate) const MIN_BUDGET: u64 = 1_500;
+
+    /// Details of JSON that are tried in turn, with the maximum characters of a text.
+    pub(crate) const DETAILS: [(u8, u32); 8] =
+        [(0, u32::MAX), (1, 4_000), (1, 1_000), (2, 400), (2, 200), (4, 200), (4, 100), (4, 60)];
+
+    /// The same for records that are chosen because not all of them fit.
+    pub(crate) const CHOSEN_DETAIL: (u8, u32) = (4, 60);
+
+    /// Shares of the budget for the beginning and the end of a table.
+    pub(crate) const RECORDS_ENDS: Ends = Ends { head: 0.5, tail: 0.1 };
+
+    /// Share of the budget for the records of the outermost table.
+    pub(crate) const OUTER_RECORDS: f32 = 0.85;
+
+    /// Share of the budget for names of a listing that the session states, and tokens of names that each folder shows
+    /// before any shows more.
+    pub(crate) const STATED_NAMES: f32 = 0.5;
+    pub(crate) const NAMES_OF_FOLDER: f32 = 100.0;
+
+    /// Tokens from which on the budgets of listings, searches and runs grow with the root of their size.
+    pub(crate) const SMALL_BUDGET: u64 = 2_000;
+
+    /// Shares for both ends of a file and of a run.
+    pub(crate) const READ_ENDS: Ends = Ends { head: 0.3, tail: 0.0 };
+    pub(crate) const RUN_ENDS: Ends = Ends { head: 0.25, tail: 0.35 };
+
+    /// Maximum bytes of a program that are parsed for its definitions.
+    pub(crate) const PARSED: u64 = 1024 * 1024;
+
+    /// Definitions inside more others than this are no blocks of their own.
+    pub(crate) const MAX_BLOCK_DEPTH: u32 = 1;
+
+    /// Score of a row that is unlike the others, and the most rows, as a share of all, that may be so.
+    pub(crate) const UNUSUAL_ROW: f32 = 6.0;
+    pub(crate) const UNUSUAL_SHARE: f32 = 0.01;
+
+    /// Score of the row that answers the intent of the call best, and the number of rows that answer it.
+    pub(crate) const ANSWERING_ROW: f32 = 4.0;
+    pub(crate) const ANSWERS: usize = 40;
+
+    /// Rows from which on some may be unusual, and the least share that the most common value or line must have.
+    pub(crate) const MANY_ROWS: usize = 20;
+    pub(crate) const COMMON_SHARE: f32 = 0.2;
+
+    /// Share of equal lines, but for numbers, from which on lines are alike, and the tokens of a view of such lines.
+    pub(crate) const ALIKE_SHARE: f32 = 0.6;
+    pub(crate) const ALIKE_TOKENS: u64 = 700;
+
+    /// Maximum tokens of a view of a command that succeeded and read no file.
+    pub(crate) const SUCCEEDED_TOKENS: u64 = 1_000;
+
+    /// Share of the budget for the names of files whose matches are left out.
+    pub(crate) const NAMES_OF_FILES: f32 = 0.08;
+
+    /// Score of a line that begins with an error.
+    pub(crate) const ERROR_LINE: f32 = 6.0;
+
+    /// Number that is added to the root of the tokens of a row, by which its score is divided: a short row is not worth more
+    /// only because it is short.
+    pub(crate) const SHORT_ROW: f32 = 4.0;
+
+    /// Shares of the budget that are tried in turn, since costs are estimated.
+    pub(crate) const TRIES: [f32; 7] = [1.0, 0.95, 0.9, 0.8, 0.65, 0.4, 0.2];
+
+    /// Maximum names of what was looked for in the first line of a view.
+    pub(crate) const NAMED: usize = 3;
+
+    /// Rows from which the tokens of a byte are measured.
+    pub(crate) const SAMPLED_ROWS: usize = 200;
+
+    /// Tokens of a marker between two rows.
+    pub(crate) const MARKER_TOKENS: f32 = 9.0;
+
+    /// A gap of one row is filled if the row has at most so many tokens.
+    pub(crate) const FILLED_GAP: f32 = 9.0;
+
+    /// Maximum tokens of names between two shown names of a folder that are shown too: a marker and the folder's name again
+    /// would cost as much.
+    pub(crate) const FILLED_GAP_OF_FOLDER: f32 = 25.0;
+
+    /// Rows around a good one that share its score, and the factor for each step away from it.
+    pub(crate) const REACH: usize = 4;
+    pub(crate) const FADE: f32 = 0.8;
+
+    /// The same inside of a definition that is shown in part.
+    pub(crate) const PARTIAL_REACH: usize = 6;
+
+    /// Share of the budget for the first lines of definitions.
+    pub(crate) const SIGNATURES: f32 = 0.15;
+
+    /// Best lines of a definition whose scores are its own, and the number added to the root of its tokens.
+    pub(crate) const BEST_OF_BLOCK: usize = 6;
+    pub(crate) const BLOCK_NORM: f32 = 30.0;
+
+    /// Share of the budget for the best match of each file.
+    pub(crate) const MAX_GROUPS_SHARE: f32 = 0.7;
 }

@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store", &["bounds", "event", "output", "store"]),
     ("classify", &["classify", "weights"]),
     ("rank", &["outline", "rank"]),
+    ("compact", &["compact"]),
     ("view", &["view"]),
     ("digest", &["digest", "presets"]),
     ("query", &["query"]),

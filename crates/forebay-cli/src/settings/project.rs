@@ -6,10 +6,11 @@
 use super::Key;
 
 /// Keys that a project may set. All others are the user's own; `*` stands for the name of a tool.
-const PROJECT: [&str; 43] = [
+const PROJECT: [&str; 44] = [
     "preset",
     "bypass",
     "digest.tokens",
+    "digest.compact_from",
     "digest.least_saving",
     "digest.budget.tokens",
     "digest.budget.bytes",

@@ -214,7 +214,7 @@ fn listing_and_showing_read_well() {
         "{shown}"
     );
     let json = forebay.run(["show", "listed-2", "--json"]).ok().json();
-    assert_eq!((&json["complete"], &json["given"]["view"]["wording"]), (&true.into(), &"commands".into()));
+    assert_eq!((&json["complete"], &json["given"]["view"]["wording"]), (&true.into(), &"ranges".into()));
     let nothing = forebay.run(["ls", "--session", "empty"]);
     assert_eq!((nothing.status, nothing.text().as_str()), (0, ""));
     assert!(nothing.err.contains("nothing is kept in session empty"));

@@ -185,7 +185,8 @@ fn every_query_works_while_an_output_grows_and_says_so() {
 #[test]
 fn tools_are_listed_for_every_wire_and_their_calls_are_answered() {
     let forebay = Forebay::new();
-    let view = forebay.put("build12", "one line\n".repeat(9_000).as_bytes(), &["--calls", "tools"]);
+    let long: String = (0..8_999).map(|line| format!("line {line}\n")).collect::<String>() + "one line\n";
+    let view = forebay.put("build12", long.as_bytes(), &["--calls", "tools"]);
     assert!(view["text"].as_str().unwrap().contains("output_read(handle=\"s/build12\", lines=\""), "{view}");
     for (wire, at) in [
         ("openai-chat", "/0/function/name"),

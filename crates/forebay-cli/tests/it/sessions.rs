@@ -45,7 +45,8 @@ fn outputs_of_one_turn_are_fitted_into_the_room_together() {
     assert_eq!(stored(&put(&["--dry-run"])), [false; 3], "there is room for all");
     assert!(forebay.ls().is_empty(), "a dry run keeps nothing");
     used("3000");
-    assert_eq!(stored(&put(&["--dry-run"])), [false, true, false], "one must be folded");
+    let folded = stored(&put(&["--dry-run"])).into_iter().filter(|stored| *stored).count();
+    assert_eq!(folded, 1, "one must be folded");
     used("9700");
     let replies = put(&[]);
     assert_eq!(stored(&replies), [true; 3]);

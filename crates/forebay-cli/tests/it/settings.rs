@@ -26,7 +26,7 @@ fn each_layer_is_stronger_than_the_one_before() {
         command.envs(environment.iter().copied());
         value(&Ran::from(command.output().unwrap()).ok(), "digest.tokens")
     };
-    assert_eq!(settings(&[], &[]), ("3000".into(), "built-in".into()));
+    assert_eq!(settings(&[], &[]), ("4000".into(), "built-in".into()));
 
     let user = forebay.folder().join(".config/forebay/settings.toml");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
@@ -271,7 +271,7 @@ fn a_project_file_counts_only_in_the_home_folder_or_the_repository() {
             fs::create_dir(forebay.folder().join(folder)).unwrap();
         }
         let shown = settings();
-        assert_eq!(value(&shown, "digest.tokens"), ("3000".into(), "built-in".into()));
+        assert_eq!(value(&shown, "digest.tokens"), ("4000".into(), "built-in".into()));
         assert_eq!((shown.status, shown.err.as_str()), (0, ignored.as_str()));
     }
     // Below the top of a repository it counts, and a file that does not count hides none that does.

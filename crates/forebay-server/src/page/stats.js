@@ -75,7 +75,7 @@ export class Stats {
     }
     const share = byTool.baseline ? ` (${Math.round((byTool.saved / byTool.baseline) * 100)} %)` : '';
     const tile = (label, value, note) => h('div.tile', {}, h('dt', {}, label), h('dd', {}, value, note && h('span.note', {}, note)));
-    const reasons = ['reserve_failed', 'size_cap', 'token_budget'].map(reason => [reason, byTool[reason]]);
+    const reasons = ['reserve_failed', 'size_cap', 'token_budget', 'compact'].map(reason => [reason, byTool[reason]]);
     const views = reasons.reduce((sum, [, fired]) => sum + fired.times, 0);
     const characters = reasons.reduce((sum, [, fired]) => sum + fired.characters_saved, 0);
     const parts = [

@@ -60,11 +60,16 @@ impl Numbering {
 
     /// Returns the line after its number; `None` if it has none.
     pub(crate) fn strip(self, line: &[u8]) -> Option<&[u8]> {
+        Some(self.split(line)?.1)
+    }
+
+    /// Returns the number of a line and the line after it; `None` if it has none.
+    pub(crate) fn split(self, line: &[u8]) -> Option<(u64, &[u8])> {
         // Editors that trim blank lines remove the space of `12: `.
-        let (_, rest) =
+        let (number, rest) =
             split(line, self.separator).or_else(|| split(line, self.separator.trim_ascii_end()))?;
         let spaces = rest.iter().take(self.spaces).take_while(|&&byte| byte == b' ').count();
-        Some(&rest[spaces..])
+        Some((number, &rest[spaces..]))
     }
 }
 

@@ -7,6 +7,11 @@ use crate::{Budget, Grep, Kind, Output, Query, Result, State, tokens};
 
 /// Puts the frame around a view, and quotes lines of the output that look like markers.
 pub(crate) fn framed(view: View, output: &Output, budget: Budget) -> Result<View> {
+    stating(view, output, budget, "")
+}
+
+/// The same, with facts about the view in its first line.
+pub(crate) fn stating(view: View, output: &Output, budget: Budget, facts: &str) -> Result<View> {
     let canvas = view.pieces().iter().find_map(Piece::canvas);
     let view = view.quoting(output)?;
     let is_marked = |piece: &Piece| matches!(piece, Piece::Omitted { .. } | Piece::Digest { .. });
@@ -15,8 +20,9 @@ pub(crate) fn framed(view: View, output: &Output, budget: Budget) -> Result<View
         canvas,
         has_markers: view.pieces().iter().any(is_marked),
         has_quotes: view.pieces().iter().any(is_quoted),
+        facts: facts.to_owned(),
     };
-    Ok(view.framed(opening(output, budget, shown), closing(output, budget)))
+    Ok(view.framed(opening(output, budget, &shown), closing(output, budget)))
 }
 
 /// Wording of markers. A small view has the call only once.
@@ -26,8 +32,8 @@ pub(crate) fn wording(budget: Budget) -> Wording {
 
 /// Tokens of a frame around a view with markers.
 pub(crate) fn frame_tokens(output: &Output, budget: Budget) -> u64 {
-    let shown = Shown { canvas: None, has_markers: true, has_quotes: false };
-    tokens::count(&opening(output, budget, shown)) + tokens::count(&closing(output, budget))
+    let shown = Shown { canvas: None, has_markers: true, has_quotes: false, facts: String::new() };
+    tokens::count(&opening(output, budget, &shown)) + tokens::count(&closing(output, budget))
 }
 
 fn is_full(budget: Budget) -> bool {
@@ -41,10 +47,12 @@ struct Shown {
     has_markers: bool,
     /// Whether lines that look like markers are quoted.
     has_quotes: bool,
+    /// Facts about the view.
+    facts: String,
 }
 
 /// One line with the size of the output and how it ended. In a small view it names the handle only if no marker does.
-fn opening(output: &Output, budget: Budget, shown: Shown) -> String {
+fn opening(output: &Output, budget: Budget, shown: &Shown) -> String {
     let record = output.record();
     let size = record.size;
     let exit = record.exit.map_or(String::new(), |exit| format!(", {exit}"));
@@ -69,9 +77,10 @@ fn opening(output: &Output, budget: Budget, shown: Shown) -> String {
     } else {
         format!("{lines}, {bytes}")
     };
-    let rendered = shown.canvas.map_or(String::new(), |canvas| format!(" as {canvas} shows them"));
+    let rendered = shown.canvas.map_or(String::new(), |canvas| format!(" {canvas}"));
     let quotes = if shown.has_quotes { "; \\[ is its own text" } else { "" };
-    format!("[{name} of {size}{rendered}{exit}{state}{quotes}]\n")
+    let facts = if shown.facts.is_empty() { String::new() } else { format!("; {}", shown.facts) };
+    format!("[{name} of {size}{rendered}{exit}{state}{facts}{quotes}]\n")
 }
 
 /// One line that says how to look further, if there is room for it.

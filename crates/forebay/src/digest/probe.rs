@@ -119,6 +119,11 @@ impl<'o> Probe<'o> {
         }
     }
 
+    /// Whether the exit status says that the call succeeded.
+    pub(crate) fn exited_well(&self) -> bool {
+        self.output.record().exit.is_some_and(|exit| exit.status() == 0)
+    }
+
     /// Whether the exit status says that the call failed.
     pub(crate) fn exited_badly(&self) -> bool {
         self.output.record().exit.is_some_and(|exit| exit.status() != 0)

@@ -4,23 +4,27 @@ use crate::digest::fit::top_and_bottom;
 use crate::digest::plan::{Recognizer, Wanted};
 use crate::digest::probe::Probe;
 use crate::digest::{
-    binary, conflicts, diff, document, findings, folders, json_paths, logs, outline_items, page, run, screen,
-    sections, source, table, threads, totals,
+    binary, compacted, conflicts, diff, document, findings, folders, json_paths, logs, outline_items, page,
+    run, screen, sections, source, table, threads, totals,
 };
 use crate::view::View;
+use crate::weights::folding::CHOSEN_TOKENS;
 use crate::{Budget, Result};
 
 /// Recognizers by name. Those of one rare kind come before those of runs, and these before those of a form; the last one
 /// claims every output.
 static ORDER: &[(&str, Recognizer)] = &[
+    ("binary", binary::recognize),
     ("screen", screen::recognize),
+    ("whole", compacted::recognize_whole),
     ("conflicts", conflicts::recognize),
     ("threads", threads::recognize),
     ("findings", findings::recognize),
     ("sections", sections::recognize),
-    ("binary", binary::recognize),
+    ("records", compacted::recognize_records),
     ("page", page::recognize),
     ("entries", logs::recognize_entries),
+    ("rows", compacted::recognize_rows),
     ("run", run::recognize),
     ("document", document::recognize),
     ("json", json_paths::recognize),
@@ -33,15 +37,28 @@ static ORDER: &[(&str, Recognizer)] = &[
     ("outline", outline_items::recognize),
 ];
 
+/// Recognizers that make an output compact.
+const COMPACT: [&str; 3] = ["whole", "records", "rows"];
+
 /// View of an output, by what it is and by what is wanted of it.
 pub(crate) fn view(probe: &Probe, budget: Budget) -> Result<View> {
-    Ok(claimed(probe, budget)?.1)
+    Ok(claimed(probe, budget, &[])?.1)
 }
 
-/// View of an output, and the name of the recognizer that claims it.
-fn claimed(probe: &Probe, budget: Budget) -> Result<(&'static str, View)> {
+/// View of an output that shows its own lines and summaries of others, as an answer about all of it does.
+pub(crate) fn in_lines(probe: &Probe, budget: Budget) -> Result<View> {
+    Ok(claimed(probe, budget, &COMPACT)?.1)
+}
+
+/// View of an output, and the name of the recognizer that claims it. Some are not asked.
+fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static str, View)> {
     let wanted = Wanted::of(probe.output, budget)?;
-    for (name, recognize) in ORDER {
+    for (name, recognize) in ORDER.iter().filter(|(name, _)| !except.contains(name)) {
+        // What is chosen or summed up needs less room than what is shown whole.
+        let budget = match COMPACT.contains(name) {
+            true => budget,
+            false => Budget { tokens: budget.tokens.min(CHOSEN_TOKENS), ..budget },
+        };
         if let Some(plan) = recognize(probe, &wanted, budget)? {
             return Ok((name, plan.view(probe.output, &wanted, budget)?));
         }
@@ -76,6 +93,7 @@ mod tests {
             (0..90).map(|n| format!("{} {} {}\n", words(n), words(n * 3), words(n * 5))).collect();
         let table: &[(&str, &str, String)] = &[
             ("screen", "make", format!("start\n{bars}done\n")),
+            ("whole", "ping", "the same line\n".repeat(900)),
             ("conflicts", "cat a.txt", many("word #") + conflict + &many("line #")),
             (
                 "threads",
@@ -105,7 +123,7 @@ mod tests {
         for (expected, command, text) in table {
             let output = output_of_call(&called(command), text.as_bytes());
             let budget = Budget { tokens: 250, bytes: 2_000, lines: None };
-            let (name, view) = claimed(&Probe::new(&output), budget).unwrap();
+            let (name, view) = claimed(&Probe::new(&output), budget, &[]).unwrap();
             assert_eq!(name, *expected, "{}", String::from_utf8_lossy(&view.print(&output).unwrap()));
         }
     }
@@ -115,7 +133,7 @@ mod tests {
         for text in ["", "\n", "x", "a,b\n1,2\n", "\u{feff}", "{", "<p>"] {
             let output = output_of(text.as_bytes());
             let budget = Budget { tokens: 90, bytes: 900, lines: None };
-            assert_ne!(claimed(&Probe::new(&output), budget).unwrap().0, "ends", "{text:?}");
+            assert_ne!(claimed(&Probe::new(&output), budget, &[]).unwrap().0, "ends", "{text:?}");
         }
     }
 }

@@ -53,6 +53,16 @@ fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
     Ok(Some(probe.weighted(units)))
 }
 
+/// Whether an output is of a run that failed, or of a run of tests.
+pub(crate) fn reports_failure(probe: &Probe) -> Result<bool> {
+    let form = probe.form()?;
+    if matches!(form, Form::Diff | Form::Json | Form::Matches | Form::Html | Form::Binary) {
+        return Ok(false);
+    }
+    let ranked = probe.ranked()?;
+    Ok(form == Form::TestRun || ranked.signal.highest >= FAILED_RUN && is_of_run(probe, form, ranked)?)
+}
+
 /// Whether an output that mentions failures is of a run. A document mentions errors that may happen, but it does not end
 /// with one; and a run may print what looks like a program, a list or a document.
 fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
@@ -69,7 +79,10 @@ fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
             let is_statement = end.trim_ascii_end().ends_with(b";");
             starts_with_error() || failed || !is_statement && probe.ends_badly()?
         }
-        Form::Text if !probe.is_document()? => true,
+        // A command that succeeded may name failures: packages, options, strings of a program.
+        Form::Text if !probe.is_document()? => {
+            !probe.exited_well() || ranked.signal.has_verdict || starts_with_error() || probe.ends_badly()?
+        }
         Form::Text | Form::Markdown | Form::Rst => starts_with_error() && (failed || ranked.signal.at_end),
         _ => starts_with_error(),
     })

@@ -172,7 +172,7 @@ fn the_smaller_a_view_the_fewer_gaps_it_has() {
 
 #[test]
 fn one_giant_line_is_shown_from_both_ends() {
-    let text = format!("[{}]", "{\"key\": \"value\"}, ".repeat(100_000));
+    let text = format!("({})", "<key = value>, ".repeat(100_000));
     let output = output_of(text.as_bytes());
     let view = fold(&output, &settings(500)).unwrap();
     assert!(matches!(view.pieces().first(), Some(Piece::Verbatim(range)) if range.end > 250));

@@ -1,5 +1,7 @@
 //! Earlier outputs of a session that an output repeats: the same call made before, and outputs with the same bytes.
 
+use crate::Timestamp;
+use crate::call::Call;
 use crate::event::{self, Event, What};
 use crate::handle::Handle;
 use crate::output::{Output, SameGiven};
@@ -63,6 +65,41 @@ pub fn earlier_run(store: &dyn Store, record: &Record) -> Option<Output> {
     None
 }
 
+/// Earlier calls of a session that say what the agent works on.
+const RECENT_CALLS: usize = 40;
+
+/// Outputs with fewer bytes fit every limit, so nothing is chosen from them.
+const MIN_CHOSEN_FROM: u64 = 1_500;
+
+/// Returns the calls before this one in its session, the latest first. Only their arguments and intents matter.
+pub(crate) fn recent_calls(store: &dyn Store, record: &Record) -> Vec<Call> {
+    let session = &record.call.session;
+    if record.size.bytes < MIN_CHOSEN_FROM {
+        return Vec::new();
+    }
+    let Ok(end) = event::last_lines(store, session, CALLS_SEARCHED) else { return Vec::new() };
+    let mut began = false;
+    let mut calls = Vec::new();
+    for line in end.rsplit(|&byte| byte == b'\n') {
+        if memchr::memmem::find(line, b"argument_characters").is_none() {
+            continue;
+        }
+        let Ok(Event { what: What::CallStarted(started), .. }) = serde_json::from_slice(line) else {
+            continue;
+        };
+        if !began {
+            began = started.id == record.handle.id();
+            continue;
+        }
+        let earlier = Handle::new(session.clone(), &started.id).ok().and_then(|it| store.record(&it).ok());
+        calls.extend(earlier.map(|record| record.call));
+        if calls.len() == RECENT_CALLS {
+            break;
+        }
+    }
+    calls
+}
+
 /// The outputs of the session with the bytes of an output that is ending: the nearest that is still kept, after the
 /// first that the nearest repeats.
 pub(crate) fn outputs_with_the_same_bytes(store: &dyn Store, record: &Record, bytes: u64) -> Vec<Record> {
@@ -89,25 +126,67 @@ pub(crate) fn outputs_with_the_same_bytes(store: &dyn Store, record: &Record, by
 /// Tokens of the reply that the model got for an output. `None` if the searched events do not have it.
 pub(crate) fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
     let end = event::last_lines(store, handle.session(), OUTPUTS_SEARCHED).ok()?;
+    reply_in(&end, handle).map(|reply| reply.tokens)
+}
+
+/// A reply among the events of a session.
+struct ReplyGiven {
+    tokens: u64,
+    at: Timestamp,
+    /// Offset of its line.
+    offset: usize,
+}
+
+/// The latest reply for an output.
+fn reply_in(events: &[u8], handle: &Handle) -> Option<ReplyGiven> {
     let id = serde_json::to_string(handle.id()).ok()?;
-    memchr::memmem::rfind_iter(&end, id.as_bytes()).find_map(|at| {
-        match serde_json::from_slice(line_at(&end, at)) {
-            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), .. }) => {
-                (given.id == handle.id()).then_some(given.tokens)
+    memchr::memmem::rfind_iter(events, id.as_bytes()).find_map(|offset| {
+        match serde_json::from_slice(line_at(events, offset)) {
+            Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), at }) => {
+                (given.id == handle.id()).then_some(ReplyGiven { tokens: given.tokens, at, offset })
             }
             _ => None,
         }
     })
 }
 
-/// The reply for the output that this one repeats. `None` if the two calls state different intents, because the earlier
-/// view was chosen for another one.
+/// Time since a reply, and tokens given since, within which the model surely still has it. Hosts keep the latest replies
+/// when they make room; a conversation that goes on after a longer pause may be another one of the same name.
+const REMEMBERED_MINUTES: i64 = 30;
+const REMEMBERED_TOKENS: u64 = 30_000;
+
+/// Whether the model surely still has a reply.
+fn is_remembered(events: &[u8], reply: &ReplyGiven, now: Option<Timestamp>) -> bool {
+    let minutes = now.map_or(i64::MAX, |now| now.duration_since(reply.at).as_mins());
+    let mut tokens: u64 = 0;
+    let mut reported: Option<u64> = None;
+    let mut made_room = false;
+    let after = events[reply.offset..].split(|&byte| byte == b'\n').skip(1);
+    for event in after.filter_map(|line| serde_json::from_slice::<Event>(line).ok()) {
+        tokens += match event.what {
+            What::OutputPassed(given) | What::ViewGiven(given) => given.tokens,
+            What::QueryAnswered(answered) => answered.tokens,
+            What::RoomReported { used } => {
+                made_room |= reported.is_some_and(|before| used < before);
+                reported = Some(used);
+                0
+            }
+            _ => 0,
+        };
+    }
+    !made_room && minutes <= REMEMBERED_MINUTES && tokens <= REMEMBERED_TOKENS
+}
+
+/// The reply for the output that this one repeats. `None` if the model may no longer have it, or if the two calls state
+/// different intents, because the earlier view was chosen for another one.
 pub(crate) fn same_output_given(store: &dyn Store, record: &Record) -> Option<SameGiven> {
     let same = record.same_as.as_ref()?;
-    let tokens = tokens_given(store, same)?;
+    let end = event::last_lines(store, same.session(), OUTPUTS_SEARCHED).ok()?;
+    let reply = reply_in(&end, same)?;
     let (call, earlier) = (&record.call, store.record(same).ok()?.call);
     let same_call = call.tool == earlier.tool && call.server == earlier.server && call.args == earlier.args;
-    (call.intent == earlier.intent).then(|| SameGiven { handle: same.clone(), tokens, same_call })
+    let is_told = call.intent == earlier.intent && is_remembered(&end, &reply, record.ended);
+    is_told.then(|| SameGiven { handle: same.clone(), tokens: reply.tokens, same_call })
 }
 
 /// The line of `lines` that contains the offset `at`, without its newline.

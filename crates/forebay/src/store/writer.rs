@@ -231,7 +231,9 @@ impl<'a> Writer<'a> {
         let store = self.store;
         let output = self.close();
         let same_given = history::same_output_given(store, output.record());
-        output.with_spoken(spoken).with_before(before).with_same_given(same_given)
+        let calls = history::recent_calls(store, output.record());
+        let output = output.with_spoken(spoken).with_before(before).with_earlier_calls(calls);
+        output.with_same_given(same_given)
     }
 
     /// Ends the output in its store, and opens what there is of it.

@@ -492,6 +492,38 @@ fn the_same_bytes_are_shown_again_in_a_larger_range() {
 }
 
 #[test]
+fn the_same_bytes_are_shown_again_where_the_model_may_no_longer_have_them() {
+    let later = Timestamp::from_second(31 * 60).unwrap();
+    let table: [(&str, Timestamp, &[u64], u64, bool); 5] = [
+        ("at once", Timestamp::UNIX_EPOCH, &[], 0, true),
+        ("while the context grows", Timestamp::UNIX_EPOCH, &[1_000, 9_000], 3, true),
+        ("after half an hour", later, &[], 0, false),
+        ("after its host has made room", Timestamp::UNIX_EPOCH, &[90_000, 20_000], 0, false),
+        ("after many other answers", Timestamp::UNIX_EPOCH, &[], 60, false),
+    ];
+    for (when, now, used, answers, is_repeated) in table {
+        let store = MemoryStore::default();
+        let show = |id: &str, bytes: &[u8], at: Timestamp| {
+            let call = Call {
+                args: Some(json!({ "command": "seq 50000" }).to_string()),
+                ..Call::new(Session::safe("s"), id, "run", at)
+            };
+            let output = crate::store::keep::keep(&store, &call, &mut &bytes[..], &|| at).unwrap();
+            let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
+            let reply = outputs.reply(&output, &Settings::default()).unwrap();
+            String::from_utf8(reply.folded.unwrap().text).unwrap()
+        };
+        show("first1", &numbered(50_000), Timestamp::UNIX_EPOCH);
+        let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
+        used.iter().for_each(|used| outputs.set_used_tokens(*used).unwrap());
+        (0..answers).for_each(|more| drop(show(&format!("other{more}"), &numbered(20_000 + more), now)));
+        let text = show("second", &numbered(50_000), now);
+        assert_eq!(text.starts_with("[nothing changed since s/first1"), is_repeated, "{when}: {text}");
+        assert!(text.contains("since s/"), "{when}: {text}");
+    }
+}
+
+#[test]
 fn the_bytes_behind_a_filter_or_a_question_do_not_count_as_shown() {
     let store = MemoryStore::default();
     let json = format!("{{\"a\": 1, \"b\": \"{}\"}}", "some words ".repeat(900));

@@ -1,5 +1,6 @@
 //! Pieces of a view: what is done with each part of an output.
 
+use crate::compact;
 use crate::view::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -64,14 +65,17 @@ pub enum Canvas {
     Page,
     /// A terminal, with a backslash before text that looks like a marker and is not one.
     Quoted,
+    /// A compact form of the whole output, of which the piece is a part.
+    Compact(compact::Form),
 }
 
 impl std::fmt::Display for Canvas {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Canvas::Screen | Canvas::Quoted => "a screen",
-            Canvas::Page => "a browser",
-        })
+        match self {
+            Canvas::Screen | Canvas::Quoted => f.pad("as a screen shows them"),
+            Canvas::Page => f.pad("as a browser shows them"),
+            Canvas::Compact(form) => form.fmt(f),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A marker replaces the bytes it stands for, and nothing else: it is a line of its own where whole lines are missing, and
 //! inside of a line where only a part of it is.
 
+use crate::compact;
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
 use crate::text::{html, lookalikes};
@@ -65,6 +66,15 @@ impl View {
         } else {
             None
         };
+        let form = self.pieces.iter().find_map(|piece| match piece.canvas() {
+            Some(Canvas::Compact(form)) => Some(form),
+            _ => None,
+        });
+        let compact = match form {
+            Some(form) => compact::render(form, &output.read(0..output.len())?),
+            None => None,
+        };
+        let mut place = compact::Place::default();
         // Whether an earlier marker has a call that reads lines, or any call.
         let (mut lines_called, mut called) = (false, false);
         for (number, piece) in self.pieces.iter().enumerate() {
@@ -77,6 +87,15 @@ impl View {
                 Piece::Rendered { range, on: Canvas::Page } => {
                     let text = page.as_ref().map_or(&[][..], |page| &page.text[page.within(range)]);
                     show(lookalikes::quoted(text));
+                    continue;
+                }
+                Piece::Rendered { range, on: Canvas::Compact(_) } => {
+                    // A stored view of a form that is no longer recognised shows the bytes.
+                    let text = match &compact {
+                        Some(compact) => compact.print(range.clone(), &mut place),
+                        None => output.read(range.clone())?,
+                    };
+                    show(lookalikes::quoted(&text));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Screen } => {

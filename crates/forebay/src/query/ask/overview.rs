@@ -1,7 +1,7 @@
 //! The overview of an output as passages: the answer to a question about all of it, alone or beside the passages that have its
 //! words.
 
-use crate::digest::overview;
+use crate::digest::in_lines;
 use crate::digest::probe::Probe;
 use crate::query::{Excerpt, Found};
 use crate::rank::passage::{Passage, printed};
@@ -46,7 +46,7 @@ pub(crate) fn with_overview(
     let mut best = None;
     let probe = Probe::new(output);
     for _ in 0..TRIES {
-        let view = overview(&probe, Budget { tokens, ..budget })?;
+        let view = in_lines(&probe, Budget { tokens, ..budget })?;
         let excerpt = print(merged(output, words.clone(), of_view(output, &view)?)?)?;
         let used = tokens::count_bytes(&excerpt.text).saturating_sub(taken).max(1);
         let fits = budget.holds(&excerpt.text);

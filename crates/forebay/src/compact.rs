@@ -1,0 +1,226 @@
+//! Compact renderings: a whole output in fewer tokens, with nothing that tells its parts apart left out.
+//!
+//! A rendering is a list of rows. Each row begins at a byte of the output, and the rows tile it, so a view can show some
+//! rows and mark the others as omitted, as it does with lines. A rendering depends on the bytes alone: the printer makes it
+//! again from them, and so verification does too.
+
+pub(crate) mod lines;
+pub(crate) mod listing;
+pub(crate) mod numbered;
+pub(crate) mod records;
+pub(crate) mod search;
+pub(crate) mod value;
+
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Largest output that is rendered in a compact form, in bytes. The rendering is held in memory.
+pub(crate) const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// A compact form of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Form {
+    /// A numbered read: a number on every fifth line.
+    Numbered,
+    /// Search results below the path of their file.
+    Matches,
+    /// Paths below their folder.
+    Folders,
+    /// JSON as tables of records.
+    Records {
+        /// How much is left out: see [`records::Detail`].
+        detail: u8,
+        /// Maximum characters of a text before it is shortened.
+        text: u32,
+    },
+    /// Lines as a screen shows them, repeated lines counted and long encoded data shortened.
+    Lines,
+}
+
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Form::Numbered => "with every fifth number",
+            Form::Matches => "grouped by file",
+            Form::Folders => "grouped by folder",
+            Form::Records { .. } => "as tables",
+            Form::Lines => "as a screen shows them",
+        })
+    }
+}
+
+/// A rendering of a whole output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Compact {
+    /// The rows, in the order of the output. They tile it.
+    pub(crate) rows: Vec<Row>,
+    /// Headings of groups: the files of search results, the folders of a listing.
+    pub(crate) groups: Vec<Vec<u8>>,
+    /// Facts that hold for all rows: a common folder, fields that are left out. Printed in the first line of a view.
+    pub(crate) note: String,
+    /// Whether the rows of a group stand on one line.
+    pub(crate) inline: bool,
+}
+
+/// One row of a rendering.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// First byte of the output that it stands for. It ends where the next row begins.
+    pub(crate) start: u64,
+    /// Text, with its line end.
+    pub(crate) text: Vec<u8>,
+    /// Text after a gap: with the number or the place that the row before would have told.
+    pub(crate) fresh: Option<Vec<u8>>,
+    /// Group that it belongs to.
+    pub(crate) group: Option<u32>,
+    pub(crate) role: Role,
+    /// Number of lists that it stands inside of.
+    pub(crate) depth: u16,
+}
+
+/// What a row is, for those that choose rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A line, an entry or a record.
+    #[default]
+    Item,
+    /// A line beside a match.
+    Context,
+    /// A line that says what follows.
+    Heading,
+}
+
+/// Bytes of the output, in the given form. `None` if they do not have it.
+pub(crate) fn render(form: Form, bytes: &[u8]) -> Option<Compact> {
+    match form {
+        Form::Numbered => numbered::render(bytes),
+        Form::Matches => search::render(bytes),
+        Form::Folders => listing::render(bytes),
+        Form::Records { detail, text } => records::render(bytes, records::Detail { level: detail, text }),
+        Form::Lines => lines::render(bytes),
+    }
+}
+
+/// Where the printer is in a rendering: headings are printed once for neighbours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    group: Option<u32>,
+}
+
+impl Compact {
+    /// Text of all rows.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        self.print(0..u64::MAX, &mut Place::default())
+    }
+
+    /// Text of the rows that begin in a range of the output.
+    pub(crate) fn print(&self, range: Range<u64>, place: &mut Place) -> Vec<u8> {
+        let first = self.rows.partition_point(|row| row.start < range.start);
+        let end = self.rows.partition_point(|row| row.start < range.end);
+        let mut text = Vec::new();
+        for (at, row) in self.rows[first..end].iter().enumerate() {
+            if row.group != place.group || at == 0 && self.inline {
+                if self.inline && !text.is_empty() && text.last() != Some(&b'\n') {
+                    text.push(b'\n');
+                }
+                text.extend(row.group.map(|group| &self.groups[group as usize][..]).unwrap_or_default());
+                place.group = row.group;
+            }
+            text.extend(row.fresh.as_ref().filter(|_| at == 0).unwrap_or(&row.text));
+        }
+        if self.inline && text.last().is_some_and(|&byte| byte != b'\n') {
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// Range of the output that a row stands for.
+    pub(crate) fn range(&self, row: usize, length: u64) -> Range<u64> {
+        let end = self.rows.get(row + 1).map_or(length, |next| next.start);
+        self.rows[row].start..end
+    }
+}
+
+/// Lines of bytes with their offsets, each with its line end.
+pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> + Clone {
+    let mut at = 0;
+    bytes.split_inclusive(|&byte| byte == b'\n').map(move |line| {
+        let start = at;
+        at += line.len() as u64;
+        (start, line)
+    })
+}
+
+/// A line without its line end.
+pub(crate) fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Folder that paths have in common, with its slash; empty if it is too short to be worth a word.
+pub(crate) fn common_folder<'a>(mut paths: impl Iterator<Item = &'a [u8]>) -> &'a [u8] {
+    /// Shorter folders are repeated.
+    const WORTH: usize = 8;
+    let Some(first) = paths.next() else { return b"" };
+    let mut length = memchr::memrchr(b'/', first).map_or(0, |at| at + 1);
+    let mut several = false;
+    for path in paths {
+        several = true;
+        let same = first[..length].iter().zip(path).take_while(|(a, b)| a == b).count();
+        length = memchr::memrchr(b'/', &first[..same]).map_or(0, |at| at + 1);
+    }
+    if several && length >= WORTH { &first[..length] } else { b"" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FORMS: [Form; 6] = [
+        Form::Numbered,
+        Form::Matches,
+        Form::Folders,
+        Form::Records { detail: 0, text: u32::MAX },
+        Form::Records { detail: 3, text: 60 },
+        Form::Lines,
+    ];
+
+    #[test]
+    fn the_common_folder_ends_with_a_slash_and_is_worth_naming() {
+        let table: &[(&[&str], &str)] = &[
+            (&["/usr/share/a/x", "/usr/share/b/y"], "/usr/share/"),
+            (&["/usr/share/ab/x", "/usr/share/ac/y"], "/usr/share/"),
+            (&["src/a.rs", "src/b.rs"], ""),
+            (&["/usr/share/a/x"], ""),
+            (&[], ""),
+        ];
+        for (paths, expected) in table {
+            let found = common_folder(paths.iter().map(|path| path.as_bytes()));
+            assert_eq!(String::from_utf8_lossy(found), *expected, "{paths:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_rows_of_every_form_tile_the_output(
+            parts in proptest::collection::vec(prop_oneof![
+                Just("     1→fn main() {\n"), Just("     2→}\n"), Just("src/a.rs:3:let x = 1;\n"), Just("src/a.rs-4-}\n"), Just("--\n"),
+                Just("./a/b/c.txt\n"), Just("./a/b/d.txt\n"), Just("{\"a\": [1, {\"b\": null}]}\n"), Just("[{\"id\": 1}, {\"id\": 2}]"),
+                Just("\n"), Just("\r\n"), Just("é"), Just("\u{1b}[1mx\u{1b}[0m\n"), Just("same line\n"), Just("]"), Just("\"") ], 0..40),
+        ) {
+            let bytes = parts.concat().into_bytes();
+            for form in FORMS {
+                let Some(compact) = render(form, &bytes) else { continue };
+                prop_assert_eq!(compact.rows.first().map(|row| row.start), (!bytes.is_empty()).then_some(0));
+                for (one, next) in compact.rows.iter().zip(compact.rows.iter().skip(1)) {
+                    prop_assert!(one.start < next.start && next.start < bytes.len() as u64, "{:?}", form);
+                }
+                let mut place = Place::default();
+                compact.print(3..17, &mut place);
+            }
+        }
+    }
+}

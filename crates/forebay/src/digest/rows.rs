@@ -1,0 +1,452 @@
+//! Which rows of a compact rendering are shown when not all of them fit.
+
+use crate::compact::{Role, Row};
+use crate::text::similarity::template;
+use crate::weights::rows::{
+    ALIKE_SHARE, BEST_OF_BLOCK, BLOCK_NORM, COMMON_SHARE, Ends, FADE, FILLED_GAP, FILLED_GAP_OF_FOLDER,
+    MANY_ROWS, MARKER_TOKENS, MAX_GROUPS_SHARE, NAMES_OF_FOLDER, OUTER_RECORDS, PARTIAL_REACH, REACH,
+    SIGNATURES, STATED_NAMES, UNUSUAL_ROW, UNUSUAL_SHARE,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Rows to choose from, with what each costs and is worth.
+pub(crate) struct Choice {
+    /// Tokens of each row, nearly.
+    pub(crate) cost: Vec<f32>,
+    pub(crate) score: Vec<f32>,
+    kept: Vec<bool>,
+    used: f32,
+    budget: f32,
+}
+
+impl Choice {
+    pub(crate) fn new(cost: Vec<f32>, score: Vec<f32>, budget: f32) -> Choice {
+        let kept = vec![false; cost.len()];
+        Choice { cost, score, kept, used: 0.0, budget }
+    }
+
+    /// The chosen rows. Gaps that cost less than their marker are filled.
+    pub(crate) fn kept(mut self) -> Vec<bool> {
+        for at in 1..self.kept.len().saturating_sub(1) {
+            if !self.kept[at] && self.kept[at - 1] && self.kept[at + 1] && self.cost[at] <= FILLED_GAP {
+                self.kept[at] = true;
+            }
+        }
+        self.kept
+    }
+
+    fn len(&self) -> usize {
+        self.cost.len()
+    }
+
+    /// The rows that are chosen so far.
+    pub(crate) fn chosen(&self) -> &[bool] {
+        &self.kept
+    }
+
+    /// Begins again, with a budget that is smaller by a number of tokens.
+    pub(crate) fn restart(&mut self, tokens: f32) {
+        self.kept.fill(false);
+        self.used = 0.0;
+        self.budget -= tokens;
+    }
+
+    /// Adds to the scores of rows.
+    pub(crate) fn add(&mut self, scores: &[f32]) {
+        self.score.iter_mut().zip(scores).for_each(|(score, more)| *score += more);
+    }
+
+    /// Raises the scores of rows that are unlike the others.
+    pub(crate) fn prefer(&mut self, unusual: &[bool]) {
+        for (score, _) in self.score.iter_mut().zip(unusual).filter(|(_, unusual)| **unusual) {
+            *score += UNUSUAL_ROW;
+        }
+    }
+
+    /// Cost of a row, with that of the marker that it may add.
+    fn price(&self, at: usize) -> f32 {
+        let beside = at > 0 && self.kept[at - 1] || self.kept.get(at + 1).is_some_and(|kept| *kept);
+        self.cost[at] + if beside { 0.0 } else { MARKER_TOKENS }
+    }
+
+    /// Takes the rows of the outermost tables, which tell the records apart, if they leave room.
+    pub(crate) fn take_outer(&mut self, rows: &[Row]) {
+        let outer: Vec<usize> = (0..self.len()).filter(|&at| rows[at].depth == 0).collect();
+        let inner = self.len() - outer.len();
+        let cost: f32 = outer.iter().map(|&at| self.cost[at] + MARKER_TOKENS).sum();
+        if inner > 0 && cost <= self.budget * OUTER_RECORDS {
+            outer.into_iter().for_each(|at| self.kept[at] = true);
+            self.used += cost;
+        }
+    }
+
+    /// Takes a row if there is room for it.
+    fn take(&mut self, at: usize) -> bool {
+        let price = self.price(at);
+        let fits = !self.kept[at] && self.used + price <= self.budget;
+        if fits {
+            self.kept[at] = true;
+            self.used += price;
+        }
+        fits
+    }
+
+    /// Takes rows from the beginning, and then from the end.
+    pub(crate) fn take_ends(&mut self, ends: Ends) {
+        let take = |choice: &mut Choice, rows: &mut dyn Iterator<Item = usize>, room: f32| {
+            let mut used = 0.0;
+            for at in rows {
+                used += choice.cost[at];
+                if choice.kept[at] || used > room {
+                    break;
+                }
+                choice.kept[at] = true;
+                choice.used += choice.cost[at];
+            }
+        };
+        let (count, budget) = (self.len(), self.budget);
+        take(self, &mut (0..count), budget * ends.head);
+        take(self, &mut (0..count).rev(), budget * ends.tail);
+    }
+
+    /// Takes the best rows with the rows around them, and what follows the beginning with what is left.
+    pub(crate) fn take_best(&mut self) {
+        let smooth = self.smooth(REACH);
+        let mut order: Vec<usize> =
+            (0..self.len()).filter(|&at| !self.kept[at] && smooth[at] > 0.0).collect();
+        order.sort_by(|&a, &b| smooth[b].total_cmp(&smooth[a]).then(a.cmp(&b)));
+        for at in order {
+            self.take(at);
+        }
+        for at in 0..self.len() {
+            if !self.kept[at] && !self.take(at) {
+                break;
+            }
+        }
+    }
+
+    /// Scores that each row shares with its neighbours.
+    fn smooth(&self, reach: usize) -> Vec<f32> {
+        let mut smooth = self.score.clone();
+        for distance in 1..=reach {
+            let factor = FADE.powi(distance as i32);
+            for (at, score) in self.score.iter().enumerate().filter(|(_, score)| **score > 0.0) {
+                for near in [at.checked_sub(distance), Some(at + distance)].into_iter().flatten() {
+                    if let Some(near) = smooth.get_mut(near) {
+                        *near = near.max(score * factor);
+                    }
+                }
+            }
+        }
+        smooth
+    }
+
+    /// Takes the first line of each block, then whole blocks, the best first, and of the first that does not fit the best
+    /// part.
+    pub(crate) fn take_blocks(&mut self, blocks: &[Range<usize>]) {
+        let most = self.used + self.budget * SIGNATURES;
+        for block in blocks {
+            let price = self.price(block.start);
+            if !self.kept[block.start] && self.used + price <= most {
+                self.kept[block.start] = true;
+                self.used += price;
+            }
+        }
+        let mut worth: Vec<(f32, usize)> = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let cost: f32 = block.clone().filter(|&at| !self.kept[at]).map(|at| self.cost[at]).sum();
+            if cost > 0.0 {
+                let mut best: Vec<f32> = self.score[block.clone()].to_vec();
+                best.sort_by(|a, b| b.total_cmp(a));
+                let sum: f32 = best.iter().take(BEST_OF_BLOCK).sum();
+                worth.push((sum / (BLOCK_NORM + cost.sqrt()), number));
+            }
+        }
+        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (_, number) in worth {
+            let block = blocks[number].clone();
+            let cost: f32 = block.clone().filter(|&at| !self.kept[at]).map(|at| self.cost[at]).sum();
+            if self.used + cost + MARKER_TOKENS <= self.budget {
+                block.for_each(|at| self.kept[at] = true);
+                self.used += cost + MARKER_TOKENS;
+                continue;
+            }
+            let smooth = self.smooth(PARTIAL_REACH);
+            let mut order: Vec<usize> = block.filter(|&at| !self.kept[at]).collect();
+            order.sort_by(|&a, &b| smooth[b].total_cmp(&smooth[a]).then(a.cmp(&b)));
+            for at in order {
+                self.take(at);
+            }
+            break;
+        }
+    }
+
+    /// Takes names of a listing: those that the session states, then names of each folder in turn, the nearest to the top
+    /// first and files that nobody reads last.
+    pub(crate) fn take_names(&mut self, rows: &[Row], groups: &[Vec<u8>]) {
+        let mut named: Vec<usize> = (0..self.len()).filter(|&at| self.score[at] > 0.0).collect();
+        named.sort_by(|&a, &b| self.score[b].total_cmp(&self.score[a]).then(a.cmp(&b)));
+        let room = self.budget * STATED_NAMES;
+        for at in named {
+            if self.used + self.price(at) <= room {
+                self.take(at);
+            }
+        }
+        let mut folders: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        while at < rows.len() {
+            let end = (at..rows.len()).find(|&next| rows[next].group != rows[at].group).unwrap_or(rows.len());
+            folders.push(at..end);
+            at = end;
+        }
+        let rank = |folder: &Range<usize>| {
+            let heading = rows[folder.start].group.map_or(&b""[..], |group| &groups[group as usize]);
+            let depth = memchr::memchr_iter(b'/', heading).count();
+            (is_unread(heading), is_aside(heading), depth, folder.start)
+        };
+        folders.sort_by_key(rank);
+        for unread in [false, true] {
+            for limit in [NAMES_OF_FOLDER, f32::INFINITY] {
+                for folder in &folders {
+                    let mut used = 0.0;
+                    for at in folder.clone() {
+                        let skipped = self.kept[at] || is_unread(&rows[at].text) && !unread;
+                        if skipped {
+                            continue;
+                        }
+                        used += self.cost[at];
+                        if used > limit || !self.take(at) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        folders.into_iter().for_each(|folder| self.close_gaps(folder));
+    }
+
+    /// Shows the names between two shown names of a folder where their marker would cost as much.
+    fn close_gaps(&mut self, folder: Range<usize>) {
+        let mut last: Option<usize> = None;
+        for at in folder {
+            if !self.kept[at] {
+                continue;
+            }
+            let gap = last.map_or(at..at, |last| last + 1..at);
+            if self.cost[gap.clone()].iter().sum::<f32>() <= FILLED_GAP_OF_FOLDER {
+                self.kept[gap].fill(true);
+            }
+            last = Some(at);
+        }
+    }
+
+    /// Takes matches of search results: the best of each file, then more of each, then the lines beside them.
+    pub(crate) fn take_matches(&mut self, rows: &[Row]) {
+        let mut order: Vec<usize> = (0..self.len()).filter(|&at| rows[at].role == Role::Item).collect();
+        order.sort_by(|&a, &b| self.score[b].total_cmp(&self.score[a]).then(a.cmp(&b)));
+        let mut best: Vec<usize> = Vec::new();
+        let mut seen = HashSet::new();
+        for &at in &order {
+            if rows[at].group.is_none_or(|group| seen.insert(group)) {
+                best.push(at);
+            }
+        }
+        let room = self.budget * MAX_GROUPS_SHARE;
+        for &at in &best {
+            if self.used + self.price(at) <= room {
+                self.take(at);
+            }
+        }
+        for at in order {
+            self.take(at);
+        }
+        let is_near = |at: usize| {
+            (at.saturating_sub(3)..(at + 4).min(rows.len()))
+                .filter(|&near| rows[near].role == Role::Item)
+                .map(|near| near.abs_diff(at))
+                .min()
+                .unwrap_or(9)
+        };
+        let mut near: Vec<usize> = (0..self.len()).filter(|&at| rows[at].role != Role::Item).collect();
+        near.sort_by_key(|&at| (is_near(at), at));
+        for at in near {
+            self.take(at);
+        }
+    }
+}
+
+/// Records with a value that few others have, in a column where most values repeat.
+pub(crate) fn unusual_records(rows: &[Row]) -> Vec<bool> {
+    let is_record = |row: &&Row| row.role == Role::Item;
+    let cells = |row: &Row| -> Vec<String> {
+        let text = String::from_utf8_lossy(&row.text);
+        let mut cells: Vec<String> = text.trim().split(" | ").map(str::to_owned).collect();
+        // A record with fewer or more fields than the others is unusual too.
+        cells.insert(0, cells.len().to_string());
+        cells
+    };
+    // Values of each column of each depth, with their numbers.
+    let mut columns: HashMap<(u16, usize), HashMap<String, usize>> = HashMap::new();
+    for row in rows.iter().filter(is_record) {
+        for (column, cell) in cells(row).into_iter().enumerate() {
+            *columns.entry((row.depth, column)).or_default().entry(cell).or_default() += 1;
+        }
+    }
+    let totals: HashMap<(u16, usize), (usize, usize)> = columns
+        .iter()
+        .map(|(at, values)| (*at, (values.values().sum(), values.values().copied().max().unwrap_or(0))))
+        .collect();
+    let is_rare = |at: (u16, usize), cell: &str| {
+        let (total, most) = totals[&at];
+        let count = columns[&at][cell];
+        total >= MANY_ROWS
+            && most as f32 >= total as f32 * COMMON_SHARE
+            && count as f32 <= (total as f32 * UNUSUAL_SHARE).max(1.0)
+    };
+    rows.iter()
+        .map(|row| {
+            is_record(&row)
+                && cells(row).iter().enumerate().any(|(column, cell)| is_rare((row.depth, column), cell))
+        })
+        .collect()
+}
+
+/// Lines that few others are like, if most lines are alike: they differ only in numbers.
+pub(crate) fn unusual_lines(rows: &[Row]) -> Option<Vec<bool>> {
+    let templates: Vec<u64> = rows.iter().map(|row| template(row.text.trim_ascii())).collect();
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for template in &templates {
+        *counts.entry(*template).or_default() += 1;
+    }
+    let most = counts.values().copied().max().unwrap_or(0) as f32;
+    let total = rows.len() as f32;
+    if rows.len() < MANY_ROWS || most < total * ALIKE_SHARE {
+        return None;
+    }
+    let is_rare = |template: &u64| counts[template] as f32 <= (total * UNUSUAL_SHARE).max(1.0);
+    Some(templates.iter().map(is_rare).collect())
+}
+
+/// Whether there is a group with matches of which no row is shown.
+pub(crate) fn hides_groups(rows: &[Row], kept: &[bool]) -> bool {
+    let is_shown = |group: u32| rows.iter().zip(kept).any(|(row, kept)| *kept && row.group == Some(group));
+    let mut last = None;
+    rows.iter().filter(|row| row.role == Role::Item).filter_map(|row| row.group).any(|group| {
+        let is_next = last.replace(group) != Some(group);
+        is_next && !is_shown(group)
+    })
+}
+
+/// Names of the groups of which no row is shown, with the number of their matches, within a number of tokens.
+pub(crate) fn hidden_groups(rows: &[Row], groups: &[Vec<u8>], kept: &[bool], tokens: u64) -> String {
+    let mut hidden: Vec<(u32, usize)> = Vec::new();
+    let shown: HashSet<u32> =
+        rows.iter().zip(kept).filter(|(_, kept)| **kept).filter_map(|(row, _)| row.group).collect();
+    for row in rows.iter().filter(|row| row.role == Role::Item) {
+        match (row.group, hidden.last_mut()) {
+            (Some(group), Some((last, count))) if group == *last => *count += 1,
+            (Some(group), _) if !shown.contains(&group) => hidden.push((group, 1)),
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    for (at, (group, count)) in hidden.iter().enumerate() {
+        let name = String::from_utf8_lossy(&groups[*group as usize]);
+        let next = format!("{}{} {count}", if at == 0 { "also in " } else { ", " }, name.trim_end());
+        if crate::tokens::count(&text) + crate::tokens::count(&next) > tokens {
+            text += &format!("{}{} more files", if at == 0 { "also in " } else { ", " }, hidden.len() - at);
+            break;
+        }
+        text += &next;
+    }
+    crate::printable(&text)
+}
+
+/// Whether a folder stands beside the program: tests, documents, examples.
+fn is_aside(heading: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"test",
+        b"tests",
+        b"testing",
+        b"doc",
+        b"docs",
+        b"example",
+        b"examples",
+        b"benchmarks",
+        b"build",
+        b"dist",
+        b"vendor",
+        b"third_party",
+        b"extern",
+        b"fixtures",
+        b"testdata",
+        b"data",
+    ];
+    heading.split(|byte| b"/:".contains(byte)).any(|part| NAMES.contains(&part))
+}
+
+/// Whether a name is of a file or folder that nobody reads: built, packed or drawn.
+fn is_unread(name: &[u8]) -> bool {
+    const PARTS: &[&[u8]] = &[
+        b"__pycache__",
+        b".egg-info",
+        b"node_modules",
+        b".git/",
+        b"/.git",
+        b"LC_MESSAGES",
+        b"/locale/",
+        b".min.",
+    ];
+    const ENDS: &[&[u8]] = &[
+        b".pyc", b".mo", b".po", b".png", b".jpg", b".jpeg", b".gif", b".svg", b".ico", b".woff", b".woff2",
+        b".ttf", b".eot", b".class", b".o", b".so", b".a", b".map", b".gz", b".zip", b".pdf", b".fits",
+        b".dat", b".npy", b".pkl", b".dbf", b".shx",
+    ];
+    let name = name.trim_ascii();
+    PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some())
+        || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(scores: &[f32], budget: f32) -> Choice {
+        Choice::new(vec![10.0; scores.len()], scores.to_vec(), budget)
+    }
+
+    fn shown(choice: Choice) -> String {
+        choice.kept().into_iter().map(|kept| if kept { '#' } else { '.' }).collect()
+    }
+
+    #[test]
+    fn both_ends_and_the_best_row_with_its_neighbours_are_shown() {
+        let mut scores = vec![0.0; 20];
+        scores[12] = 3.0;
+        let mut choice = choice(&scores, 100.0);
+        choice.take_ends(Ends { head: 0.3, tail: 0.2 });
+        choice.take_best();
+        assert_eq!(shown(choice), "###.......####....##");
+    }
+
+    #[test]
+    fn the_best_block_is_shown_whole_and_of_others_the_first_row() {
+        let mut scores = vec![0.0; 20];
+        scores[13] = 3.0;
+        let mut choice = choice(&scores, 100.0);
+        choice.take_blocks(&[0..5, 5..10, 10..15, 15..20]);
+        let shown = shown(choice);
+        assert_eq!(&shown[10..15], "#####", "{shown}");
+        assert!(!shown.starts_with("#####"), "{shown}");
+    }
+
+    #[test]
+    fn every_file_shows_its_best_match_before_any_shows_two() {
+        let rows: Vec<Row> = (0..9).map(|at| Row { group: Some(at / 3), ..Row::default() }).collect();
+        let mut choice = choice(&[1.0, 5.0, 4.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0], 90.0);
+        choice.take_matches(&rows);
+        let shown = shown(choice);
+        assert!([1, 5, 7].iter().all(|&at| shown.as_bytes()[at] == b'#'), "{shown}");
+    }
+}
