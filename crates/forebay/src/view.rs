@@ -17,7 +17,7 @@ pub use print::Printed;
 pub use summary::{Omitted, Summary};
 pub use verify::{Fault, verify};
 
-use crate::text::lookalikes;
+use crate::text::{lookalikes, timestamp};
 use crate::{Error, Output, Result, Surface, terminal};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -142,7 +142,7 @@ impl View {
                 let same = terminal::screen(&bytes).split(|&byte| byte == b'\n').eq(bytes
                     .split(|&byte| byte == b'\n')
                     .map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
-                if !same {
+                if !same && !is_stamped_by_service(&bytes) {
                     *piece = Piece::Rendered { range: range.clone(), on: Canvas::Screen };
                 }
             }
@@ -212,6 +212,13 @@ impl View {
 }
 
 /// Reason for a gap: overwritten if it is inside of one line and ends with a carriage return.
+/// Whether a screen shows lines as they are but for the time stamps of a service, which a reader needs.
+fn is_stamped_by_service(bytes: &[u8]) -> bool {
+    let lines = || bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    terminal::screen(bytes).split(|&byte| byte == b'\n').eq(lines().map(timestamp::unstamped))
+        && !lines().any(timestamp::is_of_runner)
+}
+
 fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let ends_overwritten = output.read(gap.end - 1..gap.end)? == b"\r" && gap.end < output.len();
     let one_line =

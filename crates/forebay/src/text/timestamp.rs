@@ -16,6 +16,16 @@ pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether a runner of builds wrote the time stamp of a line. Those of services are part of what they tell.
+pub(crate) fn is_of_runner(line: &[u8]) -> bool {
+    /// Digits of a fraction of a second that runners write.
+    const FRACTION: usize = 7;
+    let Some(end) = stamp(line) else { return unstamped(line).len() < line.len() };
+    let time = &line[..end];
+    let fraction = time.iter().rev().skip_while(|byte| !byte.is_ascii_digit());
+    time.contains(&b'[') || fraction.take_while(|byte| byte.is_ascii_digit()).count() >= FRACTION
+}
+
 /// Returns the length of the time stamp at the beginning of a line.
 pub(crate) fn stamp(line: &[u8]) -> Option<usize> {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
@@ -33,4 +43,24 @@ pub(crate) fn stamp(line: &[u8]) -> Option<usize> {
     let rest = if in_task.is_some() { rest.strip_prefix(b"]")? } else { rest };
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
     Some(line.len() - rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stamps_of_runners_are_told_from_those_of_services() {
+        let table = [
+            ("2024-05-01T10:00:00.1234567Z Run make", true),
+            ("[task 2024-05-01T10:00:00.123Z] cc a.c", true),
+            ("build\tRun make\t2024-05-01T10:00:00.1234567Z cc a.c", true),
+            ("2024-05-01T10:00:00.123Z ERROR no database", false),
+            ("2024-05-01T10:00:00Z ERROR no database", false),
+            ("no time", false),
+        ];
+        for (line, expected) in table {
+            assert_eq!(is_of_runner(line.as_bytes()), expected, "{line}");
+        }
+    }
 }
