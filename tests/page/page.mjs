@@ -476,7 +476,7 @@ test('what was saved is plotted over time, by tool and by day, and the numbers a
   const page = await look(server, '#/sessions/app/stats');
   const saved = told.saved.toLocaleString('en-US');
   await page.locator('.tile', { hasText: 'Tokens saved' }).getByText(saved).waitFor();
-  const fired = ['reserve_failed', 'size_cap', 'token_budget'].map(reason => told[reason]);
+  const fired = ['reserve_failed', 'size_cap', 'token_budget', 'compact'].map(reason => told[reason]);
   const [views, characters] = ['times', 'characters_saved'].map(name => fired.reduce((sum, one) => sum + one[name], 0));
   assert.ok(views > 0 && characters > 0);
   assert.match(await page.locator('.tile', { hasText: 'Replaced by views' }).innerText(), new RegExp(`\\b${views}\\b`));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Largest output that is rendered in a compact form, in bytes. The rendering is held in memory.
-pub(crate) const LARGEST: u64 = 8 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// A compact form of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +101,20 @@ pub(crate) fn render(form: Form, bytes: &[u8]) -> Option<Compact> {
         Form::Records { detail, text } => records::render(bytes, records::Detail { level: detail, text }),
         Form::Lines => lines::render(bytes),
     }
+}
+
+/// The same, if its text has at most so many bytes. It does not go on where that is exceeded.
+pub(crate) fn render_within(form: Form, bytes: &[u8], most: u64) -> Option<Compact> {
+    /// How many times longer an output is than its rendering at most; of lines that are repeated it may be any number.
+    const SHORTEST: u64 = 100;
+    if form == Form::Lines {
+        return lines::render_within(bytes, most);
+    }
+    let fits = |compact: &Compact| {
+        let length: usize = compact.rows.iter().map(|row| row.text.len()).sum();
+        length as u64 <= most
+    };
+    if bytes.len() as u64 / SHORTEST > most { None } else { render(form, bytes).filter(fits) }
 }
 
 /// Where the printer is in a rendering: headings are printed once for neighbours.

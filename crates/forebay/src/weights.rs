@@ -972,10 +972,10 @@ pub(crate) mod rows {
     pub(crate) const MIN_BUDGET: u64 = 1_500;
 
     /// Details of JSON that are tried in turn, with the maximum characters of a text.
-    pub(crate) const DETAILS: [(u8, u32); 8] =
-        [(0, u32::MAX), (1, 4_000), (1, 1_000), (2, 400), (2, 200), (4, 200), (4, 100), (4, 60)];
+    pub(crate) const DETAILS: [(u8, u32); 7] =
+        [(0, u32::MAX), (1, 4_000), (1, 1_000), (2, 400), (2, 200), (4, 200), (4, 100)];
 
-    /// The same for records that are chosen because not all of them fit.
+    /// The least detail, at which records are chosen if not all of them fit.
     pub(crate) const CHOSEN_DETAIL: (u8, u32) = (4, 60);
 
     /// Shares of the budget for the beginning and the end of a table.

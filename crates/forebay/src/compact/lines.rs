@@ -18,11 +18,22 @@ const LONGEST_WORD: usize = 100;
 
 /// Renders text by lines.
 pub(crate) fn render(bytes: &[u8]) -> Option<Compact> {
+    render_within(bytes, u64::MAX)
+}
+
+/// The same, unless the text has more bytes than that.
+pub(crate) fn render_within(bytes: &[u8], most: u64) -> Option<Compact> {
     let mut rows: Vec<Row> = Vec::new();
+    let (mut length, mut counted) = (0, 0);
     let mut repeated: u64 = 0;
     let mut last: &[u8] = b"";
     let mut note = "";
     for (start, line) in lines_of(bytes) {
+        length += rows[counted..].iter().map(|row| row.text.len() as u64).sum::<u64>();
+        counted = rows.len();
+        if length > most {
+            return None;
+        }
         if line == last && !line.trim_ascii().is_empty() {
             repeated += 1;
             note = "repeated lines counted";

@@ -1,6 +1,6 @@
 //! Listings: names below their folder, which is named once, with the names of a folder on one line.
 
-use crate::classify::listing::{PATH, folder};
+use crate::classify::listing::{LONG, PATH, folder};
 use crate::compact::{Compact, Role, Row, common_folder, lines_of, without_end};
 
 /// Renders a listing of paths, or of names below their folders as `ls -R` prints it.
@@ -69,7 +69,7 @@ pub(crate) fn is_recursive(bytes: &[u8]) -> bool {
 /// Names below `folder:`. A heading belongs to the first names below it, and an empty line to what is above it.
 fn names(bytes: &[u8]) -> Option<Compact> {
     let (mut rows, mut groups): (Vec<Row>, Vec<Vec<u8>>) = Default::default();
-    let mut open = false;
+    let (mut open, mut is_long) = (false, false);
     // Where a heading begins that has no names yet.
     let mut heading: Option<u64> = None;
     for (start, line) in lines_of(bytes) {
@@ -92,8 +92,17 @@ fn names(bytes: &[u8]) -> Option<Compact> {
                 rows.push(Row { start, ..Row::default() });
             }
         } else {
-            let name = squeezed.join(&b' ');
+            let name = match entry(line, &squeezed) {
+                Some(Entry::File(name, size)) => {
+                    is_long = true;
+                    [&name[..], b" ", size, b","].concat()
+                }
+                Some(Entry::Other(name)) => [&name[..], b","].concat(),
+                Some(Entry::Nothing) => Vec::new(),
+                None => squeezed.join(&b' '),
+            };
             let (text, group) = match open {
+                _ if name.is_empty() => (Vec::new(), last_group),
                 true => ([b" ", &name[..]].concat(), last_group),
                 false => ([&name[..], b"\n"].concat(), None),
             };
@@ -104,7 +113,36 @@ fn names(bytes: &[u8]) -> Option<Compact> {
         let group = groups.len().checked_sub(1).map(|group| group as u32);
         rows.push(Row { start, group, ..Row::default() });
     }
-    (groups.len() >= 2).then_some(Compact { rows, groups, note: String::new(), inline: true })
+    let note = if is_long { "names and sizes in bytes, without rights, owners and dates" } else { "" };
+    (groups.len() >= 2).then_some(Compact { rows, groups, note: note.to_owned(), inline: true })
+}
+
+/// A line of `ls -l`.
+enum Entry<'a> {
+    /// Name and size of a file.
+    File(Vec<u8>, &'a [u8]),
+    /// Name of a folder, with a slash, or of a link or a device.
+    Other(Vec<u8>),
+    /// The total of a folder, or the folder itself.
+    Nothing,
+}
+
+/// Entry of a line of `ls -l` with its words.
+fn entry<'a>(line: &[u8], words: &[&'a [u8]]) -> Option<Entry<'a>> {
+    if !LONG.is_match(line) {
+        return None;
+    }
+    // Rights, links, owner, group, size, three words of the date, and the name.
+    let (Some(size), Some(name)) = (words.get(4), words.get(8..).filter(|name| !name.is_empty())) else {
+        return Some(Entry::Nothing);
+    };
+    let name = name.join(&b' ');
+    Some(match line.first() {
+        Some(b'd') if matches!(&name[..], b"." | b"..") => Entry::Nothing,
+        Some(b'd') => Entry::Other([&name[..], b"/"].concat()),
+        Some(b'-') => Entry::File(name, size),
+        _ => Entry::Other(name),
+    })
 }
 
 #[cfg(test)]
@@ -124,6 +162,17 @@ mod tests {
         let text = "./a:\none.txt\ntwo.txt\n\n./b:\nthree.txt\n";
         let compact = render(text.as_bytes()).unwrap();
         assert_eq!(String::from_utf8_lossy(&compact.text()), "./a: one.txt two.txt\n./b: three.txt\n");
+    }
+
+    #[test]
+    fn of_a_long_listing_names_and_sizes_are_left() {
+        let text = "./a:\ntotal 16\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 .\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 src\n-rw-r--r-- 1 me me 1234 Jan  2 10:00 my notes.md\n\n./a/src:\ntotal 4\n-rw-r--r-- 1 me me 77 Jan  2 10:00 b.rs\nlrwxrwxrwx 1 me me 4 Jan  2 10:00 c -> b.rs\n";
+        let compact = render(text.as_bytes()).unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&compact.text()),
+            "./a: src/, my notes.md 1234,\n./a/src: b.rs 77, c -> b.rs,\n"
+        );
+        assert_eq!(compact.note, "names and sizes in bytes, without rights, owners and dates");
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(crate) fn render(bytes: &[u8], detail: Detail) -> Option<Compact> {
         seen: HashMap::new(),
         left_out: BTreeSet::new(),
         emptied: false,
+        without_false: false,
+        repeats: false,
         cut: 0,
         depth: 0,
         is_identified: false,
@@ -96,13 +98,17 @@ struct Tables {
     left_out: BTreeSet<String>,
     /// Whether empty fields are left out.
     emptied: bool,
+    /// Whether fields that are `false` are left out.
+    without_false: bool,
+    /// Whether an object stands there again that was printed before.
+    repeats: bool,
     /// Texts that are shortened.
     cut: usize,
     /// Number of tables that the next row stands inside of.
     depth: u16,
     /// Whether the record that is read has fields that identify it.
     is_identified: bool,
-    /// Names of fields that few records of the table have. They are what is unusual about these.
+    /// Names of fields that few records of the table have, or that are `false` in few. They are what is unusual about these.
     rare: BTreeSet<String>,
 }
 
@@ -299,6 +305,7 @@ impl Tables {
                 Data::Object(inner) => {
                     let written = written(value);
                     if written.len() >= WORTH_NAMING && self.seen.insert(written, ()).is_some() {
+                        self.repeats = true;
                         Cell::Text(format!("^{}", identity(inner).unwrap_or_default()))
                     } else {
                         self.flatten(value, &format!("{name}."), fields);
@@ -337,9 +344,14 @@ impl Tables {
             Data::Bool(yes) => !yes && self.detail.level >= 1,
             Data::Number(_) => false,
         };
-        self.emptied |= is_empty;
-        if is_empty || self.rare.contains(name) {
-            return is_empty;
+        let is_false = matches!(value.data, Data::Bool(false));
+        if is_empty && !(is_false && self.rare.contains(name)) {
+            self.emptied |= !is_false;
+            self.without_false |= is_false;
+            return true;
+        }
+        if self.rare.contains(name) {
+            return false;
         }
         let leaf = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
         let level = self.detail.level;
@@ -387,8 +399,14 @@ impl Tables {
     /// What the rendering leaves out.
     fn note(&self) -> String {
         let mut parts = Vec::new();
-        if self.emptied {
-            parts.push("empty fields left out".to_owned());
+        match (self.emptied, self.without_false) {
+            (true, true) => parts.push("empty and false fields left out".to_owned()),
+            (true, false) => parts.push("empty fields left out".to_owned()),
+            (false, true) => parts.push("false fields left out".to_owned()),
+            (false, false) => {}
+        }
+        if self.repeats {
+            parts.push("^ is an object shown before".to_owned());
         }
         if !self.left_out.is_empty() {
             let mut names: Vec<&str> = self.left_out.iter().take(NAMED).map(String::as_str).collect();
@@ -409,17 +427,23 @@ impl Tables {
     }
 }
 
-/// Names of fields that are in hardly any of many records.
+/// Names of fields that hardly any of many records have, or that are `false` in hardly any.
 fn rare_fields(records: &[Value]) -> BTreeSet<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    // How many records have a field, and in how many it is `false`.
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for record in records {
         if let Data::Object(members) = &record.data {
             for (key, value) in members {
-                *counts.entry(key).or_default() += usize::from(!matches!(value.data, Data::Null));
+                let (has, is_false) = counts.entry(key).or_default();
+                *has += usize::from(!matches!(value.data, Data::Null));
+                *is_false += usize::from(matches!(value.data, Data::Bool(false)));
             }
         }
     }
-    let is_rare = |count: usize| records.len() >= MANY_RECORDS && count * RARE_FIELD <= records.len();
+    let is_rare = |(has, is_false): (usize, usize)| {
+        records.len() >= MANY_RECORDS
+            && (has * RARE_FIELD <= records.len() || is_false > 0 && is_false * RARE_FIELD <= records.len())
+    };
     counts.into_iter().filter(|(_, count)| is_rare(*count)).map(|(name, _)| name.to_owned()).collect()
 }
 
@@ -567,7 +591,26 @@ mod tests {
             0,
             u32::MAX,
             "object: list\nresults:\n 3 rows (all: object=block): id | type\n a1 | heading | by.id=u1 | by.name=Ann | by.mail=ann@example.org | by.role=owner\n b2 | text | by=^u1\n c3 | text | extra=7\nmore: false\n",
-            "empty fields left out",
+            "empty fields left out; ^ is an object shown before",
+        );
+    }
+
+    #[test]
+    fn what_few_records_have_is_kept_where_room_is_short_and_equal_records_are_counted() {
+        let record = |n: u64| format!(r#"{{"id": {n}, "weight": 412, "name": "n"}}, "#);
+        let text: String = (0..60).map(record).collect();
+        let text = format!(r#"[{text}{{"id": 60, "weight": 412, "name": "n", "warning_sum": 77}}]"#);
+        let compact = render(text.as_bytes(), Detail { level: 4, text: 60 }).unwrap();
+        let shown = String::from_utf8(compact.text()).unwrap();
+        assert!(shown.starts_with("61 rows (all: name=n): id\n0\n1\n"), "{shown}");
+        assert!(shown.ends_with("\n59\n60 | warning_sum=77\n"), "{shown}");
+        assert_eq!(compact.note, "without weight");
+        check(
+            &format!("[{}]", [r#"{"n": 1, "ok": 2}"#; 3].join(",")),
+            4,
+            60,
+            "3 rows (all: n=1, ok=2): \n [×3]\n",
+            "",
         );
     }
 

@@ -13,6 +13,7 @@ use crate::rank::interest::Interest;
 use crate::view::{Canvas, CompactForm, Piece, View, Why, Wording};
 use crate::weights::rows as weights;
 use crate::{Budget, Kind, Output, Result, rank, tokens};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A rendering, and the form that it has; `None` for lines as they are.
@@ -41,8 +42,13 @@ pub(crate) fn whole_view(probe: &Probe, budget: Budget) -> Result<Option<View>> 
     if matches!(probe.form()?, Form::Html) && form == CompactForm::Lines {
         return Ok(None);
     }
-    let Some(compact) = compact::render(form, bytes) else { return Ok(None) };
+    let Some(compact) = compact::render_within(form, bytes, most_bytes(budget)) else { return Ok(None) };
     whole(output, form, &compact, budget)
+}
+
+/// Bytes of a text that may fit a budget.
+fn most_bytes(budget: Budget) -> u64 {
+    budget.bytes.min(budget.tokens * weights::MAX_TOKEN_BYTES)
 }
 
 /// The bytes of an output that may have a compact form.
@@ -69,14 +75,15 @@ fn form_of(probe: &Probe, bytes: &[u8]) -> Result<Option<CompactForm>> {
 /// View of a whole output in a compact form, if it fits the budget.
 fn whole(output: &Output, form: CompactForm, compact: &Compact, budget: Budget) -> Result<Option<View>> {
     let text = compact.text();
-    if text.len() as u64 > budget.bytes.min(budget.tokens * weights::MAX_TOKEN_BYTES) {
+    if text.len() as u64 > most_bytes(budget) {
         return Ok(None);
     }
     let piece = Piece::Rendered { range: 0..output.len(), on: Canvas::Compact(form) };
     let view = View::new(output.len(), vec![piece], Wording::Ranges)?;
     let view = View { surface: output.surface().clone(), ..view };
     let view = stating(view, output, budget, &compact.note)?;
-    Ok(Some(view).filter(|view| view.print(output).is_ok_and(|text| budget.holds(&text))))
+    let text = view.print_from(output, compact)?;
+    Ok(Some(view).filter(|_| budget.holds(&text)))
 }
 
 /// Plans the view of JSON: as a table, with as much detail as fits.
@@ -90,24 +97,31 @@ pub(crate) fn recognize_records<'p>(
         return Ok(None);
     }
     let Some(bytes) = bytes(probe)? else { return Ok(None) };
-    for (detail, text) in weights::DETAILS {
-        let form = CompactForm::Records { detail, text };
-        let Some(compact) = compact::render(form, bytes) else { return Ok(None) };
-        if let Some(view) = whole(output, form, &compact, budget)? {
-            return Ok(Some(Plan::View(view)));
-        }
-    }
     let (detail, text) = weights::CHOSEN_DETAIL;
     let form = CompactForm::Records { detail, text };
     let Some(compact) = compact::render(form, bytes) else { return Ok(None) };
+    // If all records do not fit with the least detail, they do not fit with more.
+    if let Some(least) = whole(output, form, &compact, budget)? {
+        for (detail, text) in weights::DETAILS {
+            let form = CompactForm::Records { detail, text };
+            let Some(compact) = compact::render_within(form, bytes, most_bytes(budget)) else { continue };
+            if let Some(view) = whole(output, form, &compact, budget)? {
+                return Ok(Some(Plan::View(view)));
+            }
+        }
+        return Ok(Some(Plan::View(least)));
+    }
     let rendered = Rendered { form: Some(form), compact };
-    let unusual = rows::unusual_records(&rendered.compact.rows);
-    chosen(probe, &rendered, budget, budget.tokens, |choice| {
+    let rows = &rendered.compact.rows;
+    let (unusual, counts) = (rows::unusual_records(rows), rows::value_counts(rows));
+    let choose = |choice: &mut Choice| {
+        choice.restart(tokens::count(&counts) as f32);
         choice.prefer(&unusual);
-        choice.take_outer(&rendered.compact.rows);
+        choice.take_outer(rows);
         choice.take_ends(weights::RECORDS_ENDS);
         choice.take_best();
-    })
+    };
+    chosen_stating(probe, &rendered, budget, budget.tokens, choose, |_| counts.clone())
 }
 
 /// Plans the view of an output of which rows are chosen: reads, searches, listings and runs that succeeded.
@@ -153,18 +167,23 @@ pub(crate) fn recognize_rows<'p>(
         Some(CompactForm::Numbered) => read(probe, &rendered, budget, &answering),
         _ if is_read || matches!(form, Form::Code(_)) => read(probe, &rendered, budget, &answering),
         _ => {
-            let unusual = rows::unusual_lines(rows);
+            let changes = rows::largest_changes(rows);
+            let is_alike = changes.is_none();
+            let unusual = changes.or_else(|| rows::unusual_lines(rows));
             let most = match &unusual {
-                Some(_) => weights::ALIKE_TOKENS,
+                Some(_) if is_alike => weights::ALIKE_TOKENS,
+                Some(_) => weights::SUCCEEDED_TOKENS,
                 None if probe.exited_well() => weights::SUCCEEDED_TOKENS,
                 None => budget.tokens,
             };
-            chosen(probe, &rendered, budget, most, |choice| {
+            let stated = if is_alike { "" } else { "the largest changes are shown" };
+            let choose = |choice: &mut Choice| {
                 choice.prefer(unusual.as_deref().unwrap_or_default());
                 choice.add(&answering);
                 choice.take_ends(weights::RUN_ENDS);
                 choice.take_best();
-            })
+            };
+            chosen_stating(probe, &rendered, budget, most, choose, |_| stated.to_owned())
         }
     }
 }
@@ -198,10 +217,14 @@ fn read<'p>(
     answering: &[f32],
 ) -> Result<Option<Plan<'p>>> {
     let blocks = blocks(probe.output, &rendered.compact)?;
+    let rows = &rendered.compact.rows;
+    // Where most blocks begin alike, as `[[package]]`, their first lines tell nothing.
+    let heads: HashSet<&[u8]> = blocks.iter().map(|block| &rows[block.start].text[..]).collect();
+    let has_heads = heads.len() * 2 > blocks.len();
     chosen(probe, rendered, budget, budget.tokens, |choice| {
         choice.add(answering);
         choice.take_ends(weights::READ_ENDS);
-        choice.take_blocks(&blocks);
+        choice.take_blocks(&blocks, has_heads);
         choice.take_best();
     })
 }
@@ -320,7 +343,7 @@ fn chosen_stating<'p>(
         let parts = [facts.clone(), state(&kept)];
         let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let view = showing(output, rendered, &kept, budget, &parts.join("; "))?;
-        if budget.holds(&view.print(output)?) {
+        if budget.holds(&view.print_from(output, &rendered.compact)?) {
             return Ok(Some(Plan::View(view)));
         }
     }
@@ -375,4 +398,92 @@ fn showing(output: &Output, rendered: &Rendered, kept: &[bool], budget: Budget, 
     }
     let view = View::new(output.len(), pieces, Wording::Ranges)?;
     stating(View { surface: output.surface().clone(), ..view }, output, budget, facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::keep::keep_ended;
+    use crate::{Call, Exit, MemoryStore, Outputs, Session, Settings, Timestamp};
+
+    /// What the model gets for the last of several calls of a session.
+    fn told(calls: &[(&str, &str)], exit: Option<Exit>, settings: &Settings) -> String {
+        let store = MemoryStore::default();
+        let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
+        let mut text = String::new();
+        for (number, (command, printed)) in calls.iter().enumerate() {
+            let call = Call {
+                args: Some(serde_json::json!({ "command": command }).to_string()),
+                ..Call::new(Session::safe("s"), format!("call{number:04}"), "run", Timestamp::UNIX_EPOCH)
+            };
+            let now = || Timestamp::UNIX_EPOCH;
+            let output = keep_ended(&store, &call, &mut printed.as_bytes(), exit, &now).unwrap();
+            let folded = outputs.reply(&output, settings).unwrap().folded;
+            if let Some(folded) = &folded {
+                assert_eq!(crate::verify(&folded.view, &output).unwrap(), vec![]);
+            }
+            text = folded.map_or_else(|| (*printed).to_owned(), |it| String::from_utf8(it.text).unwrap());
+        }
+        text
+    }
+
+    fn source() -> String {
+        let part = |n: u64| {
+            let body: String = (0..12).map(|at| format!("    value += config.get_{n}_{at}()\n")).collect();
+            let name = if n == 60 { "parse_date".to_owned() } else { format!("handle_{n}") };
+            format!("def {name}(value):\n{body}    return value\n\n")
+        };
+        (0..120).map(part).collect()
+    }
+
+    #[test]
+    fn a_definition_that_an_earlier_call_names_is_shown_whole_and_exact() {
+        let source = source();
+        let read = ("cat src/dates.py", source.as_str());
+        let settings = Settings::default();
+        let whole = source.split("\n\n").nth(60).unwrap();
+        let text = told(
+            &[("grep -rn parse_date src", "src/dates.py:841:def parse_date(value):\n"), read],
+            None,
+            &settings,
+        );
+        assert!(text.contains("looked for parse_date]"), "{text}");
+        assert!(text.contains(whole), "{text}");
+        let text = told(&[("ls", "src\n"), read], None, &settings);
+        assert!(!text.contains("looked for") && !text.contains(whole), "{text}");
+        assert!(text.contains("def handle_30(value):"), "first lines of definitions are shown");
+    }
+
+    #[test]
+    fn a_successful_command_that_names_failures_has_not_failed() {
+        let names = |n: u64| format!("error-report-{n}/stable {n}.0 all\nlibfatal{n}/stable 1.{n} amd64\n");
+        let listed = (0..900).map(names).collect::<String>();
+        let ended = |status| {
+            let settings = Settings::default();
+            told(&[("apt list", &listed)], Some(Exit::Code(status)), &settings)
+        };
+        let text = ended(0);
+        assert!(text.contains("\nerror-report-0/stable 0.0 all\n"), "{text}");
+        assert!(crate::tokens::count(&text) < 1_100, "what adds nothing is left out");
+    }
+
+    #[test]
+    fn an_output_within_the_limit_is_compact_if_that_saves_a_tenth() {
+        let blocks: Vec<String> = (0..40)
+            .map(|n| format!(r#"{{"object":"block","id":"b{n}","archived":false,"parent":{{"type":"page_id","page_id":"2292b7e8-cebd-8031-8c65"}},"text":"Words of part {n}"}}"#))
+            .collect();
+        let blocks = format!("[{}]", blocks.join(","));
+        let compact_from = |tokens: u64| {
+            let mut settings = Settings::default();
+            settings.digest.compact_from = tokens;
+            told(&[("curl", &blocks)], None, &settings)
+        };
+        assert!(compact_from(500).starts_with("[forebay view of 1 line, "), "{}", compact_from(500));
+        assert!(compact_from(500).contains(" as tables; "));
+        assert_eq!(compact_from(0), blocks, "0 turns it off");
+        assert_eq!(compact_from(3_000), blocks, "it is smaller than that");
+        let prose: String = (0..300).map(|n| format!("Sentence {n} says one thing only.\n")).collect();
+        let mut settings = Settings::default();
+        settings.digest.compact_from = 500;
+        assert_eq!(told(&[("say", &prose)], None, &settings), prose, "nothing is saved");
+    }
 }

@@ -7,7 +7,7 @@ use crate::weights::rows::{
     MANY_ROWS, MARKER_TOKENS, MAX_GROUPS_SHARE, NAMES_OF_FOLDER, OUTER_RECORDS, PARTIAL_REACH, REACH,
     SIGNATURES, STATED_NAMES, UNUSUAL_ROW, UNUSUAL_SHARE,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// Rows to choose from, with what each costs and is worth.
@@ -142,11 +142,11 @@ impl Choice {
         smooth
     }
 
-    /// Takes the first line of each block, then whole blocks, the best first, and of the first that does not fit the best
+    /// Takes the first line of each block if these lines tell the blocks apart, then whole blocks, the best first, and of the first that does not fit the best
     /// part.
-    pub(crate) fn take_blocks(&mut self, blocks: &[Range<usize>]) {
+    pub(crate) fn take_blocks(&mut self, blocks: &[Range<usize>], has_heads: bool) {
         let most = self.used + self.budget * SIGNATURES;
-        for block in blocks {
+        for block in blocks.iter().filter(|_| has_heads) {
             let price = self.price(block.start);
             if !self.kept[block.start] && self.used + price <= most {
                 self.kept[block.start] = true;
@@ -312,6 +312,56 @@ pub(crate) fn unusual_records(rows: &[Row]) -> Vec<bool> {
         .collect()
 }
 
+/// How often each value stands in the columns of a table that have few values: `state: open × 41, closed`.
+pub(crate) fn value_counts(rows: &[Row]) -> String {
+    /// Maximum values of a column, of whose length in characters.
+    const VALUES: usize = 5;
+    const LENGTH: usize = 24;
+    let text = |row: &Row| String::from_utf8_lossy(&row.text).trim().to_owned();
+    let is_head = |row: &&Row| row.role == Role::Heading && row.depth == 0 && text(row).contains(" rows");
+    let mut heads = rows.iter().filter(is_head);
+    let (Some(head), None) = (heads.next(), heads.next()) else { return String::new() };
+    // The first record may begin where the list does.
+    let head = text(head);
+    let (head, first) = head.split_once('\n').unwrap_or((&head, ""));
+    let names = head.rsplit_once(": ").map_or("", |(_, names)| names);
+    let mut columns: Vec<BTreeMap<String, usize>> = vec![BTreeMap::new(); names.split(" | ").count()];
+    let records = rows.iter().filter(|row| row.role == Role::Item && row.depth == 0).map(text);
+    for row in std::iter::once(first.to_owned()).filter(|first| !first.is_empty()).chain(records) {
+        for (column, cell) in
+            columns.iter_mut().zip(row.split(" | ")).filter(|(column, _)| column.len() <= VALUES)
+        {
+            *column.entry(cell.to_owned()).or_default() += 1;
+        }
+    }
+    let told = |(name, values): (&str, BTreeMap<String, usize>)| {
+        let fits = |value: &String| value.chars().count() <= LENGTH;
+        let repeats = values.values().any(|count| *count > 1);
+        let has_few = (2..=VALUES).contains(&values.len()) && repeats && values.keys().all(fits);
+        let counts = || values.iter().map(|(value, count)| format!("{value} × {count}")).collect::<Vec<_>>();
+        has_few.then(|| format!("{name}: {}", counts().join(", ")))
+    };
+    names.split(" | ").zip(columns).filter_map(told).collect::<Vec<_>>().join("; ")
+}
+
+/// The largest changes of the list that `git diff --stat` prints, if it is one.
+pub(crate) fn largest_changes(rows: &[Row]) -> Option<Vec<bool>> {
+    /// Changes that count as large.
+    const LARGEST: usize = 12;
+    let change = |row: &Row| -> Option<u64> {
+        let (_, counted) = std::str::from_utf8(&row.text).ok()?.rsplit_once(" | ")?;
+        counted.split_whitespace().next()?.parse().ok()
+    };
+    let changes: Vec<Option<u64>> = rows.iter().map(change).collect();
+    if rows.len() < MANY_ROWS || changes.iter().flatten().count() * 10 < rows.len() * 8 {
+        return None;
+    }
+    let mut sizes: Vec<u64> = changes.iter().flatten().copied().collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let least = sizes[LARGEST.min(sizes.len()) - 1];
+    Some(changes.iter().map(|change| change.is_some_and(|change| change >= least)).collect())
+}
+
 /// Lines that few others are like, if most lines are alike: they differ only in numbers.
 pub(crate) fn unusual_lines(rows: &[Row]) -> Option<Vec<bool>> {
     let templates: Vec<u64> = rows.iter().map(|row| template(row.text.trim_ascii())).collect();
@@ -330,19 +380,22 @@ pub(crate) fn unusual_lines(rows: &[Row]) -> Option<Vec<bool>> {
 
 /// Whether there is a group with matches of which no row is shown.
 pub(crate) fn hides_groups(rows: &[Row], kept: &[bool]) -> bool {
-    let is_shown = |group: u32| rows.iter().zip(kept).any(|(row, kept)| *kept && row.group == Some(group));
-    let mut last = None;
-    rows.iter().filter(|row| row.role == Role::Item).filter_map(|row| row.group).any(|group| {
-        let is_next = last.replace(group) != Some(group);
-        is_next && !is_shown(group)
-    })
+    let shown = shown_groups(rows, kept);
+    rows.iter()
+        .filter(|row| row.role == Role::Item)
+        .filter_map(|row| row.group)
+        .any(|group| !shown.contains(&group))
+}
+
+/// Groups of which a row is shown.
+fn shown_groups(rows: &[Row], kept: &[bool]) -> HashSet<u32> {
+    rows.iter().zip(kept).filter(|(_, kept)| **kept).filter_map(|(row, _)| row.group).collect()
 }
 
 /// Names of the groups of which no row is shown, with the number of their matches, within a number of tokens.
 pub(crate) fn hidden_groups(rows: &[Row], groups: &[Vec<u8>], kept: &[bool], tokens: u64) -> String {
     let mut hidden: Vec<(u32, usize)> = Vec::new();
-    let shown: HashSet<u32> =
-        rows.iter().zip(kept).filter(|(_, kept)| **kept).filter_map(|(row, _)| row.group).collect();
+    let shown = shown_groups(rows, kept);
     for row in rows.iter().filter(|row| row.role == Role::Item) {
         match (row.group, hidden.last_mut()) {
             (Some(group), Some((last, count))) if group == *last => *count += 1,
@@ -435,7 +488,7 @@ mod tests {
         let mut scores = vec![0.0; 20];
         scores[13] = 3.0;
         let mut choice = choice(&scores, 100.0);
-        choice.take_blocks(&[0..5, 5..10, 10..15, 15..20]);
+        choice.take_blocks(&[0..5, 5..10, 10..15, 15..20], true);
         let shown = shown(choice);
         assert_eq!(&shown[10..15], "#####", "{shown}");
         assert!(!shown.starts_with("#####"), "{shown}");
@@ -448,5 +501,90 @@ mod tests {
         choice.take_matches(&rows);
         let shown = shown(choice);
         assert!([1, 5, 7].iter().all(|&at| shown.as_bytes()[at] == b'#'), "{shown}");
+    }
+
+    fn row(text: &str, group: Option<u32>) -> Row {
+        Row { text: text.into(), group, ..Row::default() }
+    }
+
+    #[test]
+    fn a_record_with_a_rare_value_or_another_number_of_fields_is_unusual() {
+        let mut rows: Vec<Row> = (0..200).map(|n| row(&format!("{n} | paid | Oslo\n"), None)).collect();
+        rows[77] = row("77 | CORRUPT | Oslo\n", None);
+        rows[99] = row("99 | paid\n", None);
+        let unusual = unusual_records(&rows);
+        let found: Vec<usize> = (0..200).filter(|&at| unusual[at]).collect();
+        assert_eq!(found, [77, 99]);
+    }
+
+    #[test]
+    fn of_lines_that_are_alike_the_others_are_unusual() {
+        let mut rows: Vec<Row> = (0..200).map(|n| row(&format!("copied file {n}\n"), None)).collect();
+        assert_eq!(unusual_lines(&rows).unwrap().iter().filter(|unusual| **unusual).count(), 0);
+        rows[150] = row("3 files were skipped\n", None);
+        let unusual = unusual_lines(&rows).unwrap();
+        assert_eq!((unusual[150], unusual[149]), (true, false));
+        let different: Vec<Row> = (0..200).map(|n| row(&"x".repeat(n), None)).collect();
+        assert_eq!(unusual_lines(&different), None);
+    }
+
+    #[test]
+    fn files_without_a_shown_match_are_named_with_the_number_of_their_matches() {
+        let groups = [&b"a.rs\n"[..], b"b.rs\n", b"c.rs\n"].map(<[u8]>::to_vec);
+        let rows: Vec<Row> = [0, 0, 1, 1, 1, 2].map(|group| row("1:x\n", Some(group))).to_vec();
+        let mut kept = vec![true, false, false, false, false, false];
+        assert_eq!(hidden_groups(&rows, &groups, &kept, 100), "also in b.rs 3, c.rs 1");
+        assert_eq!(hidden_groups(&rows, &groups, &kept, 3), "also in 2 more files");
+        assert!(hides_groups(&rows, &kept));
+        kept = vec![true, false, false, true, false, true];
+        assert_eq!(hidden_groups(&rows, &groups, &kept, 100), "");
+        assert!(!hides_groups(&rows, &kept));
+    }
+
+    #[test]
+    fn names_near_the_top_come_before_tests_and_before_what_nobody_reads() {
+        let groups =
+            ["src/:", "src/deep/:", "tests/:", "node_modules/x/:"].map(|name| name.as_bytes().to_vec());
+        let rows: Vec<Row> = [3, 2, 1, 0].map(|group| row(" a.rs", Some(group))).to_vec();
+        let shown_with = |budget: f32| {
+            let mut choice = choice(&[0.0; 4], budget);
+            choice.take_names(&rows, &groups);
+            shown(choice)
+        };
+        assert_eq!(shown_with(20.0), "...#");
+        assert_eq!(shown_with(30.0), "..##");
+        assert_eq!(shown_with(40.0), ".###");
+        assert_eq!(shown_with(60.0), "####");
+    }
+
+    #[test]
+    fn values_of_columns_with_few_of_them_are_counted() {
+        let mut rows =
+            vec![Row { role: Role::Heading, ..row("5 rows (all: kind=user): id | vip | state\n", None) }];
+        rows.extend((0..5).map(|n| {
+            row(&format!("u{n} | {} | {}\n", u8::from(n == 3), if n < 2 { "open" } else { "closed" }), None)
+        }));
+        assert_eq!(
+            value_counts(&rows[..4]),
+            "state: closed × 1, open × 2",
+            "a column with one value says nothing"
+        );
+        rows.push(row("u5 | 0 | open\n", None));
+        assert_eq!(value_counts(&rows), "vip: 0 × 5, 1 × 1; state: closed × 3, open × 3");
+        assert_eq!(value_counts(&rows[1..]), "");
+        rows[0] = Row { role: Role::Heading, ..row("6 rows: id | vip | state\nu9 | 1 | open\n", None) };
+        assert_eq!(value_counts(&rows), "vip: 0 × 5, 1 × 2; state: closed × 3, open × 4");
+    }
+
+    #[test]
+    fn the_largest_changes_of_a_list_of_changes_are_found() {
+        let line =
+            |n: u64| row(&format!(" src/part_{n}.rs | {} +++--\n", if n == 40 { 900 } else { n % 7 }), None);
+        let rows: Vec<Row> = (0..60).map(line).collect();
+        let largest = largest_changes(&rows).unwrap();
+        assert!(largest[40] && largest[6] && !largest[0]);
+        assert_eq!(largest_changes(&rows[..5]), None);
+        let prose: Vec<Row> = (0..60).map(|n| row(&format!("sentence {n}\n"), None)).collect();
+        assert_eq!(largest_changes(&prose), None);
     }
 }

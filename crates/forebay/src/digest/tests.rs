@@ -232,29 +232,33 @@ fn the_gallery_shows_the_views_of_real_outputs() {
     let made = std::fs::read_dir(format!("{testdata}/gallery")).unwrap();
     let mut files: Vec<String> =
         made.map(|entry| entry.unwrap().path().display().to_string()).chain(kept).collect();
-    files.retain(|file| !file.ends_with("README.md"));
+    files.retain(|file| !file.ends_with("README.md") && !file.ends_with("/compact"));
     files.sort_by_key(|file| file.rsplit('/').next().unwrap().to_owned());
     let mut page = "# Gallery\n\nWhat a model is shown of real outputs in 500 tokens. A test makes this page, and proves every view on it; \
         `testdata/gallery/README.md` says where the outputs come from.\n"
         .to_owned();
-    for file in files {
-        let bytes = std::fs::read(&file).unwrap();
+    let shown = |file: &str, tokens: u64| {
+        let bytes = std::fs::read(file).unwrap();
         let output = output_of(&bytes);
-        let view = fold(&output, &settings(500)).unwrap();
+        let view = fold(&output, &settings(tokens)).unwrap();
         let text = view.print(&output).unwrap();
         let name = file.rsplit('/').next().unwrap();
         assert_eq!(crate::verify(&view, &output).unwrap(), vec![], "{name}");
-        assert!(settings(500).digest.budget.holds(&text), "{name}");
+        assert!(settings(tokens).digest.budget.holds(&text), "{name}");
         assert!(text.len() < bytes.len(), "{name}");
         let all = tokens::count_bytes(&bytes);
-        page += &format!(
+        format!(
             "\n## {name}\n\n{} tokens, shown in {}.\n\n````\n{}````\n",
             crate::text::count::grouped(all),
-            tokens::count_bytes(&text),
+            crate::text::count::grouped(tokens::count_bytes(&text)),
             // A page of Markdown has one kind of line end.
             String::from_utf8_lossy(&text).replace("\r\n", "\n").trim_end().to_owned() + "\n"
-        );
-    }
+        )
+    };
+    files.iter().for_each(|file| page += &shown(file, 500));
+    page += "\n# Compact forms\n\nThe same with the default budget of 4,000 tokens: nothing that tells the parts apart is left out.\n";
+    let compact = ["blocks.json", "matches.txt", "numbered.txt", "paths.txt"];
+    compact.iter().for_each(|name| page += &shown(&format!("{testdata}/gallery/compact/{name}"), 4_000));
     expect_test::expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gallery.md")].assert_eq(&page);
 }
 

@@ -219,23 +219,24 @@ struct Written {
 /// Pipelines of a line, each with its commands.
 fn pipelines(line: &str) -> Vec<Vec<Written>> {
     let mut reader = Reader { rest: line, here: Vec::new() };
-    let mut all = vec![vec![Written::default()]];
-    // What a redirection takes its next word for.
-    while let Some(token) = reader.token() {
-        let pipeline = all.last_mut().expect("there is always one");
-        let command = pipeline.last_mut().expect("there is always one");
-        match token {
-            Token::Word(word) => command.words.push(word),
-            Token::Into(is_output) => command.is_silent |= is_output,
-            Token::Pipe => pipeline.push(Written::default()),
-            Token::End => all.push(vec![Written::default()]),
+    let (mut all, mut pipeline, mut command) = (Vec::new(), Vec::new(), Written::default());
+    loop {
+        match reader.token() {
+            Some(Token::Word(word)) => command.words.push(word),
+            Some(Token::Into(is_output)) => command.is_silent |= is_output,
+            end => {
+                let written = std::mem::take(&mut command);
+                pipeline.extend(Some(written).filter(|written| !written.words.is_empty()));
+                if !matches!(end, Some(Token::Pipe)) {
+                    let written = std::mem::take(&mut pipeline);
+                    all.extend(Some(written).filter(|written| !written.is_empty()));
+                }
+                if end.is_none() {
+                    return all;
+                }
+            }
         }
     }
-    for pipeline in &mut all {
-        pipeline.retain(|command| !command.words.is_empty());
-    }
-    all.retain(|pipeline| !pipeline.is_empty());
-    all
 }
 
 enum Token {

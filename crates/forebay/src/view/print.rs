@@ -3,7 +3,7 @@
 //! A marker replaces the bytes it stands for, and nothing else: it is a line of its own where whole lines are missing, and
 //! inside of a line where only a part of it is.
 
-use crate::compact;
+use crate::compact::{self, Compact};
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
 use crate::text::{html, lookalikes};
@@ -39,9 +39,15 @@ impl View {
         self.print_with(output, |range| gap(self, output, range))
     }
 
+    /// Prints the same text from a rendering of the output that is known.
+    pub(crate) fn print_from(&self, output: &Output, compact: &Compact) -> Result<Vec<u8>> {
+        let printed = self.printed_with(output, |range| gap(self, output, range), Some(compact))?;
+        Ok(printed.into_iter().flat_map(|printed| printed.text).collect())
+    }
+
     /// Prints the same text, piece by piece.
     pub fn printed(&self, output: &Output) -> Result<Vec<Printed>> {
-        self.printed_with(output, |range| gap(self, output, range))
+        self.printed_with(output, |range| gap(self, output, range), None)
     }
 
     /// Prints with counts of gaps from elsewhere: verification counts them again.
@@ -50,7 +56,7 @@ impl View {
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
     ) -> Result<Vec<u8>> {
-        let printed = self.printed_with(output, count)?;
+        let printed = self.printed_with(output, count, None)?;
         Ok(printed.into_iter().flat_map(|printed| printed.text).collect())
     }
 
@@ -58,6 +64,7 @@ impl View {
         &self,
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
+        known: Option<&Compact>,
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
@@ -70,10 +77,11 @@ impl View {
             Some(Canvas::Compact(form)) => Some(form),
             _ => None,
         });
-        let compact = match form {
-            Some(form) => compact::render(form, &output.read(0..output.len())?),
-            None => None,
+        let made = match form {
+            Some(form) if known.is_none() => compact::render(form, &output.read(0..output.len())?),
+            _ => None,
         };
+        let compact = known.or(made.as_ref());
         let mut place = compact::Place::default();
         // Whether an earlier marker has a call that reads lines, or any call.
         let (mut lines_called, mut called) = (false, false);
@@ -91,7 +99,7 @@ impl View {
                 }
                 Piece::Rendered { range, on: Canvas::Compact(_) } => {
                     // A stored view of a form that is no longer recognised shows the bytes.
-                    let text = match &compact {
+                    let text = match compact {
                         Some(compact) => compact.print(range.clone(), &mut place),
                         None => output.read(range.clone())?,
                     };
