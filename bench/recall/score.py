@@ -14,7 +14,8 @@ import argparse, collections, concurrent.futures, gzip, html, json, os, re, shut
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUDGETS = [250, 500, 1000, 2000]
-FLOOR_BUDGETS = [500, 1000]
+# 4,000 is the default budget, in which compact forms are chosen from.
+FLOOR_BUDGETS = [500, 1000, 4000]
 # Points between a measured score and its floor. A case in a group of ten is worth ten points, so this catches a lost case, not a lost line.
 SLACK = 3
 MODES = ['view', 'ask']
