@@ -2,6 +2,7 @@
 
 use crate::classify::listing::{LONG, PATH, folder};
 use crate::compact::{Compact, Role, Row, common_folder, lines_of, without_end};
+use std::collections::HashMap;
 
 /// Renders a listing of paths, or of names below their folders as `ls -R` prints it.
 pub(crate) fn render(bytes: &[u8]) -> Option<Compact> {
@@ -69,7 +70,8 @@ pub(crate) fn is_recursive(bytes: &[u8]) -> bool {
 /// Names below `folder:`. A heading belongs to the first names below it, and an empty line to what is above it.
 fn names(bytes: &[u8]) -> Option<Compact> {
     let (mut rows, mut groups): (Vec<Row>, Vec<Vec<u8>>) = Default::default();
-    let (mut open, mut is_long) = (false, false);
+    let (mut open, mut is_long, mut after_blank) = (false, false, true);
+    let rights = Rights::of(bytes);
     // Where a heading begins that has no names yet.
     let mut heading: Option<u64> = None;
     for (start, line) in lines_of(bytes) {
@@ -77,7 +79,10 @@ fn names(bytes: &[u8]) -> Option<Compact> {
         let squeezed: Vec<&[u8]> =
             line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let last_group = groups.len().checked_sub(1).map(|group| group as u32);
-        if folder(line).is_some() {
+        // `data:` is a folder only where one may begin.
+        let is_folder = after_blank && line.len() > 1 && line.ends_with(b":") && !line.contains(&b' ');
+        after_blank = squeezed.is_empty();
+        if is_folder || folder(line).is_some() {
             if let Some(start) = heading.replace(start) {
                 rows.push(Row { start, group: last_group, ..Row::default() });
             }
@@ -95,9 +100,9 @@ fn names(bytes: &[u8]) -> Option<Compact> {
             let name = match entry(line, &squeezed) {
                 Some(Entry::File(name, size)) => {
                     is_long = true;
-                    [&name[..], b" ", size, b","].concat()
+                    [&name[..], b" ", size, &rights.unusual(&squeezed), b","].concat()
                 }
-                Some(Entry::Other(name)) => [&name[..], b","].concat(),
+                Some(Entry::Other(name)) => [&name[..], &rights.unusual(&squeezed), b","].concat(),
                 Some(Entry::Nothing) => Vec::new(),
                 None => squeezed.join(&b' '),
             };
@@ -113,8 +118,55 @@ fn names(bytes: &[u8]) -> Option<Compact> {
         let group = groups.len().checked_sub(1).map(|group| group as u32);
         rows.push(Row { start, group, ..Row::default() });
     }
-    let note = if is_long { "names and sizes in bytes, without rights, owners and dates" } else { "" };
+    let note = if is_long {
+        "names and sizes in bytes; rights and owners where they are unusual, no dates"
+    } else {
+        ""
+    };
     (groups.len() >= 2).then_some(Compact { rows, groups, note: note.to_owned(), inline: true })
+}
+
+/// Whether lines have the rights, sizes and dates of their entries.
+pub(crate) fn is_long(bytes: &[u8]) -> bool {
+    lines_of(bytes).take(400).filter(|(_, line)| LONG.is_match(line)).count() > 2
+}
+
+/// How many entries of a long listing have the same rights, owner and group.
+struct Rights {
+    counts: HashMap<Vec<u8>, usize>,
+    entries: usize,
+}
+
+impl Rights {
+    /// Those of one entry in so many are unusual.
+    const UNUSUAL: usize = 50;
+
+    fn of(bytes: &[u8]) -> Rights {
+        let mut rights = Rights { counts: HashMap::new(), entries: 0 };
+        for (_, line) in lines_of(bytes).filter(|(_, line)| LONG.is_match(line)) {
+            let words: Vec<&[u8]> =
+                line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+            if let Some(key) = Rights::key(&words) {
+                *rights.counts.entry(key).or_default() += 1;
+                rights.entries += 1;
+            }
+        }
+        rights
+    }
+
+    /// Rights, owner and group of an entry with its words.
+    fn key(words: &[&[u8]]) -> Option<Vec<u8>> {
+        let [rights, _, owner, group, ..] = words else { return None };
+        Some([*rights, b" ", *owner, b":", *group].concat())
+    }
+
+    /// Rights, owner and group of an entry, if few others have them.
+    fn unusual(&self, words: &[&[u8]]) -> Vec<u8> {
+        let Some(key) = Rights::key(words) else { return Vec::new() };
+        let count = self.counts.get(&key).copied().unwrap_or(0);
+        let is_unusual = count * Rights::UNUSUAL <= self.entries;
+        if is_unusual { [b" ", &key[..]].concat() } else { Vec::new() }
+    }
 }
 
 /// A line of `ls -l`.
@@ -132,10 +184,18 @@ fn entry<'a>(line: &[u8], words: &[&'a [u8]]) -> Option<Entry<'a>> {
     if !LONG.is_match(line) {
         return None;
     }
-    // Rights, links, owner, group, size, three words of the date, and the name.
-    let (Some(size), Some(name)) = (words.get(4), words.get(8..).filter(|name| !name.is_empty())) else {
+    if words.first() == Some(&&b"total"[..]) {
         return Some(Entry::Nothing);
+    }
+    // Rights, links, owner, group, size, the date, and the name.
+    let is_iso = |word: &[u8]| word.len() == 10 && word[4] == b'-' && word[7] == b'-';
+    let is_zone = |word: &[u8]| word.len() == 5 && matches!(word[0], b'+' | b'-');
+    let date = match words.get(5..8)? {
+        [date, _, zone] if is_iso(date) && is_zone(zone) => 3,
+        [date, ..] if is_iso(date) => 2,
+        _ => 3,
     };
+    let (size, name) = (words.get(4)?, words.get(5 + date..).filter(|name| !name.is_empty())?);
     let name = name.join(&b' ');
     Some(match line.first() {
         Some(b'd') if matches!(&name[..], b"." | b"..") => Entry::Nothing,
@@ -166,13 +226,16 @@ mod tests {
 
     #[test]
     fn of_a_long_listing_names_and_sizes_are_left() {
-        let text = "./a:\ntotal 16\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 .\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 src\n-rw-r--r-- 1 me me 1234 Jan  2 10:00 my notes.md\n\n./a/src:\ntotal 4\n-rw-r--r-- 1 me me 77 Jan  2 10:00 b.rs\nlrwxrwxrwx 1 me me 4 Jan  2 10:00 c -> b.rs\n";
+        let text = "a:\ntotal 16\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 .\ndrwxr-xr-x 2 me me 4096 Jan  2 10:00 src\n-rw-r--r-- 1 me me 1234 Jan  2 10:00 my notes.md\n\na/src:\ntotal 4\n-rw-r--r-- 1 me me 77 Jan  2 10:00 b.rs\nlrwxrwxrwx 1 me me 4 Jan  2 10:00 c -> b.rs\n";
         let compact = render(text.as_bytes()).unwrap();
         assert_eq!(
             String::from_utf8_lossy(&compact.text()),
-            "./a: src/, my notes.md 1234,\n./a/src: b.rs 77, c -> b.rs,\n"
+            "a: src/, my notes.md 1234,\na/src: b.rs 77, c -> b.rs,\n"
         );
-        assert_eq!(compact.note, "names and sizes in bytes, without rights, owners and dates");
+        assert_eq!(
+            compact.note,
+            "names and sizes in bytes; rights and owners where they are unusual, no dates"
+        );
     }
 
     #[test]

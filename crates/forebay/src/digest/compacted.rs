@@ -42,6 +42,11 @@ pub(crate) fn whole_view(probe: &Probe, budget: Budget) -> Result<Option<View>> 
     if matches!(probe.form()?, Form::Html) && form == CompactForm::Lines {
         return Ok(None);
     }
+    // In little room, what is unusual about a few files tells more than the names of all.
+    let is_small = budget.tokens < weights::MIN_BUDGET;
+    if form == CompactForm::Folders && is_small && compact::listing::is_long(bytes) {
+        return Ok(None);
+    }
     let Some(compact) = compact::render_within(form, bytes, most_bytes(budget)) else { return Ok(None) };
     whole(output, form, &compact, budget)
 }
@@ -162,6 +167,7 @@ pub(crate) fn recognize_rows<'p>(
     match rendered.form {
         Some(CompactForm::Matches) => matches(probe, &rendered, budget, grown),
         Some(CompactForm::Folders) => chosen(probe, &rendered, budget, grown, |choice| {
+            choice.prefer(&rows::unusual_entries(rows));
             choice.take_names(rows, &rendered.compact.groups);
         }),
         Some(CompactForm::Numbered) => read(probe, &rendered, budget, &answering),

@@ -416,6 +416,16 @@ pub(crate) fn hidden_groups(rows: &[Row], groups: &[Vec<u8>], kept: &[bool], tok
     crate::printable(&text)
 }
 
+/// Entries of a listing that show their rights, because few others have the same.
+pub(crate) fn unusual_entries(rows: &[Row]) -> Vec<bool> {
+    let has_rights = |row: &Row| {
+        let mut words = row.text.rsplit(|&byte| byte == b' ');
+        let (owner, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        owner.contains(&b':') && rights.len() == 10 && b"-dlbcps".contains(&rights[0])
+    };
+    rows.iter().map(has_rights).collect()
+}
+
 /// Whether a folder stands beside the program: tests, documents, examples.
 fn is_aside(heading: &[u8]) -> bool {
     const NAMES: &[&[u8]] = &[
@@ -515,6 +525,12 @@ mod tests {
         let unusual = unusual_records(&rows);
         let found: Vec<usize> = (0..200).filter(|&at| unusual[at]).collect();
         assert_eq!(found, [77, 99]);
+    }
+
+    #[test]
+    fn entries_with_their_rights_are_unusual() {
+        let rows = [" a.rs 12,", " b.rs 7 -rw-rw-rw- me:me,", " my: file 9,"].map(|text| row(text, Some(0)));
+        assert_eq!(unusual_entries(&rows), [false, true, false]);
     }
 
     #[test]

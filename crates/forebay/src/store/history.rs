@@ -2,7 +2,7 @@
 
 use crate::Timestamp;
 use crate::call::Call;
-use crate::event::{self, Event, What};
+use crate::event::{self, Event, Started, What};
 use crate::handle::Handle;
 use crate::output::{Output, SameGiven};
 use crate::record::{Record, State};
@@ -30,19 +30,8 @@ pub fn earlier_run(store: &dyn Store, record: &Record) -> Option<Output> {
     }
     let end = event::last_lines(store, &call.session, CALLS_SEARCHED).ok()?;
     let tool = serde_json::to_string(&call.tool).ok()?;
-    let (mut began, mut opened) = (false, 0);
-    for line in end.rsplit(|&byte| byte == b'\n') {
-        if memchr::memmem::find(line, tool.as_bytes()).is_none() {
-            continue;
-        }
-        let Ok(Event { what: What::CallStarted(started), .. }) = serde_json::from_slice(line) else {
-            continue;
-        };
-        // Calls that began after this one are not earlier.
-        if !began {
-            began = started.id == record.handle.id();
-            continue;
-        }
+    let mut opened = 0;
+    for started in calls_before(&end, record.handle.id(), tool.as_bytes()) {
         let same_length = started.argument_characters == args.chars().count() as u64;
         if started.tool != call.tool || !same_length {
             continue;
@@ -78,26 +67,24 @@ pub(crate) fn recent_calls(store: &dyn Store, record: &Record) -> Vec<Call> {
         return Vec::new();
     }
     let Ok(end) = event::last_lines(store, session, CALLS_SEARCHED) else { return Vec::new() };
-    let mut began = false;
-    let mut calls = Vec::new();
-    for line in end.rsplit(|&byte| byte == b'\n') {
-        if memchr::memmem::find(line, b"argument_characters").is_none() {
-            continue;
-        }
-        let Ok(Event { what: What::CallStarted(started), .. }) = serde_json::from_slice(line) else {
-            continue;
-        };
-        if !began {
-            began = started.id == record.handle.id();
-            continue;
-        }
-        let earlier = Handle::new(session.clone(), &started.id).ok().and_then(|it| store.record(&it).ok());
-        calls.extend(earlier.map(|record| record.call));
-        if calls.len() == RECENT_CALLS {
-            break;
-        }
-    }
-    calls
+    let earlier = |started: Started| {
+        let handle = Handle::new(session.clone(), &started.id).ok()?;
+        Some(store.record(&handle).ok()?.call)
+    };
+    let before = calls_before(&end, record.handle.id(), b"argument_characters");
+    before.filter_map(earlier).take(RECENT_CALLS).collect()
+}
+
+/// Calls that began before another one, the latest first. Lines of events without the given text are not read.
+fn calls_before<'e>(events: &'e [u8], id: &'e str, text: &'e [u8]) -> impl Iterator<Item = Started> + 'e {
+    let lines = events.rsplit(|&byte| byte == b'\n');
+    let read = move |line: &&[u8]| memchr::memmem::find(line, text).is_some();
+    let started = |line| match serde_json::from_slice(line) {
+        Ok(Event { what: What::CallStarted(started), .. }) => Some(started),
+        _ => None,
+    };
+    // Calls that began after this one are not earlier.
+    lines.filter(read).filter_map(started).skip_while(move |started| started.id != id).skip(1)
 }
 
 /// The outputs of the session with the bytes of an output that is ending: the nearest that is still kept, after the
