@@ -30,7 +30,7 @@ pub enum Form {
     Folders,
     /// JSON as tables of records.
     Records {
-        /// How much is left out: see [`records::Detail`].
+        /// How much is left out: 0 only empty fields, 4 all but what identifies a record.
         detail: u8,
         /// Maximum characters of a text before it is shortened.
         text: u32,
