@@ -80,7 +80,7 @@ pub(crate) struct Row {
     pub(crate) depth: u16,
 }
 
-/// What a row is, for those that choose rows.
+/// Kind of a row, by which rows are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A line, an entry or a record.

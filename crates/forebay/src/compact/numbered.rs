@@ -9,10 +9,18 @@ const EVERY: u64 = 5;
 /// Lines from which the numbering is found.
 const SAMPLE: usize = 400;
 
+/// Whether lines are numbered.
+pub(crate) fn is_numbered(bytes: &[u8]) -> bool {
+    numbering(bytes).is_some()
+}
+
+fn numbering(bytes: &[u8]) -> Option<Numbering> {
+    Numbering::of(lines_of(bytes).take(SAMPLE).map(|(_, line)| without_end(line)))
+}
+
 /// Renders a numbered read. Lines without a number, such as a heading, are printed as they are.
 pub(crate) fn render(bytes: &[u8]) -> Option<Compact> {
-    let sample = lines_of(bytes).take(SAMPLE).map(|(_, line)| without_end(line));
-    let numbering = Numbering::of(sample)?;
+    let numbering = numbering(bytes)?;
     let mut rows = Vec::new();
     let mut last = None;
     for (start, line) in lines_of(bytes) {

@@ -1,7 +1,7 @@
 //! JSON as tables: the records of a list stand below the names of their fields, each on a line.
 //!
-//! What all records share is said once, empty fields are left out, and an object that stands there again is named by what
-//! identifies it. With less room, long texts are shortened and fields that only repeat an address are left out. The note
+//! A value that all records share is printed once, and empty fields are left out. An object that was printed before is
+//! named by its id. With less room, long texts are shortened and fields that only repeat an address are left out. The note
 //! says what is left out.
 
 use crate::compact::value::{Data, Value, Values, values};
@@ -396,7 +396,7 @@ impl Tables {
         }
     }
 
-    /// What the rendering leaves out.
+    /// Lists what the rendering leaves out.
     fn note(&self) -> String {
         let mut parts = Vec::new();
         match (self.emptied, self.without_false) {
@@ -558,7 +558,7 @@ fn write_value(value: &Value, text: &mut String) {
     }
 }
 
-/// What identifies an object.
+/// Returns the text that identifies an object: its login, id, name or the like.
 fn identity<'v>(members: &'v [(std::borrow::Cow<str>, Value)]) -> Option<&'v str> {
     let names = ["login", "id", "name", "title", "sha", "type"];
     names.iter().find_map(|name| {

@@ -70,7 +70,7 @@ fn form_of(probe: &Probe, bytes: &[u8]) -> Result<Option<CompactForm>> {
         Form::Json => Some(CompactForm::Records { detail: 0, text: u32::MAX }),
         Form::Matches => Some(CompactForm::Matches),
         Form::Listing => Some(CompactForm::Folders),
-        _ if compact::render(CompactForm::Numbered, bytes).is_some() => Some(CompactForm::Numbered),
+        _ if compact::numbered::is_numbered(bytes) => Some(CompactForm::Numbered),
         // `ls -R` prints its names in columns.
         Form::Text | Form::Table if compact::listing::is_recursive(bytes) => Some(CompactForm::Folders),
         _ => None,
@@ -411,7 +411,7 @@ mod tests {
     use crate::store::keep::keep_ended;
     use crate::{Call, Exit, MemoryStore, Outputs, Session, Settings, Timestamp};
 
-    /// What the model gets for the last of several calls of a session.
+    /// Text that the model gets for the last of several calls of a session.
     fn told(calls: &[(&str, &str)], exit: Option<Exit>, settings: &Settings) -> String {
         let store = MemoryStore::default();
         let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);

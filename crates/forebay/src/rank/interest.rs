@@ -1,4 +1,4 @@
-//! What the agent works on, as its session states it: the words of its latest calls and of the thoughts before them.
+//! Words that a session states: those of its latest calls, and of the thoughts before them.
 //!
 //! A line with a name that a recent call also has is one that the next call is likely to need.
 
