@@ -16,6 +16,8 @@ pub(crate) mod sample;
 pub(crate) mod search;
 pub(crate) mod source;
 pub(crate) mod sql;
+#[cfg(feature = "outline")]
+pub(crate) mod syntax_tree;
 pub(crate) mod table;
 pub(crate) mod text;
 

@@ -22,6 +22,7 @@ pub(crate) mod copied;
 pub(crate) mod envelope;
 pub(crate) mod extraction;
 pub(crate) mod extractor;
+#[cfg(feature = "json")]
 pub(crate) mod filtered;
 pub(crate) mod lines;
 pub(crate) mod narrowed;
@@ -52,6 +53,7 @@ use asking::{Asking, Done, Failure, PartReport, Spent};
 use attempt::Attempt;
 use copied::{renumbered, with_lines_beside};
 use envelope::{Abstract, in_envelope, part_of};
+#[cfg(feature = "json")]
 use filtered::Filtered;
 use prompts::Prompts;
 use provenance::{joined, notes, part_read};
@@ -193,6 +195,13 @@ impl<'a> Attempts<'a> {
     }
 
     /// The answer of a jq filter; `None` where the output is to be read instead.
+    #[cfg(not(feature = "json"))]
+    fn by_filter(&mut self) -> Option<Done> {
+        None
+    }
+
+    /// The answer of a jq filter; `None` where the output is to be read instead.
+    #[cfg(feature = "json")]
     fn by_filter(&mut self) -> Option<Done> {
         let asking = self.asking();
         let done = match filtered::filtered(self.output, &asking, self.prompts) {

@@ -20,9 +20,18 @@
 //! # Ok::<(), forebay::Error>(())
 //! ```
 //!
+//! The features `archive`, `json` (jq filters) and `outline` (grammars) are on by default; each removes its dependencies when
+//! it is off.
+//!
 //! The library is synchronous and uses no terminal, network, clock or environment. Only [`store`] uses the disk.
 
+#![cfg_attr(
+    not(all(feature = "archive", feature = "json", feature = "outline")),
+    expect(dead_code, reason = "parts that serve only a feature")
+)]
+
 pub mod accounting;
+#[cfg(feature = "archive")]
 pub mod archive;
 pub(crate) mod bounds;
 mod call;

@@ -1,7 +1,6 @@
 //! JSON as text: where values begin and end, and where a path leads.
 
 pub(crate) mod locate;
-pub(crate) mod parse;
 pub(crate) mod records;
 pub(crate) mod scan;
 

@@ -161,10 +161,8 @@ impl Fit {
     /// Parses a text. `None` if that says nothing about the language.
     fn of(candidate: &Candidate, worst: usize, text: &[u8]) -> Option<Fit> {
         let &Candidate { language, share, is_hinted } = candidate;
-        match parse::parse(language, text) {
-            Ok(tree) => {
-                let misfit = parse::misfit(&tree);
-                let (comments, faults) = parse::comments_and_faults(&tree);
+        match parse::fit(language, text) {
+            Ok(parse::Fit { misfit, comments, faults }) => {
                 // Comments fit many languages: the rest decides.
                 let code = text.len().saturating_sub(comments).max(text.len() / 10).max(1);
                 let of_text = misfit * 100 / text.len().max(1);

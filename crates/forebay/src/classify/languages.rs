@@ -129,7 +129,14 @@ impl Language {
         })
     }
 
+    /// Whether this build contains the grammar.
+    #[cfg(feature = "outline")]
+    pub(crate) fn has_grammar(self) -> bool {
+        self.grammar().is_some()
+    }
+
     /// Returns the grammar, if this build contains it.
+    #[cfg(feature = "outline")]
     pub(crate) fn grammar(self) -> Option<tree_sitter::Language> {
         match self {
             #[cfg(feature = "lang-bash")]

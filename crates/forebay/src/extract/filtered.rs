@@ -10,7 +10,7 @@ use crate::extract::answer::{Findings, How};
 use crate::extract::asking::{Asking, Failure, Question};
 use crate::extract::prompts::Prompts;
 use crate::outline::json::{JsonPath, Shape, shape};
-use crate::query::json::keys::looked_for;
+use crate::query::json::jq::keys::looked_for;
 use crate::query::json::{run_filter, together};
 use crate::request::filter::{Ended, Values};
 use crate::text::count::{count, grouped};

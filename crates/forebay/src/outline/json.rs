@@ -4,13 +4,12 @@
 //! end, so their keys are merged into one path, as are the items of an array.
 
 use crate::classify::json::locate::found;
-use crate::classify::json::{member, parse};
+use crate::classify::json::member;
 use crate::outline::duplicates;
 use crate::outline::duplicates::Twice;
 use crate::outline::outliers::Greatest;
 use crate::output::BLOCK;
 use crate::{Output, Result};
-use bytes::Bytes;
 use memchr::memchr2;
 use serde::Serialize;
 
@@ -631,9 +630,9 @@ fn earlier(one: (Place, u64), other: (Place, u64)) -> Place {
 /// A key as it is meant.
 fn readable(raw: &[u8]) -> String {
     if raw.contains(&b'\\') {
-        let quoted = Bytes::from([b"\"", raw, b"\""].concat());
-        if let Ok(jaq_json::Val::TStr(text)) = parse::parse(&quoted, 0..quoted.len()) {
-            return String::from_utf8_lossy(&text).into_owned();
+        let quoted = [b"\"", raw, b"\""].concat();
+        if let Ok(text) = serde_json::from_slice(&quoted) {
+            return text;
         }
     }
     String::from_utf8_lossy(raw).into_owned()

@@ -3,28 +3,22 @@
 //! Both go through an output of any size in blocks, so that memory is bounded by the answer and by single values, not
 //! by the output.
 
-pub(crate) mod batch;
-pub(crate) mod fuel;
-pub(crate) mod keys;
-pub(crate) mod matches;
-pub(crate) mod plan;
+#[cfg(feature = "json")]
+pub(crate) mod jq;
 pub(crate) mod print;
-pub(crate) mod program;
-pub(crate) mod regexes;
-pub(crate) mod results;
-pub(crate) mod run;
-pub(crate) mod stream;
+#[cfg(feature = "json")]
 pub(crate) mod together;
 pub(crate) mod tree;
-pub(crate) mod write;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "json"))]
 mod tests;
 
 pub(crate) use print::{shape as shape_excerpt, values as values_excerpt};
+#[cfg(feature = "json")]
 pub(crate) use together::together;
 
-use crate::query::json::results::Wanted;
+#[cfg(feature = "json")]
+use crate::query::json::jq::{results::Wanted, run};
 use crate::request::filter::{Filter, Values};
 use crate::{Output, Result};
 
@@ -38,6 +32,7 @@ pub(crate) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<V
 
 /// Runs a jq filter on an output, with the documents of JSON lines as one array, within the caller's bounds. Returns up to
 /// `enough` bytes of its results.
+#[cfg(feature = "json")]
 pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Values> {
     bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX, together: true }, enough)
 }
@@ -53,16 +48,27 @@ pub fn values(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
 /// Maximum threads that go through a large output.
 const THREADS: usize = 8;
 
-/// Runs a jq filter on each document of an output.
-///
-/// Returns results from number `skip` on, up to `max` results and `enough` bytes; all results are counted. A filter that does not parse, or an output that is not JSON, is [`Error::BadQuery`](crate::Error::BadQuery).
-pub(crate) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
-    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
+/// Reads the first value of an output. An output that is not JSON is the same error as for a filter.
+pub(crate) fn check(output: &Output) -> Result<()> {
+    #[cfg(feature = "json")]
+    run::run(output, ".", Wanted { skip: 0, max: 1, enough: 64, threads: 1 })?;
+    #[cfg(not(feature = "json"))]
+    if !crate::query::is_json(output)? {
+        return Err(crate::Error::BadQuery("the output is not JSON: search it with grep".to_owned()));
+    }
+    Ok(())
 }
 
 /// Runs a jq filter in this process.
+#[cfg(feature = "json")]
 fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result<Values> {
     let Filter { skip, max, .. } = *wanted;
     let run = |output: &Output| run::run(output, &wanted.filter, Wanted { skip, max, enough, threads });
     if wanted.together { run(&together(output)?) } else { run(output) }
+}
+
+#[cfg(not(feature = "json"))]
+fn here(_: &Output, _: &Filter, _: u64, _: usize) -> Result<Values> {
+    let why = "this build has no jq filters: leave the filter out to see the shape of the JSON, or search with grep";
+    Err(crate::Error::BadQuery(why.to_owned()))
 }

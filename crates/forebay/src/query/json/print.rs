@@ -89,8 +89,7 @@ const LONGEST: usize = 300;
 pub(crate) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
     let shape = crate::outline::json::shape(output)?;
     if shape.paths.is_empty() && !output.is_empty() {
-        // An output that is not JSON is the same error as for a filter.
-        crate::query::json::filter(output, ".", 0, 1, 64)?;
+        crate::query::json::check(output)?;
     }
     let from = usize::try_from(skip).unwrap_or(usize::MAX).min(shape.paths.len());
     let lines: Vec<String> = shape.paths[from..].iter().map(path_line).collect();

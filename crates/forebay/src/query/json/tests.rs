@@ -12,6 +12,12 @@ fn results(bytes: &[u8], code: &str) -> Result<Values> {
     filter(&output_of(bytes), code, 0, 1000, 1_000_000)
 }
 
+/// Runs a jq filter on each document of an output. Returns results from number `skip` on, up to `max` results and `enough`
+/// bytes.
+fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
+    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
+}
+
 /// The results on one line, with how the run ended if not well.
 fn said(bytes: &[u8], code: &str) -> String {
     match results(bytes, code) {

@@ -3,11 +3,11 @@
 //!
 //! The answer is the same however many threads there are, and memory holds no more than a few batches and the answer.
 
-use crate::classify::json::parse;
 use crate::classify::json::scan::Broken;
-use crate::query::json::fuel::{Fuel, STACK};
-use crate::query::json::program::{End, Program};
-use crate::query::json::write::write;
+use crate::query::json::jq::fuel::{Fuel, STACK};
+use crate::query::json::jq::parse;
+use crate::query::json::jq::program::{End, Program};
+use crate::query::json::jq::write::write;
 use crate::request::filter::Ended;
 use crate::{Error, Output, Result};
 use bytes::Bytes;

@@ -2,8 +2,8 @@
 
 use crate::Result;
 use crate::classify::json::member;
-use crate::query::json::plan::{flat, integer, text};
-use crate::query::json::program::{Tree, tree, visit};
+use crate::query::json::jq::plan::{flat, integer, text};
+use crate::query::json::jq::program::{Tree, tree, visit};
 use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};
 use std::collections::BTreeSet;

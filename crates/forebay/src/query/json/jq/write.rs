@@ -1,6 +1,6 @@
 //! Writes a value as compact JSON, up to a maximum length.
 
-use crate::query::json::fuel::Fuel;
+use crate::query::json::jq::fuel::Fuel;
 use jaq_json::{Num, Val};
 use std::fmt::Write;
 

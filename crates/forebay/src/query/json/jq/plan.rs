@@ -3,7 +3,7 @@
 //! A filter is split at its pipes. The paths that it begins with (`.items`, `.[3]`) are followed in the bytes, and
 //! where it then goes through all members (`.[]`, `map`, `[.[] | …]`, `first(.[] | …)`), each member is read by itself.
 
-use crate::query::json::program::{Tree, pipe, visit};
+use crate::query::json::jq::program::{Tree, pipe, visit};
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};

@@ -2,8 +2,8 @@
 //!
 //! jaq's own engine gathers all matches before anything can count them.
 
-use crate::query::json::fuel::Fuel;
-use crate::query::json::regexes::Pattern;
+use crate::query::json::jq::fuel::Fuel;
+use crate::query::json::jq::regexes::Pattern;
 use bytes::Bytes;
 use jaq_json::{Map, Val};
 use regex::bytes::{Captures, Match};

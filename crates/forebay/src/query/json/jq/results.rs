@@ -1,10 +1,10 @@
 //! The results of a filter: those that are wanted, or all of them as one array.
 
-use crate::classify::json::parse;
-use crate::query::json::batch::{Batch, FUEL_PER_RUN, Halt, Kept, LARGEST_VALUE, Room, Sink, check_fuel};
-use crate::query::json::fuel::Fuel;
-use crate::query::json::program::{End, Program};
-use crate::query::json::write::write;
+use crate::query::json::jq::batch::{Batch, FUEL_PER_RUN, Halt, Kept, LARGEST_VALUE, Room, Sink, check_fuel};
+use crate::query::json::jq::fuel::Fuel;
+use crate::query::json::jq::parse;
+use crate::query::json::jq::program::{End, Program};
+use crate::query::json::jq::write::write;
 use crate::request::filter::{Ended, Value};
 use crate::{Error, Output, Result};
 use bytes::Bytes;

@@ -5,14 +5,14 @@
 //! what they give.
 
 use crate::classify::json::locate::found;
-use crate::classify::json::parse;
 use crate::classify::json::scan::{Broken, Documents, Members, Next};
-use crate::query::json::batch::{Halt, Job, LARGEST_VALUE, not_complete, run_all, too_large};
-use crate::query::json::fuel::STACK;
-use crate::query::json::plan::{After, Plan, Step, Then, plan};
-use crate::query::json::program::{Program, Tree, tree};
-use crate::query::json::results::{ArrayUse, Collect, Gather, Wanted};
-use crate::query::json::stream::{self, Followed, MemberValues};
+use crate::query::json::jq::batch::{Halt, Job, LARGEST_VALUE, not_complete, run_all, too_large};
+use crate::query::json::jq::fuel::STACK;
+use crate::query::json::jq::parse;
+use crate::query::json::jq::plan::{After, Plan, Step, Then, plan};
+use crate::query::json::jq::program::{Program, Tree, tree};
+use crate::query::json::jq::results::{ArrayUse, Collect, Gather, Wanted};
+use crate::query::json::jq::stream::{self, Followed, MemberValues};
 use crate::request::filter::{Ended, Total, Values};
 use crate::{Error, Kind, Output, Result};
 use bytes::Bytes;

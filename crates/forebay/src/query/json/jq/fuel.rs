@@ -4,7 +4,7 @@
 //! everything that repeats or makes something is counted.
 
 use crate::Stop;
-use crate::query::json::regexes::Pattern;
+use crate::query::json::jq::regexes::Pattern;
 use jaq_json::{Num, Val};
 use std::cell::{Cell, RefCell};
 

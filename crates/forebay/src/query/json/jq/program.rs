@@ -6,10 +6,10 @@
 //! When the fuel is used up, that filter ends the run in a way that `try` cannot catch. Tail calls, paths and updates
 //! stay as they are.
 
-use crate::classify::json::parse;
-use crate::query::json::fuel::Fuel;
-use crate::query::json::matches::Parts;
-use crate::query::json::write;
+use crate::query::json::jq::fuel::Fuel;
+use crate::query::json::jq::matches::Parts;
+use crate::query::json::jq::parse;
+use crate::query::json::jq::write;
 use crate::{Error, Result};
 use jaq_core::box_iter::box_once;
 use jaq_core::load::lex::StrPart;

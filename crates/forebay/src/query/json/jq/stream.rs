@@ -1,10 +1,10 @@
 //! Follows a path through the bytes of a large document, and gives the values of members one by one, so that only what
 //! the filter needs is parsed.
 
-use crate::classify::json::parse;
 use crate::classify::json::scan::{Broken, Member, Members, Next};
-use crate::query::json::batch::{Halt, LARGEST_VALUE, too_large};
-use crate::query::json::plan::Step;
+use crate::query::json::jq::batch::{Halt, LARGEST_VALUE, too_large};
+use crate::query::json::jq::parse;
+use crate::query::json::jq::plan::Step;
 use crate::{Error, Output, Result};
 use bytes::Bytes;
 use jaq_json::Val;

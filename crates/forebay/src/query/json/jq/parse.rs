@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(parsed(text).unwrap_err(), Wrong { at, why }, "{text}");
         }
         // Filters run on threads with a large stack.
-        let deep = std::thread::Builder::new().stack_size(crate::query::json::fuel::STACK);
+        let deep = std::thread::Builder::new().stack_size(crate::query::json::jq::fuel::STACK);
         let deep = deep.spawn(|| parsed(&"[".repeat(DEEPEST + 1)).unwrap_err().why).unwrap().join().unwrap();
         assert_eq!(deep, "it is nested too deep");
         let bytes = Bytes::from_static(b"\"ab\xff\"");
