@@ -359,10 +359,12 @@ impl Conversation {
             }
             is_new
         };
-        match is_new {
-            true if self.has_one_server() => drop(self.queues[server].send(message).await),
-            true => self.to_one_of_many(server, message),
-            false => self.taken_already(&id).await,
+        if !is_new {
+            self.taken_already(&id).await;
+        } else if self.has_one_server() {
+            drop(self.queues[server].send(message).await);
+        } else {
+            self.to_one_of_many(server, message);
         }
     }
 

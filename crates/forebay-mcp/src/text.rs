@@ -166,10 +166,12 @@ impl<R: Read> Decoded<R> {
         let mut text = Vec::with_capacity(AT_ONCE);
         (&mut self.input).take(AT_ONCE as u64).read_to_end(&mut text)?;
         self.given = 0;
-        self.left = match text.is_empty() {
-            true => Vec::new(),
-            false if self.ended => return Err(wrong("base64 goes on after its end")),
-            false => STANDARD.decode(&text).map_err(|error| wrong(&format!("not base64: {error}")))?,
+        self.left = if text.is_empty() {
+            Vec::new()
+        } else if self.ended {
+            return Err(wrong("base64 goes on after its end"));
+        } else {
+            STANDARD.decode(&text).map_err(|error| wrong(&format!("not base64: {error}")))?
         };
         self.ended |= text.len() < AT_ONCE || text.ends_with(b"=");
         Ok(())

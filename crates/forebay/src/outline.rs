@@ -184,9 +184,10 @@ impl Items {
         name: impl FnOnce() -> String,
         count: Option<u64>,
     ) {
-        match self.items.len() < KEPT {
-            true => self.items.push(Item { line, last_line, depth, kind, name: name(), count, symbol: None }),
-            false => self.more += 1,
+        if self.items.len() < KEPT {
+            self.items.push(Item { line, last_line, depth, kind, name: name(), count, symbol: None })
+        } else {
+            self.more += 1
         }
     }
 

@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "base",
         &[
             "clock", "call", "error", "formats", "handle", "kind", "limits", "record", "settings", "size",
-            "stop", "terminal", "text", "threads", "tokens",
+            "stop", "terminal", "text", "threads",
         ],
     ),
     ("request", &["request", "surface"]),

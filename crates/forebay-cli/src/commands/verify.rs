@@ -53,12 +53,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         };
         faulty += usize::from(!faults.is_empty() && checked);
         unread += usize::from(!checked);
-        match context.json {
-            true => print::json(&json!({
+        if context.json {
+            print::json(&json!({
                 "handle": handle.to_string(), "ok": faults.is_empty(), "checked": checked, "faults": faults,
-            }))?,
-            false if faults.is_empty() => print::out(format!("{word} {}\n", handle.short()).as_bytes())?,
-            false => print::out(format!("{word} {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?,
+            }))?;
+        } else if faults.is_empty() {
+            print::out(format!("{word} {}\n", handle.short()).as_bytes())?;
+        } else {
+            print::out(format!("{word} {}: {}\n", handle.short(), faults.join("; ")).as_bytes())?;
         }
     }
     if !context.json {

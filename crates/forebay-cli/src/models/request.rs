@@ -280,10 +280,12 @@ impl Request<'_> {
             return Problem::Lasting(format!("{what} at {}{}", self.address, start.unwrap_or_default()));
         }
         let is_address = error.is_builder();
-        let what = match error.is_connect() {
-            _ if is_address => "its address cannot be used",
-            true => "cannot be reached",
-            false => "the connection broke",
+        let what = if is_address {
+            "its address cannot be used"
+        } else if error.is_connect() {
+            "cannot be reached"
+        } else {
+            "the connection broke"
         };
         let why = format!("{what}: {}", self.beginning(innermost(&error.without_url()).as_bytes()));
         if is_address { Problem::Lasting(why) } else { Problem::Passing { why, after: None } }

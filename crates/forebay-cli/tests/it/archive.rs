@@ -33,12 +33,11 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(listing(&path)),
-            false => {
-                let bytes = fs::read(&path).unwrap();
-                files.insert(path, bytes);
-            }
+        if path.is_dir() {
+            files.extend(listing(&path))
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            files.insert(path, bytes);
         }
     }
     files

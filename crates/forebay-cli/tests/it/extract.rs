@@ -340,10 +340,10 @@ fn a_busy_server_is_asked_again_and_the_next_model_after_that() {
     assert_eq!(server.asked().len(), 3);
 
     // It never does, and the next model of another vendor answers.
-    let server = ModelServer::start(move |asked| match asked.path.ends_with("/messages") {
-        true => report(asked, "second"),
-        false => busy(),
-    });
+    let server =
+        ModelServer::start(
+            move |asked| if asked.path.ends_with("/messages") { report(asked, "second") } else { busy() },
+        );
     let models = "openai/one,anthropic/two";
     let answer =
         ran(extracting(&forebay, &server, models, &["--anew"]).env("FOREBAY_MODELS_RETRIES", "1")).ok();
@@ -442,9 +442,12 @@ fn a_reading_is_planned_without_asking_a_model() {
 fn a_signal_ends_a_reading_and_what_was_read_is_printed() {
     let forebay = Forebay::new();
     forebay.put("big001", log(20_000).as_bytes(), &[]);
-    let server = ModelServer::start(|asked| match asked.system().contains("Index: 1 of") {
-        true => report(asked, "400: error: disk is full"),
-        false => Does::IsSilent,
+    let server = ModelServer::start(|asked| {
+        if asked.system().contains("Index: 1 of") {
+            report(asked, "400: error: disk is full")
+        } else {
+            Does::IsSilent
+        }
     });
     let mut command = extracting(&forebay, &server, "openai/one", &["--mode", "full-chunked"]);
     command.env("FOREBAY_EXTRACT_CONTEXT_TOKENS", "20000").env("FOREBAY_EXTRACT_PARALLEL", "1");

@@ -65,9 +65,10 @@ impl Server {
     /// Sends a request with these headers; one connection each.
     pub(crate) fn ask(&self, request: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = self.connect();
-        let host = match headers.iter().any(|(name, _)| *name == "host") {
-            true => String::new(),
-            false => format!("host: {}\r\n", self.address),
+        let host = if headers.iter().any(|(name, _)| *name == "host") {
+            String::new()
+        } else {
+            format!("host: {}\r\n", self.address)
         };
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let head = format!(

@@ -42,9 +42,10 @@ fn llamacpp(window: u64) -> impl Fn(&str) -> Option<Value> + Send + Sync {
 }
 
 fn ready(asked: &Asked) -> Does {
-    match asked.system().contains("GREP") {
-        true => Does::Says("GREP timeout".to_owned()),
-        false => Does::Says("ready".to_owned()),
+    if asked.system().contains("GREP") {
+        Does::Says("GREP timeout".to_owned())
+    } else {
+        Does::Says("ready".to_owned())
     }
 }
 

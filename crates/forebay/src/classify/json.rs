@@ -6,10 +6,12 @@ pub(crate) mod scan;
 
 /// The path to the member of an object that has this key.
 pub(crate) fn member(path: &str, key: &str) -> String {
-    match is_identifier(key) {
-        true if path == "." => format!(".{key}"),
-        true => format!("{path}.{key}"),
-        false => format!("{path}[{}]", serde_json::Value::from(key)),
+    if !is_identifier(key) {
+        format!("{path}[{}]", serde_json::Value::from(key))
+    } else if path == "." {
+        format!(".{key}")
+    } else {
+        format!("{path}.{key}")
     }
 }
 

@@ -134,12 +134,11 @@ impl<'a> Source<'a> {
         self.output.for_each_block(part, |_, block| {
             let mut rest = block;
             while let Some(end) = memchr(b'\n', rest) {
-                let text = match inside {
-                    false => &rest[..end.min(LOOKED_AT)],
-                    true => {
-                        begin(&mut begun, &rest[..end]);
-                        &begun[..]
-                    }
+                let text = if inside {
+                    begin(&mut begun, &rest[..end]);
+                    &begun[..]
+                } else {
+                    &rest[..end.min(LOOKED_AT)]
                 };
                 take(&Line { number, text: self.plain(number, text) });
                 begun.clear();

@@ -106,10 +106,12 @@ fn names(bytes: &[u8]) -> Option<Compact> {
                 Some(Entry::Nothing) => Vec::new(),
                 None => squeezed.join(&b' '),
             };
-            let (text, group) = match open {
-                _ if name.is_empty() => (Vec::new(), last_group),
-                true => ([b" ", &name[..]].concat(), last_group),
-                false => ([&name[..], b"\n"].concat(), None),
+            let (text, group) = if name.is_empty() {
+                (Vec::new(), last_group)
+            } else if open {
+                ([b" ", &name[..]].concat(), last_group)
+            } else {
+                ([&name[..], b"\n"].concat(), None)
             };
             rows.push(Row { start: heading.take().unwrap_or(start), text, group, ..Row::default() });
         }

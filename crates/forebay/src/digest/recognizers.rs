@@ -55,9 +55,10 @@ fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static s
     let wanted = Wanted::of(probe.output, budget)?;
     for (name, recognize) in ORDER.iter().filter(|(name, _)| !except.contains(name)) {
         // What is chosen or summed up needs less room than what is shown whole.
-        let budget = match COMPACT.contains(name) {
-            true => budget,
-            false => Budget { tokens: budget.tokens.min(CHOSEN_TOKENS), ..budget },
+        let budget = if COMPACT.contains(name) {
+            budget
+        } else {
+            Budget { tokens: budget.tokens.min(CHOSEN_TOKENS), ..budget }
         };
         if let Some(plan) = recognize(probe, &wanted, budget)? {
             return Ok((name, plan.view(probe.output, &wanted, budget)?));

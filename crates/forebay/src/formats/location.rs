@@ -24,10 +24,7 @@ pub(crate) fn file(word: &[u8]) -> Option<&[u8]> {
             let numbers =
                 word.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b':').count();
             let (file, numbers) = word.split_at(word.len() - numbers);
-            match file.is_empty() {
-                true => (file, numbers),
-                false => (file, numbers.strip_prefix(b":")?),
-            }
+            if file.is_empty() { (file, numbers) } else { (file, numbers.strip_prefix(b":")?) }
         }
     };
     let mut parts = numbers.split(|byte| matches!(byte, b':' | b','));

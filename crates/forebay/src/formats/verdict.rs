@@ -102,9 +102,12 @@ pub(crate) fn is_told(line: &[u8]) -> bool {
         // `ValueError`, but not `no_error`.
         let is_type =
             name.first().is_some_and(u8::is_ascii_uppercase) && name.iter().all(u8::is_ascii_alphanumeric);
-        let tells = TELLING.iter().any(|telling| match bare.is_some() && is_type {
-            true => small.ends_with(telling.as_bytes()),
-            false => small == telling.as_bytes(),
+        let tells = TELLING.iter().any(|telling| {
+            if bare.is_some() && is_type {
+                small.ends_with(telling.as_bytes())
+            } else {
+                small == telling.as_bytes()
+            }
         });
         let mut behind = words.clone();
         let placed = behind.next().is_some_and(|next| [&b"near"[..], b"at", b"in"].contains(&next))
@@ -114,21 +117,18 @@ pub(crate) fn is_told(line: &[u8]) -> bool {
         // A name alone is that of a folder, unless it is that of a type: `JSONDecodeError`.
         let says = words.clone().next().is_some();
         let is_alone = first && !says && is_type && name.iter().skip(1).any(u8::is_ascii_lowercase);
-        match () {
-            () if is_alone
-                && [&b"Error"[..], b"Exception"]
-                    .iter()
-                    .any(|end| name.ends_with(end) && name.len() > end.len()) =>
-            {
-                return true;
-            }
-            () if says && tells && (bare.is_some() || placed) => return true,
-            () if says && first && bare.and_then(location::file).is_some_and(|file| file.contains(&b'.')) => {
-                return true;
-            }
-            // Words before it may name the program that reports.
-            () if first || bare.is_some() => {}
-            () => return false,
+        let is_type_of_error =
+            || [&b"Error"[..], b"Exception"].iter().any(|end| name.ends_with(end) && name.len() > end.len());
+        let names_file = || bare.and_then(location::file).is_some_and(|file| file.contains(&b'.'));
+        if is_alone && is_type_of_error()
+            || says && tells && (bare.is_some() || placed)
+            || says && first && names_file()
+        {
+            return true;
+        }
+        // Words before it may name the program that reports.
+        if !first && bare.is_none() {
+            return false;
         }
         first = false;
     }

@@ -26,9 +26,10 @@ impl File {
     /// Adds a hunk that begins on this line, up to the maximum of items.
     fn take_hunk(&mut self, line: u64, header: &str, items: &mut Items) {
         self.has_hunks = true;
-        match self.hunks.len() + items.items.len() < crate::outline::KEPT {
-            true => self.hunks.push((line, line, name(header))),
-            false => items.more += 1,
+        if self.hunks.len() + items.items.len() < crate::outline::KEPT {
+            self.hunks.push((line, line, name(header)))
+        } else {
+            items.more += 1
         }
     }
 }

@@ -51,12 +51,13 @@ pub(crate) fn layout<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Layout
             opens || indent(line) > 0 || is_comment(line) || KEY.is_match(line) || line.starts_with(b"-");
         laid_out += usize::from(fits);
     }
-    match () {
-        () if sections >= 2 && laid_out * 100 >= all * LAID_OUT && indented * 100 < all * INDENTED => {
-            Some(Layout::Keys)
-        }
-        () if all >= LINES && indented * 100 >= all * INDENTED => Some(Layout::Titles),
-        () => None,
+    let is_indented = indented * 100 >= all * INDENTED;
+    if sections >= 2 && laid_out * 100 >= all * LAID_OUT && !is_indented {
+        Some(Layout::Keys)
+    } else if all >= LINES && is_indented {
+        Some(Layout::Titles)
+    } else {
+        None
     }
 }
 

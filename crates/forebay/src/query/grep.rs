@@ -217,12 +217,15 @@ fn print(
     } else {
         String::new()
     };
-    let less =
-        match context < query.context && !shown.is_empty() && query.wanted != Wanted::Matches && lines > 1 {
-            true if context == 0 => ", context left out to fit the budget".to_owned(),
-            true => format!(", context cut to {context} lines to fit the budget"),
-            false => String::new(),
-        };
+    let has_less =
+        context < query.context && !shown.is_empty() && query.wanted != Wanted::Matches && lines > 1;
+    let less = if !has_less {
+        String::new()
+    } else if context == 0 {
+        ", context left out to fit the budget".to_owned()
+    } else {
+        format!(", context cut to {context} lines to fit the budget")
+    };
     let mut text = format!("[{total}{behind} in {}{grows}{first}{less} · {handle}]\n", count("line", lines));
     let mut printed = 0;
     for (number, found) in shown.iter().enumerate() {

@@ -48,6 +48,13 @@ pub fn values(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
 /// Maximum threads that go through a large output.
 const THREADS: usize = 8;
 
+/// Runs a jq filter on each document of an output. Returns results from number `skip` on, up to `max` results and `enough`
+/// bytes.
+#[cfg(all(test, feature = "json"))]
+pub(crate) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
+    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
+}
+
 /// Reads the first value of an output. An output that is not JSON is the same error as for a filter.
 pub(crate) fn check(output: &Output) -> Result<()> {
     #[cfg(feature = "json")]

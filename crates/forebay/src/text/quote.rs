@@ -4,10 +4,7 @@
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_control() && c != '\n' {
-            true => printable.extend(c.escape_default()),
-            false => printable.push(c),
-        }
+        if c.is_control() && c != '\n' { printable.extend(c.escape_default()) } else { printable.push(c) }
     }
     printable
 }
@@ -27,9 +24,10 @@ pub fn shortened(text: &str, most: usize) -> String {
 
 /// Returns a word for a shell, in quotes unless it is plain.
 pub fn shell_word(word: &str) -> String {
-    match !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c)) {
-        true => word.to_owned(),
-        false => shell_quoted(word),
+    if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c)) {
+        word.to_owned()
+    } else {
+        shell_quoted(word)
     }
 }
 

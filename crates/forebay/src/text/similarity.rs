@@ -56,16 +56,16 @@ impl<'a> Iterator for Parts<'a> {
         let length = text.iter().take_while(|byte| is_word(byte)).count();
         let (word, behind) = text.split_at(length);
         self.0 = behind;
-        match () {
-            () if length == 0 => {
-                let (&mark, behind) = text.split_first()?;
-                self.0 = behind;
-                Some(Part::Mark(mark))
-            }
-            () if classes & DIGIT == 0 => Some(Part::Word(word, text)),
-            () if classes & OTHER == 0 && length >= ID => Some(Part::Id),
-            () if is_address(word) => Some(Part::Id),
-            () => Some(Part::Mixed(word)),
+        if length == 0 {
+            let (&mark, behind) = text.split_first()?;
+            self.0 = behind;
+            Some(Part::Mark(mark))
+        } else if classes & DIGIT == 0 {
+            Some(Part::Word(word, text))
+        } else if classes & OTHER == 0 && length >= ID || is_address(word) {
+            Some(Part::Id)
+        } else {
+            Some(Part::Mixed(word))
         }
     }
 }
@@ -118,9 +118,8 @@ pub(crate) fn pattern(line: &str) -> String {
 
 /// Returns a hash that lines share which differ only in numbers and paths. A path with the name of a test does not count as one.
 pub(crate) fn without_paths(line: &[u8]) -> u64 {
-    let of_word = |word: &[u8]| match word.contains(&b'/') && memmem::find(word, b"::").is_none() {
-        true => 1,
-        false => template(word),
+    let of_word = |word: &[u8]| {
+        if word.contains(&b'/') && memmem::find(word, b"::").is_none() { 1 } else { template(word) }
     };
     let mut hash = Hash::new();
     for word in line.split(u8::is_ascii_whitespace) {

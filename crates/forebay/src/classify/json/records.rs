@@ -218,9 +218,10 @@ impl Walk<'_> {
                     end = inner.end;
                     let inside = Value { list, number, with_key: start..inner.end, value: inner };
                     // Most values are small, and need no path.
-                    let path = match self.is_small(&inside) {
-                        true => String::new(),
-                        false => self.path_in(list, number, key.as_deref()),
+                    let path = if self.is_small(&inside) {
+                        String::new()
+                    } else {
+                        self.path_in(list, number, key.as_deref())
                     };
                     self.value(inside, path, depth + 1)?;
                 }

@@ -318,28 +318,24 @@ impl<'a> Members<'a> {
         }
         self.first = false;
         let begin = self.scanner.offset();
-        let key = match self.object {
-            false => None,
-            true => {
-                if next != b'"' {
-                    return Ok(Next::Broken(Broken::Wrong { at: self.scanner.offset(), expected: "a key" }));
-                }
-                let Some(key) = self.scanner.key()? else { return Ok(Next::Broken(ended)) };
-                match self.scanner.next_visible()? {
-                    Some(b':') => self.scanner.pass(),
-                    Some(_) => {
-                        return Ok(Next::Broken(Broken::Wrong {
-                            at: self.scanner.offset(),
-                            expected: "':'",
-                        }));
-                    }
-                    None => return Ok(Next::Broken(ended)),
-                }
-                if self.scanner.next_visible()?.is_none() {
-                    return Ok(Next::Broken(ended));
-                }
-                Some(key)
+        let key = if self.object {
+            if next != b'"' {
+                return Ok(Next::Broken(Broken::Wrong { at: self.scanner.offset(), expected: "a key" }));
             }
+            let Some(key) = self.scanner.key()? else { return Ok(Next::Broken(ended)) };
+            match self.scanner.next_visible()? {
+                Some(b':') => self.scanner.pass(),
+                Some(_) => {
+                    return Ok(Next::Broken(Broken::Wrong { at: self.scanner.offset(), expected: "':'" }));
+                }
+                None => return Ok(Next::Broken(ended)),
+            }
+            if self.scanner.next_visible()?.is_none() {
+                return Ok(Next::Broken(ended));
+            }
+            Some(key)
+        } else {
+            None
         };
         let start = self.scanner.offset();
         if !self.scanner.pass_value()? {

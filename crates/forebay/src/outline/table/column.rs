@@ -178,9 +178,10 @@ impl Column {
             0 => String::new(),
             values => format!(", {} twice", counted(values as u64, "value")),
         };
-        match self.name.is_empty() {
-            true => format!("{what}{missing}{twice}"),
-            false => format!("{}: {what}{missing}{twice}", name(&self.name)),
+        if self.name.is_empty() {
+            format!("{what}{missing}{twice}")
+        } else {
+            format!("{}: {what}{missing}{twice}", name(&self.name))
         }
     }
 }

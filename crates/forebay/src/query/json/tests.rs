@@ -12,12 +12,6 @@ fn results(bytes: &[u8], code: &str) -> Result<Values> {
     filter(&output_of(bytes), code, 0, 1000, 1_000_000)
 }
 
-/// Runs a jq filter on each document of an output. Returns results from number `skip` on, up to `max` results and `enough`
-/// bytes.
-fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
-    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
-}
-
 /// The results on one line, with how the run ended if not well.
 fn said(bytes: &[u8], code: &str) -> String {
     match results(bytes, code) {
@@ -779,10 +773,10 @@ fn patterns_match_as_those_of_jq_do() {
 #[test]
 fn a_filter_ends_when_its_caller_raises_the_flag() {
     let stop = crate::Stop::default();
-    let fuel = fuel::Fuel::new(&stop.child());
+    let fuel = jq::fuel::Fuel::new(&stop.child());
     fuel.refill(1_000_000);
     let code = "repeat(1)";
-    let program = program::Program::compile(code, program::tree(code).unwrap()).unwrap();
+    let program = jq::program::Program::compile(code, jq::program::tree(code).unwrap()).unwrap();
     let mut given = 0;
     let end = program.run(jaq_json::Val::Null, &fuel, |_| {
         given += 1;
@@ -791,7 +785,7 @@ fn a_filter_ends_when_its_caller_raises_the_flag() {
         }
         std::ops::ControlFlow::Continue(())
     });
-    assert_eq!((given, end), (10, program::End::Stopped("time is up".to_owned())));
+    assert_eq!((given, end), (10, jq::program::End::Stopped("time is up".to_owned())));
     // Whatever reads the output ends as well.
     let output = output_of(b"[1]").ended_by(&stop);
     assert!(matches!(filter(&output, ".", 0, 1, 9), Err(crate::Error::Stopped(why)) if why == "time is up"));

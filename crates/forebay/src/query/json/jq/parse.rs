@@ -35,10 +35,7 @@ fn read(mut reader: Reader) -> Result<Val, Wrong> {
     reader.space();
     let value = reader.value(0)?;
     reader.space();
-    match reader.at == reader.text.len() {
-        true => Ok(value),
-        false => Err(reader.wrong("something follows the value")),
-    }
+    if reader.at == reader.text.len() { Ok(value) } else { Err(reader.wrong("something follows the value")) }
 }
 
 struct Reader<'a> {
@@ -79,12 +76,11 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, word: &[u8], value: Val) -> Result<Val, Wrong> {
-        match self.text[self.at..].starts_with(word) {
-            true => {
-                self.at += word.len();
-                Ok(value)
-            }
-            false => Err(self.wrong("no value can begin with this")),
+        if self.text[self.at..].starts_with(word) {
+            self.at += word.len();
+            Ok(value)
+        } else {
+            Err(self.wrong("no value can begin with this"))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Byte-pair merging of one piece: the neighbours whose union has the lowest rank are merged first.
 
-use crate::tokens::table::{self, Rank};
+use crate::table::{self, Rank};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Above this many bytes the queue pays for itself; below it a scan of the few parts is faster.

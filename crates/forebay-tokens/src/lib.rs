@@ -1,17 +1,16 @@
-//! Counts tokens as the o200k vocabulary does, exactly and without start-up cost.
+//! Counts tokens of the o200k vocabulary, exactly and without start-up cost.
 //!
-//! The vocabulary lies in the binary as a ready hash table (`build.rs` writes it), so the first count
-//! costs as little as the thousandth. Text is cut into pieces (`split`) that are merged one by one
-//! (`merge`); a piece is never more than the text between two borders, so a count can stop early.
+//! The build script writes the vocabulary as a hash table into the binary, so the first count costs no more than later
+//! ones. `split` cuts a text into pieces, and `merge` counts the tokens of each piece. A count can stop after any piece.
 
-pub(crate) mod merge;
-pub(crate) mod split;
-pub(crate) mod table;
+mod merge;
+mod split;
+mod table;
 
 /// The exact number of o200k tokens in `text`.
 ///
 /// ```
-/// assert_eq!(forebay::tokens::count("hello world"), 2);
+/// assert_eq!(forebay_tokens::count("hello world"), 2);
 /// ```
 pub fn count(text: &str) -> u64 {
     count_up_to(text, u64::MAX).unwrap_or(u64::MAX)
@@ -23,7 +22,7 @@ pub fn count_up_to(text: &str, limit: u64) -> Option<u64> {
 }
 
 /// Whether `text` has at most `limit` tokens.
-pub(crate) fn fit(text: &str, limit: u64) -> bool {
+pub fn fit(text: &str, limit: u64) -> bool {
     match most(text, limit) {
         None => false,
         Some(most) => most <= limit || count_up_to(text, limit).is_some(),
@@ -37,8 +36,8 @@ pub(crate) fn fit(text: &str, limit: u64) -> bool {
 ///
 /// ```
 /// let text = "forebays hold all the water that comes";
-/// assert!(forebay::tokens::most(text, 20).is_some_and(|most| most >= forebay::tokens::count(text)));
-/// assert_eq!(forebay::tokens::most(text, 5), None);
+/// assert!(forebay_tokens::most(text, 20).is_some_and(|most| most >= forebay_tokens::count(text)));
+/// assert_eq!(forebay_tokens::most(text, 5), None);
 /// ```
 pub fn most(text: &str, limit: u64) -> Option<u64> {
     let (mut least, mut most, mut left) = (0, 0, text.len() as u64);
@@ -64,7 +63,7 @@ pub fn most(text: &str, limit: u64) -> Option<u64> {
 const PART: usize = 256 * 1024;
 
 /// The number of tokens, and whether it is exact.
-pub(crate) fn tally(text: &str, limit: u64) -> Option<(u64, bool)> {
+pub fn tally(text: &str, limit: u64) -> Option<(u64, bool)> {
     let (mut total, mut exact) = (0, true);
     for piece in split::pieces(text) {
         exact &= piece.len() <= PART;
@@ -83,9 +82,9 @@ pub fn count_bytes(bytes: &[u8]) -> u64 {
     count(&String::from_utf8_lossy(bytes))
 }
 
-/// A count that is never too low and costs nothing: a token holds at least one byte of the text, and
-/// a byte that is not UTF-8 is shown as the three bytes of U+FFFD, which are one token or two.
-pub(crate) fn at_most(bytes: u64, invalid: u64) -> u64 {
+/// An upper bound from the number of bytes alone. A token holds at least one byte of the text; a byte that is not UTF-8 is
+/// shown as the three bytes of U+FFFD, which are one token or two.
+pub fn at_most(bytes: u64, invalid: u64) -> u64 {
     bytes.saturating_add(invalid)
 }
 
