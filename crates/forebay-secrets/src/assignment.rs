@@ -1,0 +1,238 @@
+//! Secrets that only the name beside them gives away: `ASANA_PAT=…`, `"password": "…"`, `--api-key …`.
+//!
+//! Three questions are answered one after the other. What does the name claim ([`name`])? How is the value joined to it
+//! ([`separator`])? Does the value look like what the name claims, and not like a placeholder, a reference or code?
+
+mod name;
+mod separator;
+mod value;
+
+use crate::placeholder::is_placeholder;
+use crate::randomness::{Shape, is_random_shape, is_uuid};
+use crate::text::{is_start, line_end};
+pub(crate) use name::{Claim, Words};
+use separator::{Joint, Join};
+use std::ops::Range;
+
+/// Maximum bytes of a name. Longer runs of letters are data.
+const MAX_NAME: usize = 64;
+
+/// A value that its name makes a secret.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) range: Range<usize>,
+    pub(crate) label: &'static str,
+    /// Service that the name points to.
+    pub(crate) service: Option<String>,
+}
+
+/// The name at a keyword, and what it names.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// End of the name. Keywords before it need no search of their own.
+    pub(crate) name_end: usize,
+    pub(crate) named: Option<Named>,
+}
+
+/// Looks at the setting whose name contains `at`.
+pub(crate) fn find(text: &[u8], at: usize) -> Answer {
+    let Some(name) = name_at(text, at) else {
+        return Answer { name_end: at, named: None };
+    };
+    let named = look(text, name.clone());
+    Answer { name_end: name.end, named }
+}
+
+/// The name that contains `at`; `None` if it is too long to be one.
+fn name_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let limit = at.saturating_sub(MAX_NAME);
+    let mut start = at;
+    while start > limit && (of_word(&text[start - 1]) || matches!(text[start - 1], b'-' | b'.')) {
+        start -= 1;
+    }
+    if start == limit && start > 0 {
+        return None;
+    }
+    // The letter of an escape, and the end of a colour, are not of the name.
+    if start > 0 && text[start - 1] == b'\\' && matches!(text[start], b'n' | b't' | b'r') {
+        start += 1;
+    }
+    if text[..start].ends_with(b"\x1b[") {
+        let colour = text[start..at].iter().position(|byte| *byte == b'm').map_or(0, |m| m + 1);
+        start += colour;
+    }
+    if text[..start].ends_with(b"%") && at - start >= 2 {
+        start += 2;
+    }
+    start += text[start..at].iter().take_while(|byte| matches!(byte, b'-' | b'.' | b'_')).count();
+
+    let mut end = at;
+    let limit = text.len().min(at + MAX_NAME);
+    loop {
+        end += text[end..limit].iter().take_while(|byte| of_word(byte)).count();
+        if end == limit && end < text.len() {
+            return None;
+        }
+        let [b'-' | b'.', after @ ..] = &text[end..limit] else { break };
+        let next = &after[..after.iter().take_while(|byte| of_word(byte)).count()];
+        let digits = next.iter().filter(|byte| byte.is_ascii_digit()).count();
+        if next.is_empty() || next.len() >= 7 && digits >= 2 {
+            break;
+        }
+        end += 1 + next.len();
+    }
+    Some(start..end)
+}
+
+/// Words before a name, a blank apart, as in `Unseal Key`. At most two count.
+fn words_before(text: &[u8], start: usize) -> &[u8] {
+    let mut from = start;
+    for _ in 0..2 {
+        let Some(word_end) = from.checked_sub(1).filter(|end| text[*end] == b' ') else { break };
+        let limit = word_end.saturating_sub(24);
+        let letters = text[limit..word_end].iter().rev().take_while(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+        });
+        let letters = letters.count();
+        if letters == 0 {
+            break;
+        }
+        from = word_end - letters;
+    }
+    &text[from..start]
+}
+
+fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
+    // Most names are in prose and in code that assigns nothing: they are left before their words are looked at.
+    let joint = separator::after(text, name.clone())?;
+    let mut before: &[u8] = &[];
+    let mut words = Words::of(before, &text[name.clone()]);
+    if words.count() <= 2 && !joint.quoted_name {
+        before = words_before(text, name.start);
+        if !before.is_empty() {
+            words = Words::of(before, &text[name.clone()]);
+        }
+    }
+    let claim = words.claim()?;
+    let range = value::at(text, &name, &joint)?;
+    let value = &text[range.clone()];
+    let setting = Setting { text, name, joint, claim, words: &words, before };
+    setting.accepts(value, &range).then(|| Named {
+        range,
+        label: words.label(),
+        service: words.service().map(str::to_owned),
+    })
+}
+
+/// A name with what it claims and how its value is joined to it.
+struct Setting<'a> {
+    text: &'a [u8],
+    name: Range<usize>,
+    joint: Joint,
+    claim: Claim,
+    words: &'a Words,
+    before: &'a [u8],
+}
+
+impl Setting<'_> {
+    /// Whether a value is what the name claims.
+    fn accepts(&self, value: &[u8], range: &Range<usize>) -> bool {
+        if value.len() < 6 || value.len() > 4096 || is_placeholder(value) || value::is_path(value) {
+            return false;
+        }
+        let shape = Shape::of(value);
+        match self.claim {
+            Claim::Password => self.accepts_password(value, &shape, range),
+            Claim::Secret => self.accepts_secret(value, &shape),
+            Claim::Weak => self.accepts_weak(value, &shape),
+            Claim::Service => {
+                !matches!(self.joint.join, Join::Pipe | Join::Flag)
+                    && shape.length >= 24
+                    && shape.digits >= 3
+                    && is_random_shape(&shape)
+                    && self.is_whole(range)
+            }
+        }
+    }
+
+    fn accepts_password(&self, value: &[u8], shape: &Shape, range: &Range<usize>) -> bool {
+        if value::is_code(value) && !self.joint.quoted_value {
+            return false;
+        }
+        if is_random_shape(shape) && (self.joint.join != Join::Blank || shape.digits > 0) {
+            return true;
+        }
+        if self.joint.join == Join::Blank || shape.length > 64 || value.iter().any(u8::is_ascii_whitespace) {
+            return false;
+        }
+        let letters = shape.letters();
+        let varied = letters >= 2 && (shape.digits > 0 || shape.symbols > 0) && shape.distinct >= 5;
+        let words_only = shape.symbols > 0 && shape.digits == 0 && shape.in_words * 2 > shape.length;
+        let is_identifier = value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let line = self.joint.is_env || self.joint.is_param || self.joint.join == Join::Flag;
+        if self.joint.quoted_value {
+            // A made-up password in code or in a test is less sure than one in a file of settings.
+            let classes = [shape.lower, shape.upper, shape.digits, shape.symbols];
+            let classes = classes.into_iter().filter(|count| *count > 0).count();
+            return varied && !words_only && shape.length >= 8 && (classes >= 3 || line);
+        }
+        if line {
+            return varied && !words_only;
+        }
+        varied
+            && !words_only
+            && shape.digits > 0
+            && !is_identifier
+            && shape.symbols * 2 <= shape.length
+            && self.is_whole(range)
+    }
+
+    fn accepts_secret(&self, value: &[u8], shape: &Shape) -> bool {
+        if is_uuid(value) {
+            let client_token = self.words.count() == 2 && self.words.claim() == Some(Claim::Secret) && {
+                let name = &self.text[self.name.clone()];
+                name.eq_ignore_ascii_case(b"clienttoken") || name.eq_ignore_ascii_case(b"client_token")
+            };
+            return self.words.count() > 1 && !client_token;
+        }
+        if value::is_code(value) && !self.joint.quoted_value {
+            return false;
+        }
+        let strict = matches!(self.joint.join, Join::Blank | Join::Pipe);
+        if strict && (shape.length < 16 || shape.digits == 0 || shape.letters() == 0 || self.is_prose()) {
+            return false;
+        }
+        is_random_shape(shape)
+    }
+
+    fn accepts_weak(&self, value: &[u8], shape: &Shape) -> bool {
+        if self.words.count() < 2 || shape.length < 16 || !is_random_shape(shape) || shape.digits < 2 {
+            return false;
+        }
+        if is_uuid(value) && self.words.service().is_none() {
+            return false;
+        }
+        if self.joint.join == Join::Blank && (self.is_prose() || self.before.is_empty() && self.words.count() < 2) {
+            return false;
+        }
+        !(value::is_code(value) && !self.joint.quoted_value)
+    }
+
+    /// Whether the words before the name are those of a sentence rather than of a name.
+    fn is_prose(&self) -> bool {
+        const WORDS: &[&[u8]] = &[
+            b"the", b"a", b"an", b"this", b"that", b"with", b"for", b"of", b"from", b"by", b"in", b"to", b"and", b"or", b"no", b"invalid",
+            b"unexpected", b"unknown", b"missing", b"expected", b"bad", b"wrong", b"next", b"same", b"each", b"cache", b"found", b"got",
+        ];
+        let mut words = self.before.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        words.any(|word| WORDS.iter().any(|prose| word.eq_ignore_ascii_case(prose)))
+    }
+
+    /// Whether nothing but punctuation follows the value on its line.
+    fn is_whole(&self, range: &Range<usize>) -> bool {
+        let rest = &self.text[range.end..line_end(self.text, range.end, 80)];
+        is_start(self.text, self.name.start)
+            && rest.iter().all(|byte| matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b' ' | b'\t' | b'\r' | b'}' | b')' | b']' | b'\\' | b'='))
+    }
+}

@@ -1,0 +1,98 @@
+//! Stretches of a text that a search takes for a secret.
+
+use crate::secret::Kind;
+use std::ops::Range;
+
+/// Searches by how well they know what they found. Where two find the same, the later in this list names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// Another occurrence of a value that was found.
+    Repeated,
+    /// The name beside it.
+    Name,
+    /// The place in which it is: a URL, a header, an option.
+    Place,
+    /// Its own form.
+    Form,
+    /// A rule of the user.
+    UserRule,
+    /// A value that is known to be secret.
+    Value,
+}
+
+/// A stretch of a text that is taken for a secret.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The parts, in order; more than one where a line break is kept between them.
+    pub(crate) pieces: Vec<Range<usize>>,
+    pub(crate) kind: Kind,
+    pub(crate) source: Source,
+    /// The value, if it is written in another form than its own.
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+impl Candidate {
+    /// A candidate in one part.
+    pub(crate) fn new(range: Range<usize>, kind: Kind, source: Source) -> Candidate {
+        Candidate { pieces: vec![range], kind, source, value: None }
+    }
+
+    pub(crate) fn start(&self) -> usize {
+        self.pieces.first().map_or(0, |piece| piece.start)
+    }
+
+    pub(crate) fn end(&self) -> usize {
+        self.pieces.last().map_or(0, |piece| piece.end)
+    }
+}
+
+/// Sorts candidates and joins those that overlap, so that nothing of either stays visible.
+pub(crate) fn join(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.retain(|candidate| candidate.start() < candidate.end());
+    candidates.sort_by_key(|candidate| candidate.start());
+    let mut joined: Vec<Candidate> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        match joined.last_mut() {
+            Some(last) if candidate.start() < last.end() => last.absorb(candidate),
+            _ => joined.push(candidate),
+        }
+    }
+    joined
+}
+
+impl Candidate {
+    fn absorb(&mut self, other: Candidate) {
+        let mut all = std::mem::take(&mut self.pieces);
+        all.extend(other.pieces);
+        all.sort_by_key(|piece| piece.start);
+        for piece in all {
+            match self.pieces.last_mut() {
+                Some(last) if piece.start <= last.end => last.end = last.end.max(piece.end),
+                _ => self.pieces.push(piece),
+            }
+        }
+        if other.source > self.source {
+            self.kind = other.kind;
+            self.source = other.source;
+            self.value = other.value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_candidates_become_one_with_the_better_name() {
+        let candidate = |range, name: &'static str, source| Candidate::new(range, Kind::of(name), source);
+        let joined = join(vec![
+            candidate(20..25, "c", Source::Name),
+            candidate(4..10, "b", Source::Form),
+            candidate(0..6, "a", Source::Name),
+            candidate(10..12, "d", Source::Name),
+        ]);
+        let found: Vec<_> = joined.iter().map(|one| (one.start()..one.end(), one.kind.to_string())).collect();
+        assert_eq!(found, [(0..10, "b".to_owned()), (10..12, "d".to_owned()), (20..25, "c".to_owned())]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Secrets that the place gives away in which they are: a URL, a header, a PEM block, a Kubernetes object, an option.
+
+pub(crate) mod command;
+pub(crate) mod cookie;
+pub(crate) mod kubernetes;
+pub(crate) mod pem;
+pub(crate) mod pgpass;
+pub(crate) mod scheme;
+pub(crate) mod url;
