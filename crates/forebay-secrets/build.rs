@@ -38,6 +38,7 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
     paths.sort();
     let mut table = "&[\n".to_owned();
     let mut number = 0;
+    let mut problems = Vec::new();
     let mut services = BTreeSet::new();
     let mut words = BTreeSet::new();
     for path in paths {
@@ -60,7 +61,10 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
             let schema::Rule { name, pattern, keywords: given, checks, samples, counter_samples } = rule;
             let pattern = pattern.into_inner();
             let own: Vec<String> = if given.is_empty() {
-                prefixes(&pattern).map_err(|error| wrong(&error))?
+                prefixes(&pattern).unwrap_or_else(|error| {
+                    problems.push(wrong(&error));
+                    Vec::new()
+                })
             } else {
                 given.into_iter().map(toml::Spanned::into_inner).collect()
             };
@@ -83,6 +87,9 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
         }
     }
     table.push(']');
+    if !problems.is_empty() {
+        return Err(problems.join("; ").into());
+    }
     Ok(format!(
         "pub(crate) static RULES: &[Rule] = {table};\npub(crate) static SERVICE_WORDS: &[&str] = &{:?};\n",
         words.into_iter().collect::<Vec<_>>()

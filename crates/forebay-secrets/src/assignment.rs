@@ -142,6 +142,13 @@ impl Setting<'_> {
             return false;
         }
         let shape = Shape::of(value);
+        // The text of an element ends with the next tag.
+        if self.joint.join == Join::Tag && !self.joint.quoted_value {
+            let after = &self.text[range.end..];
+            if !after.trim_ascii_start().starts_with(b"<") {
+                return false;
+            }
+        }
         match self.claim {
             Claim::Password => self.accepts_password(value, &shape, range),
             Claim::Secret => self.accepts_secret(value, &shape),

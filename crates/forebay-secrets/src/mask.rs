@@ -20,7 +20,7 @@ pub fn mask_range<'a>(text: &'a [u8], secrets: &[Secret], range: Range<usize>) -
     let first = secrets.partition_point(|secret| secret.range().end <= range.start);
     let inside = secrets[first..].iter().take_while(|secret| secret.range().start < range.end);
     let mut inside = inside.peekable();
-    if inside.peek().is_none() {
+    if range.is_empty() || inside.peek().is_none() {
         return Cow::Borrowed(&text[range]);
     }
     let mut out = Vec::with_capacity(range.len());

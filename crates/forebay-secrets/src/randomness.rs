@@ -151,7 +151,8 @@ pub(crate) fn is_random_shape(shape: &Shape) -> bool {
         let mixed = shape.lower > 0 && shape.upper > 0;
         return length >= if mixed { 14 } else { 16 } && shape.in_words * 4 <= length;
     }
-    if length < 12 && (shape.digits < 2 || shape.letters() < 2) {
+    // Short values are words with numbers more often than drawn.
+    if length < 16 && (shape.digits < 2 || shape.letters() < 2 || shape.symbols > 0 && shape.upper == 0) {
         return false;
     }
     shape.letters() > 0 && shape.in_words * 10 <= length * 4

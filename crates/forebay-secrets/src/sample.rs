@@ -11,10 +11,12 @@
 //! | `h`, `H` | small, capital hexadecimal digits |
 //! | `d` | digits |
 //! | `s` | small letters |
-//! | `U` | capital letters |
+//! | `U`, `A` | capital letters, letters of either case |
 //! | `b` | base64 |
 //! | `w` | base64 of URLs |
 //! | `t` | base32 |
+//! | `n` | base58 |
+//! | `q` | capital bech32 |
 //!
 //! `{crc}` stands for the checksum of the 30 characters before it.
 
@@ -64,6 +66,9 @@ fn drawn(field: &str) -> Option<(&'static [u8], usize)> {
         b'd' => b"0123456789",
         b's' => b"abcdefghijklmnopqrstuvwxyz",
         b'U' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        b'A' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+        b'n' => b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+        b'q' => b"QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
         b'b' => b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/",
         b'w' => b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-",
         b't' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
@@ -78,10 +83,10 @@ mod tests {
 
     #[test]
     fn fields_are_drawn_and_other_braces_stay() {
-        let text = String::from_utf8(expand("a_{h8}-{d3} ${X} {}{q1}{crc")).unwrap();
+        let text = String::from_utf8(expand("a_{h8}-{d3} ${X} {}{z1}{crc")).unwrap();
         let (drawn, rest) = text.split_at(14);
         assert!(drawn.starts_with("a_") && drawn[2..10].bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
-        assert_eq!(rest, " ${X} {}{q1}{crc");
+        assert_eq!(rest, " ${X} {}{z1}{crc");
         assert_eq!(expand("{a30}").len(), 30);
         assert_eq!(expand("{a30}{crc}")[30..], crc32_base62(&expand("{a30}")));
     }

@@ -73,7 +73,7 @@ const OTHER_TOKENS: &[&str] = &[
 /// Words that make a name that of something public wherever they are in it.
 const PUBLIC: &[&str] = &[
     "public", "pubkey", "publishable", "fingerprint", "csrf", "xsrf", "checksum", "digest", "sha256", "sha1", "sha512", "md5", "integrity", "etag",
-    "placeholder", "pub",
+    "placeholder",
 ];
 
 /// Words before `password` that say that the value is not one.
@@ -96,6 +96,20 @@ const HEADS: &[&str] = &[
 const PASSES: &[&str] =
     &["db", "user", "root", "admin", "my", "smtp", "mail", "ftp", "ssh", "redis", "pg", "mysql", "sql", "sudo", "ldap", "http", "proxy", "mqtt", "imap"];
 
+/// How a name is split where capital letters meet small ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Acronym {
+    /// `XMLHttp` is `xml` and `http`.
+    OwnWord,
+    /// `SECRETkey` is one word, which is split by its ending.
+    WithNext,
+}
+
+/// Whether the second of three letters begins a word after an acronym.
+fn ends_acronym(last: u8, next: u8, after: u8) -> bool {
+    last.is_ascii_uppercase() && next.is_ascii_uppercase() && after.is_ascii_lowercase()
+}
+
 /// The words of a name, in small letters.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
@@ -107,13 +121,17 @@ impl Words {
     /// The words of `before`, which a blank separates from the name, and of the name.
     pub(crate) fn of(before: &[u8], name: &[u8]) -> Words {
         let mut words = Words::default();
-        for part in [before, name] {
-            words.add(part);
+        words.add(before, Acronym::OwnWord);
+        words.add(name, Acronym::OwnWord);
+        if words.claim().is_none() && name.array_windows::<3>().any(|three| ends_acronym(three[0], three[1], three[2])) {
+            words = Words::default();
+            words.add(before, Acronym::WithNext);
+            words.add(name, Acronym::WithNext);
         }
         words
     }
 
-    fn add(&mut self, name: &[u8]) {
+    fn add(&mut self, name: &[u8], acronym: Acronym) {
         let mut from = 0;
         for at in 1..=name.len() {
             let ends = match (name[at - 1], name.get(at), name.get(at + 1)) {
@@ -122,9 +140,7 @@ impl Words {
                     !next.is_ascii_alphanumeric()
                         || !last.is_ascii_alphanumeric()
                         || last.is_ascii_lowercase() && next.is_ascii_uppercase()
-                        || last.is_ascii_uppercase()
-                            && next.is_ascii_uppercase()
-                            && after.is_some_and(u8::is_ascii_lowercase)
+                        || acronym == Acronym::OwnWord && after.is_some_and(|after| ends_acronym(last, *next, *after))
                 }
             };
             if ends {
@@ -135,12 +151,15 @@ impl Words {
     }
 
     fn push(&mut self, word: &[u8]) {
-        if !word[0].is_ascii_alphanumeric() {
-            return;
+        if word[0].is_ascii_alphanumeric() {
+            self.push_lower(&String::from_utf8_lossy(word).to_ascii_lowercase());
         }
-        let lower = String::from_utf8_lossy(word).to_ascii_lowercase();
+    }
+
+    /// Adds a word, which can be several written as one.
+    fn push_lower(&mut self, lower: &str) {
         let stem = lower.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let word = if stem.len() > 2 { stem } else { &lower };
+        let word = if stem.len() > 2 { stem } else { lower };
         let mut head = HEADS.iter().find(|head| word.len() > head.len() && word.ends_with(**head)).copied();
         let rest = head.map_or("", |head| &word[..word.len() - head.len()]);
         head = head.filter(|head| match *head {
@@ -158,13 +177,13 @@ impl Words {
         match head {
             Some(head) => {
                 self.push_lower(rest);
-                self.push_lower(head);
+                self.push_one(head);
             }
-            None => self.push_lower(word),
+            None => self.push_one(word),
         }
     }
 
-    fn push_lower(&mut self, word: &str) {
+    fn push_one(&mut self, word: &str) {
         self.text.push_str(word);
         self.ends.push(self.text.len());
     }

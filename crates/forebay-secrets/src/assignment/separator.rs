@@ -96,11 +96,14 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
     }
     let sign = at + blanks;
     let before = name.start.checked_sub(1).map(|at| text[at]);
+    if before == Some(b':') && text.get(sign) == Some(&b':') {
+        return None;
+    }
     let rest = &text[sign..];
     let (join, length) = match rest {
         [b'=', b'>', ..] => (Join::Equals, 2),
         [b'=', b'=', b'=', ..] | [b'!', b'=', b'=', ..] => (Join::Equals, 3),
-        [b'=', b'=', ..] | [b'!', b'=', ..] | [b'?', b'=', ..] | [b'+', b'=', ..] => (Join::Equals, 2),
+        [b'=', b'=', ..] | [b'!', b'=', ..] | [b'?', b'=', ..] | [b'+', b'=', ..] | [b'.', b'=', ..] => (Join::Equals, 2),
         [b':', b':', b':', b'=', ..] => (Join::Equals, 4),
         [b':', b':', b'=', ..] => (Join::Equals, 3),
         [b':', b'=', ..] => (Join::Equals, 2),
@@ -111,7 +114,7 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
         [b'%', b'3', b'D' | b'd', ..] => (Join::Equals, 3),
         [b'|', ..] if blanks > 0 => (Join::Pipe, 1),
         [b'>', ..] if quoted_name || text[..name.start].ends_with(b"<") => (Join::Tag, 1),
-        [b',', ..] if quoted_name => (Join::Comma, 1),
+        [b',', ..] if quoted_name && quote(text, skip_blanks(text, sign + 1)) > 0 => (Join::Comma, 1),
         [b'-' | b'.', ..] if blanks == 0 && !quoted_name => (Join::Blank, 1),
         [_, ..] if blanks > 0 && before == Some(b'-') => (Join::Flag, 0),
         [b'(', ..] if quoted_name => return None,
@@ -133,6 +136,11 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
             joint.join = Join::Equals;
             joint.at = value;
         }
+    }
+    // A quote that was open before the name ends with this one: `"token=" + …`.
+    let mark = &text[name.start - opening..name.start];
+    if opening > 0 && !quoted_name && text[joint.at..].starts_with(mark) {
+        return None;
     }
     finish(text, joint)
 }

@@ -23,7 +23,8 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
             let value = from + equals + 1..from + length - blanks;
             let content = &text[value.clone()];
             let harmless = HARMLESS.iter().any(|part| contains_ignore_case(name, part.as_bytes()));
-            if !harmless && content.len() >= 16 && is_random(content) && !is_placeholder(content) {
+            let one_word = !content.iter().any(u8::is_ascii_whitespace);
+            if !harmless && one_word && content.len() >= 16 && is_random(content) && !is_placeholder(content) {
                 values.push(value);
             }
         }

@@ -128,6 +128,9 @@ fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> 
     if HARMLESS.iter().any(|name| key.eq_ignore_ascii_case(name.as_bytes())) || content.len() < 8 {
         return None;
     }
+    if encoded && (content.len() % 4 != 0 || content.iter().any(u8::is_ascii_whitespace)) {
+        return None;
+    }
     let decoded = if encoded { Some(base64(content)?) } else { None };
     let plain = decoded.as_deref().unwrap_or(content);
     let harmless = plain.starts_with(b"-----BEGIN CERT") || plain.starts_with(b"-----BEGIN PUBLIC") || is_placeholder(plain);
