@@ -50,7 +50,8 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
             return Err(wrong(&format!("the service `{service}` has another file")).into());
         }
         for word in file.words.into_iter().map(toml::Spanned::into_inner) {
-            if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+            if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            {
                 let message = format!("the word `{word}` is not of four or more small letters and digits");
                 return Err(wrong(&message).into());
             }

@@ -21,8 +21,10 @@ pub(crate) mod models;
 pub(crate) mod outline;
 pub(crate) mod put;
 pub(crate) mod read;
+pub(crate) mod reveal;
 pub(crate) mod room;
 pub(crate) mod run;
+pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod session;
@@ -80,6 +82,10 @@ pub(crate) enum Command {
     Put(put::Args),
     /// Print the bytes of an output, for pipes
     Cat(cat::Args),
+    /// Show a person the lines of an output in which secrets are masked
+    Reveal(reveal::Args),
+    /// List the secrets in stored outputs, without their values
+    Scan(scan::Args),
     /// Read lines or bytes of an output
     Read(read::Args),
     /// Read the first lines of an output
@@ -189,6 +195,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(args, &context),
         Command::Put(args) => put::run(args, &context),
         Command::Cat(args) => cat::run(&args, &context),
+        Command::Reveal(args) => reveal::run(&args, &context),
+        Command::Scan(args) => scan::run(&args, &context),
         Command::Read(args) => read::run(&args, &context),
         Command::Head(args) => head::run(&args, &context),
         Command::Tail(args) => tail::run(&args, &context),

@@ -7,13 +7,14 @@ use crate::fallback::{self, WithFallback};
 use crate::live_log;
 use crate::models::ModelSettings;
 use crate::print;
+use crate::secrets;
 use crate::settings::{Layers, OnProblem, root_flag};
 use forebay::forms;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
 use forebay::{
-    Call, DiskStore, Handle, Output, Outputs, Query, Reply, RunFolder, Session, Settings, Store, Surface,
-    Timestamp,
+    Call, DiskStore, Handle, Masking, Output, Outputs, Query, Reply, RunFolder, Secrets, Session, Settings,
+    Store, Surface, Timestamp,
 };
 use std::{path::Path, process::ExitCode};
 
@@ -87,8 +88,10 @@ impl Context {
                 safe
             }
         };
+        let store = DiskStore::new(settings.root).observed(common.log.map(live_log::observer));
+        settings.shown.masking = secrets::masking(&settings.shown, &store, false);
         Ok(Context {
-            store: DiskStore::new(settings.root).observed(common.log.map(live_log::observer)),
+            store,
             with_fallback: None,
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
@@ -113,7 +116,10 @@ impl Context {
     /// Has outputs kept in the fallback where the root cannot be written.
     pub(crate) fn keep_where_it_can(&mut self) {
         let root = self.store.root().to_owned();
-        let Some(why) = why_not_in(&root, &self.session) else { return };
+        let Some(why) = why_not_in(&root, &self.session) else {
+            self.settings.masking = secrets::masking(&self.settings, &self.store, true);
+            return;
+        };
         let told = match fallback::make(&root) {
             Ok(folder) => {
                 if let Surface::Shell { flags } = &mut self.surface {
@@ -160,6 +166,13 @@ impl Context {
         }
     }
 
+    /// A masking that finds secrets whatever the settings say about them.
+    pub(crate) fn scanning(&self) -> Masking {
+        let mut settings = self.settings.clone();
+        settings.secrets.mode = Secrets::Mask;
+        secrets::masking(&settings, &self.store, false)
+    }
+
     /// The output that is meant by a handle as it was typed.
     pub(crate) fn find(&self, text: &str) -> Result<Handle, CliError> {
         Ok(self.outputs(text)?.find(text)?)
@@ -182,6 +195,7 @@ impl Context {
             .within(self.settings.room)
             .bounded_by(QueryBounds::alone(self.settings.query))
             .knowing(&self.settings.formats)
+            .masked_by(&self.settings.masking)
     }
 
     pub(crate) fn open(&self, text: &str) -> Result<Output, CliError> {

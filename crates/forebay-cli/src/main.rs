@@ -16,6 +16,7 @@ mod print;
 mod progress;
 mod pty;
 mod screen;
+mod secrets;
 mod settings;
 mod stop;
 mod typed;

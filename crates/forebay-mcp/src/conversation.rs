@@ -261,7 +261,10 @@ impl Conversation {
     /// The outputs that a caller with this handle may read.
     fn outputs(&self, handle: Option<&str>) -> Outputs<'_> {
         let session = self.scope.to_read(handle);
-        Outputs::new(&*self.gateway.store, session, &*self.gateway.now).within(self.gateway.settings.room)
+        Outputs::new(&*self.gateway.store, session, &*self.gateway.now)
+            .within(self.gateway.settings.room)
+            .knowing(&self.gateway.settings.formats)
+            .masked_by(&self.gateway.settings.masking)
     }
 
     fn prefix(&self) -> String {

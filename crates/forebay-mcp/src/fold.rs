@@ -9,8 +9,8 @@ use crate::message::{Message, Part, Spool};
 use crate::result::{Block, BlockKind, CallResult};
 use crate::text::{Decoded, Unescaped};
 use forebay::{
-    Call, Clock, End, Limits, Output, Outputs, Preset, Room, Session, Settings, Size, Store, Stream, Surface,
-    Writer, decide, fresh_id, keep, tokens,
+    Call, Clock, End, Limits, Output, Outputs, Preset, Room, Secrets, Session, Settings, Size, Store, Stream,
+    Surface, Writer, decide, fresh_id, keep, tokens,
 };
 use serde_json::json;
 use std::io::Read;
@@ -18,6 +18,10 @@ use std::ops::Range;
 
 /// Maximum bytes of a text that is measured: a larger one exceeds every limit.
 const WEIGHED: u64 = 8 * 1024 * 1024;
+
+/// Bytes that are searched for secrets at once, and bytes that the next search has again.
+const SCANNED: u64 = 1024 * 1024;
+const SCAN_OVERLAP: u64 = 8 * 1024;
 
 /// A block is large if it alone takes more than this share of what fits.
 const LARGE_SHARE: u64 = 4;
@@ -71,8 +75,12 @@ enum Item<'a> {
 impl Fold<'_> {
     /// Whether a result passes as it is, as far as its size tells.
     pub(crate) fn fits(&self, message: &Message, at: Range<u64>, called: &Called) -> Result<bool> {
+        let call = self.call(called)?;
+        if self.has_secrets(message, at.clone(), &call)? {
+            return Ok(false);
+        }
         let may_bypass = self.settings.is_off() || !self.settings.bypass.is_empty();
-        if may_bypass && self.settings.bypasses(&self.call(called)?) {
+        if may_bypass && self.settings.bypasses(&call) {
             return Ok(true);
         }
         if self.settings.room.context_window > 0 {
@@ -111,6 +119,22 @@ impl Fold<'_> {
         let result = CallResult::of(message, at.clone())?;
         let sizes = self.weighed(message, &result, Counted::Exactly)?;
         self.answer(message, at, &result, &sizes, &self.call(called)?)
+    }
+
+    /// Whether a part of a message has secrets. Text in JSON strings is searched with its escapes, which scanners know.
+    fn has_secrets(&self, message: &Message, at: Range<u64>, call: &Call) -> Result<bool> {
+        if self.settings.masking.mode(call) == Secrets::Off {
+            return Ok(false);
+        }
+        for start in (at.start..at.end).step_by(SCANNED as usize) {
+            let end = at.end.min(start + SCANNED + SCAN_OVERLAP);
+            let mut text = Vec::new();
+            message.reader(start..end).read_to_end(&mut text)?;
+            if self.settings.masking.has_secrets(call, &text) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn weighed(&self, message: &Message, result: &CallResult, counted: Counted) -> Result<Vec<Size>> {
@@ -235,7 +259,11 @@ impl Fold<'_> {
     ) -> Result<(Vec<Item<'a>>, Vec<Output>)> {
         let large = |size: &Size| decide(size, &share(&self.limits, LARGE_SHARE), Room::Unknown).is_some();
         let counted = self.settings.room.context_window > 0;
-        let is_kept = |block: &Block, size: &Size| block.kind != BlockKind::Other && (counted || large(size));
+        let has_secrets =
+            |block: &Block| self.has_secrets(message, block.range.clone(), call).unwrap_or(true);
+        let is_kept = |block: &Block, size: &Size| {
+            block.kind != BlockKind::Other && (counted || large(size) || has_secrets(block))
+        };
         let foldable = |block: &Block, size: &Size| {
             matches!(block.kind, BlockKind::Text { .. } | BlockKind::ResourceText { .. })
                 && !is_kept(block, size)

@@ -104,7 +104,7 @@ pub(crate) fn read(outputs: &Outputs, uri: &str) -> Result<Value, Unreadable> {
              or use the tools that search it"
         )));
     }
-    let bytes = output.read(range).map_err(gone)?;
+    let bytes = output.shown(range).map_err(gone)?;
     let kind = output.record().kind.media_type();
     let content = match String::from_utf8(bytes) {
         Ok(text) => json!({ "uri": uri, "mimeType": kind, "text": text }),

@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let case: serde_json::Value = serde_json::from_str(&line?)?;
         let text = case["text"].as_str().ok_or("a case has no text")?;
         let found = scanner.scan(text.as_bytes());
-        let masked: Vec<[usize; 2]> = found.iter().map(|secret| [secret.range().start, secret.range().end]).collect();
+        let masked: Vec<[usize; 2]> =
+            found.iter().map(|secret| [secret.range().start, secret.range().end]).collect();
         println!("{}", serde_json::json!({ "id": case["id"], "masked": masked }));
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::placeholder::is_placeholder;
 use crate::randomness::{Shape, is_random_shape, is_uuid};
 use crate::text::{is_start, line_end};
 pub(crate) use name::{Claim, Words};
-use separator::{Joint, Join};
+use separator::{Join, Joint};
 use std::ops::Range;
 
 /// Maximum bytes of a name. Longer runs of letters are data.
@@ -91,9 +91,10 @@ fn words_before(text: &[u8], start: usize) -> &[u8] {
     for _ in 0..2 {
         let Some(word_end) = from.checked_sub(1).filter(|end| text[*end] == b' ') else { break };
         let limit = word_end.saturating_sub(24);
-        let letters = text[limit..word_end].iter().rev().take_while(|byte| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
-        });
+        let letters = text[limit..word_end]
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
         let letters = letters.count();
         if letters == 0 {
             break;
@@ -220,7 +221,9 @@ impl Setting<'_> {
         if is_uuid(value) && self.words.service().is_none() {
             return false;
         }
-        if self.joint.join == Join::Blank && (self.is_prose() || self.before.is_empty() && self.words.count() < 2) {
+        if self.joint.join == Join::Blank
+            && (self.is_prose() || self.before.is_empty() && self.words.count() < 2)
+        {
             return false;
         }
         !(value::is_code(value) && !self.joint.quoted_value)
@@ -229,8 +232,34 @@ impl Setting<'_> {
     /// Whether the words before the name are those of a sentence rather than of a name.
     fn is_prose(&self) -> bool {
         const WORDS: &[&[u8]] = &[
-            b"the", b"a", b"an", b"this", b"that", b"with", b"for", b"of", b"from", b"by", b"in", b"to", b"and", b"or", b"no", b"invalid",
-            b"unexpected", b"unknown", b"missing", b"expected", b"bad", b"wrong", b"next", b"same", b"each", b"cache", b"found", b"got",
+            b"the",
+            b"a",
+            b"an",
+            b"this",
+            b"that",
+            b"with",
+            b"for",
+            b"of",
+            b"from",
+            b"by",
+            b"in",
+            b"to",
+            b"and",
+            b"or",
+            b"no",
+            b"invalid",
+            b"unexpected",
+            b"unknown",
+            b"missing",
+            b"expected",
+            b"bad",
+            b"wrong",
+            b"next",
+            b"same",
+            b"each",
+            b"cache",
+            b"found",
+            b"got",
         ];
         let mut words = self.before.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         words.any(|word| WORDS.iter().any(|prose| word.eq_ignore_ascii_case(prose)))
@@ -240,6 +269,22 @@ impl Setting<'_> {
     fn is_whole(&self, range: &Range<usize>) -> bool {
         let rest = &self.text[range.end..line_end(self.text, range.end, 80)];
         is_start(self.text, self.name.start)
-            && rest.iter().all(|byte| matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b' ' | b'\t' | b'\r' | b'}' | b')' | b']' | b'\\' | b'='))
+            && rest.iter().all(|byte| {
+                matches!(
+                    byte,
+                    b'"' | b'\''
+                        | b'`'
+                        | b','
+                        | b';'
+                        | b' '
+                        | b'\t'
+                        | b'\r'
+                        | b'}'
+                        | b')'
+                        | b']'
+                        | b'\\'
+                        | b'='
+                )
+            })
     }
 }

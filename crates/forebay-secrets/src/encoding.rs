@@ -69,7 +69,10 @@ pub(crate) fn to_base64(bytes: &[u8], plus_and_slash: [u8; 2]) -> Vec<u8> {
 /// CRC-32 as in ZIP files.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 })
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 },
+        )
     };
     !bytes.iter().fold(!0, step)
 }

@@ -74,8 +74,9 @@ impl Shape {
         shape.distinct = counts.iter().filter(|count| **count > 0).count();
         let share = |count: &u16| f64::from(*count) / value.len() as f64;
         let bits = |share: f64| -share * share.log2();
-        shape.entropy = (counts.iter().filter(|count| **count > 0).map(|count| bits(share(count))).sum::<f64>()
-            * 10.0) as usize;
+        shape.entropy =
+            (counts.iter().filter(|count| **count > 0).map(|count| bits(share(count))).sum::<f64>() * 10.0)
+                as usize;
         shape.in_words = runs(value).filter(|run| is_word(run)).map(<[u8]>::len).sum();
         shape
     }
@@ -114,7 +115,10 @@ fn is_word(run: &[u8]) -> bool {
         return false;
     }
     // Random text in two cases has runs such as `QWRTe`, words do not.
-    if run.len() > 2 && run[0].is_ascii_uppercase() && run[1].is_ascii_uppercase() && run[run.len() - 1].is_ascii_lowercase()
+    if run.len() > 2
+        && run[0].is_ascii_uppercase()
+        && run[1].is_ascii_uppercase()
+        && run[run.len() - 1].is_ascii_lowercase()
     {
         return is_word(&run[run.iter().take_while(|byte| byte.is_ascii_uppercase()).count() - 1..]);
     }

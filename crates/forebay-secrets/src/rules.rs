@@ -73,7 +73,9 @@ pub(crate) fn find_with(text: &[u8], at: usize, pattern: &Regex, checks: &[Check
     let group = found.get(1).map_or(whole.clone(), |group| first + group.start()..first + group.end());
     // A token is no part of a longer word. Where the pattern has other text around it, that says so itself.
     let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let starts = group.start > whole.start || !text[whole.start].is_ascii_alphanumeric() || is_start(text, whole.start);
+    let starts = group.start > whole.start
+        || !text[whole.start].is_ascii_alphanumeric()
+        || is_start(text, whole.start);
     let ends = group.end < whole.end || !text.get(whole.end).is_some_and(of_word);
     let accepted = starts && ends && accepts(&text[group.clone()], checks);
     (accepted && !group.is_empty()).then_some(group)

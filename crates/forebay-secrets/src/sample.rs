@@ -85,7 +85,10 @@ mod tests {
     fn fields_are_drawn_and_other_braces_stay() {
         let text = String::from_utf8(expand("a_{h8}-{d3} ${X} {}{z1}{crc")).unwrap();
         let (drawn, rest) = text.split_at(14);
-        assert!(drawn.starts_with("a_") && drawn[2..10].bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
+        assert!(
+            drawn.starts_with("a_") && drawn[2..10].bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{text}"
+        );
         assert_eq!(rest, " ${X} {}{z1}{crc");
         assert_eq!(expand("{a30}").len(), 30);
         assert_eq!(expand("{a30}{crc}")[30..], crc32_base62(&expand("{a30}")));

@@ -4,7 +4,7 @@ use crate::assignment;
 use crate::candidate::{Candidate, Source, join};
 use crate::encoding::base64;
 use crate::filter::{Action, Anchor, for_each_keyword};
-use crate::mask::{mask_end, mask};
+use crate::mask::{mask, mask_end};
 use crate::place::{command, cookie, kubernetes, pem, pgpass, scheme, url};
 use crate::randomness::is_random;
 use crate::rules::{self, RULES};
@@ -55,7 +55,8 @@ impl Scanner {
     }
 
     fn secret(&self, text: &[u8], candidate: Candidate) -> Secret {
-        let written: Vec<u8> = candidate.pieces.iter().flat_map(|piece| &text[piece.clone()]).copied().collect();
+        let written: Vec<u8> =
+            candidate.pieces.iter().flat_map(|piece| &text[piece.clone()]).copied().collect();
         let characters = written.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
         let hash = *blake3::keyed_hash(&self.key, candidate.value.as_deref().unwrap_or(&written)).as_bytes();
         let mut fingerprint = [0; 16];

@@ -87,9 +87,10 @@ pub(crate) fn lines(server: &Server, request: &Request) -> Result<Response, Prob
                 (next - 1, next)
             }
         };
-        let shown = output.read(start..end.min(start + given("width")))?;
+        let shown_to = end.min(start + given("width"));
+        let shown = output.shown(start..shown_to)?;
         bytes += shown.len();
-        let cut = start + (shown.len() as u64) < end;
+        let cut = shown_to < end;
         let text = String::from_utf8_lossy(&shown);
         lines.push(json!({ "line": number, "start": start, "end": end, "text": text, "cut": cut }));
         start = next;
@@ -209,7 +210,7 @@ pub(crate) fn diff(server: &Server, request: &Request) -> Result<Response, Probl
             large.len()
         )));
     }
-    let (old_bytes, new_bytes) = (old.read(0..old.len())?, new.read(0..new.len())?);
+    let (old_bytes, new_bytes) = (old.shown(0..old.len())?, new.shown(0..new.len())?);
     let (old_text, new_text) = (String::from_utf8_lossy(&old_bytes), String::from_utf8_lossy(&new_bytes));
     let diff = TextDiff::configure()
         .deadline(Instant::now() + DIFF_TIMEOUT)

@@ -87,7 +87,8 @@ fn usage_of(store: &dyn Store, session: &Session) -> Result<HashMap<String, Usag
 }
 
 /// The record of an output, with what the model got of it.
-fn record_json(request: &Request, record: &Record, usage: &HashMap<String, Usage>) -> Value {
+fn record_json(server: &Server, request: &Request, record: &Record, usage: &HashMap<String, Usage>) -> Value {
+    let record = &server.config.settings.masking.record(record);
     let mut value = forms::record(record, request.store());
     value["got"] = usage.get(record.handle.id()).map_or_else(|| Usage::default().json(), Usage::json);
     if !request.caller.is_local {
@@ -97,7 +98,7 @@ fn record_json(request: &Request, record: &Record, usage: &HashMap<String, Usage
 }
 
 /// Lists the outputs of a session, the newest first.
-pub(crate) fn list(_: &Server, request: &Request) -> Result<Response, Problem> {
+pub(crate) fn list(server: &Server, request: &Request) -> Result<Response, Problem> {
     let (store, session) = (request.store(), request.session()?);
     let mut weights = store.weights(&session)?;
     weights.sort_by(|one, other| (other.time, &other.handle).cmp(&(one.time, &one.handle)));
@@ -107,7 +108,7 @@ pub(crate) fn list(_: &Server, request: &Request) -> Result<Response, Problem> {
     for weight in weights.into_iter().skip(number(request, "skip")).take(number(request, "limit")) {
         // Another process may remove it meanwhile.
         let Ok(record) = store.record(&weight.handle) else { continue };
-        outputs.push(record_json(request, &record, &usage));
+        outputs.push(record_json(server, request, &record, &usage));
     }
     Ok(json(&json!({ "outputs": outputs, "total": total })))
 }
@@ -116,7 +117,7 @@ pub(crate) fn list(_: &Server, request: &Request) -> Result<Response, Problem> {
 pub(crate) fn get(server: &Server, request: &Request) -> Result<Response, Problem> {
     let output = request.outputs(server)?.open(request.path_parameter("output"))?;
     let record = output.record();
-    let mut value = record_json(request, record, &usage_of(request.store(), &record.call.session)?);
+    let mut value = record_json(server, request, record, &usage_of(request.store(), &record.call.session)?);
     value["given"] = json!(ShownView::of(request.store(), &record.handle)?);
     value["length"] = json!(output.len());
     value["before"] =

@@ -135,7 +135,11 @@ impl Request {
         let limits = server.config.settings.query;
         let bounds = (server.config.bounds)(limits, self.stop.clone(), self.caller.store.root());
         let outputs = Outputs::new(self.store(), self.session()?, &Timestamp::now);
-        Ok(outputs.within(self.window(server)).bounded_by(bounds).knowing(&server.config.settings.formats))
+        Ok(outputs
+            .within(self.window(server))
+            .bounded_by(bounds)
+            .knowing(&server.config.settings.formats)
+            .masked_by(&server.config.settings.masking))
     }
 
     /// The model's context window, as far as it is known.

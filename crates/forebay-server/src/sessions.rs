@@ -10,7 +10,9 @@ use axum::response::Response;
 use forebay::forms;
 use forebay::stats::By;
 use forebay::text::moment::moment;
-use forebay::{DiskStore, Event, Ledger, Session, Stats, Store, Tally, Timestamp, accounting, event};
+use forebay::{
+    DiskStore, Event, Ledger, Masking, Session, Stats, Store, Tally, Timestamp, accounting, event,
+};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -152,6 +154,7 @@ struct Reader {
     at: u64,
     /// Offset of the first event to return.
     from: u64,
+    masking: Masking,
 }
 
 /// The fields that every event has, also one of a newer version.
@@ -163,12 +166,13 @@ struct Head {
 }
 
 impl Reader {
-    fn new(request: &Request, from: u64) -> Result<Reader, Problem> {
+    fn new(server: &Server, request: &Request, from: u64) -> Result<Reader, Problem> {
         let session = request.session()?;
         let output = request.arguments.has("output").then(|| request.arguments.text("output").to_owned());
         let (form, ledger) = (Form::of(request), Ledger::new(session.clone()));
         let at = if form == Form::Events { from } else { 0 };
-        Ok(Reader { session, output, since: since(request)?, form, ledger, at, from })
+        let masking = server.config.settings.masking.clone();
+        Ok(Reader { session, output, since: since(request)?, form, ledger, at, from, masking })
     }
 
     /// Whether the parameters select the event in a line.
@@ -204,7 +208,8 @@ impl Reader {
         let mut read = Vec::new();
         self.at = event::for_each_line(store, &session, self.at, |line| {
             self.at += line.len() as u64;
-            read.extend(self.text_of(line).map(|text| (self.at, text)));
+            let masked = self.masking.text(&String::from_utf8_lossy(line)).into_owned();
+            read.extend(self.text_of(masked.as_bytes()).map(|text| (self.at, text)));
             if read.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(read)
@@ -216,7 +221,7 @@ pub(crate) fn events(server: Arc<Server>, request: Request) -> ResponseFuture {
     Box::pin(async move {
         let last = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
         let from = last.or(request.arguments.number("from")).unwrap_or(0);
-        let mut reader = Reader::new(&request, from)?;
+        let mut reader = Reader::new(&server, &request, from)?;
         if request.wants_stream() {
             return Ok(stream_of(server, request.caller.store, reader));
         }

@@ -53,6 +53,13 @@ pub enum What {
         /// Number of tokens.
         used: u64,
     },
+    /// A person was shown secrets of an output that are masked elsewhere.
+    SecretsRevealed {
+        /// The output.
+        id: String,
+        /// Number of secrets.
+        secrets: u64,
+    },
 }
 
 /// A call that began.
@@ -335,7 +342,7 @@ impl What {
     }
 
     /// The names of all kinds, as they are written in events.
-    pub const KINDS: [&str; 11] = [
+    pub const KINDS: [&str; 12] = [
         "call-started",
         "output-stored",
         "output-cut-short",
@@ -347,12 +354,25 @@ impl What {
         "fell-back",
         "swept",
         "room-reported",
+        "secrets-revealed",
     ];
 
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
-        let [started, stored, cut_short, passed, view, answered, extracted, failed, fell_back, swept, room] =
-            What::KINDS;
+        let [
+            started,
+            stored,
+            cut_short,
+            passed,
+            view,
+            answered,
+            extracted,
+            failed,
+            fell_back,
+            swept,
+            room,
+            revealed,
+        ] = What::KINDS;
         match self {
             What::CallStarted(_) => started,
             What::OutputStored(_) => stored,
@@ -365,6 +385,7 @@ impl What {
             What::FellBack(_) => fell_back,
             What::Swept(_) => swept,
             What::RoomReported { .. } => room,
+            What::SecretsRevealed { .. } => revealed,
         }
     }
 
@@ -379,6 +400,7 @@ impl What {
             What::ExtractionFailed(failure) => &failure.id,
             What::FellBack(fell_back) => &fell_back.id,
             What::Swept(swept) => &swept.id,
+            What::SecretsRevealed { id, .. } => id,
             What::RoomReported { .. } => return None,
         };
         Some(id.as_str()).filter(|id| !id.is_empty())
@@ -521,7 +543,7 @@ mod tests {
     }
 
     /// A line of each kind.
-    const LINES: [&str; 11] = [
+    const LINES: [&str; 12] = [
         r#"{"event":"call-started","id":"a","call":"c","tool":"t","server":"s","argument_characters":3,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-stored","id":"a","size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"text","hash":"h","exit":{"code":1},"same_as":"b","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-cut-short","id":"a","size":{"bytes":9,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"binary","hash":"h","exit":{"signal":9},"lost":2,"why":"full","at":"2026-11-16T01:02:03Z"}"#,
@@ -533,6 +555,7 @@ mod tests {
         r#"{"event":"fell-back","id":"a","from":"digest","to":"smaller view","why":"full","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"room-reported","used":7,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"secrets-revealed","id":"a","secrets":2,"at":"2026-11-16T01:02:03Z"}"#,
     ];
 
     #[test]

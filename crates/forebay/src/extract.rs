@@ -219,6 +219,7 @@ impl<'a> Attempts<'a> {
 
     fn asking(&mut self) -> Asking<'a> {
         Asking {
+            output: self.output,
             models: self.models.list,
             wrapper: self.wrapper,
             window: self.window,
@@ -247,6 +248,7 @@ impl<'a> Attempts<'a> {
                 }
             }
         };
+        let answer = output.shown_text(&answer).into_owned();
         let reading = self.reading();
         let ranges = joined(findings.ranges.clone());
         let mut notes = notes(output, &reading, &findings, &ranges, missing)?;

@@ -4,8 +4,8 @@ use crate::extract::Extract;
 use crate::query::{Found, Searched};
 use crate::stats::{By, Counts};
 use crate::{
-    Excerpt, Exit, Folded, Handle, Output, Outputs, Record, Reply, Result, State, Stats, Store, Surface,
-    Window, wire,
+    Excerpt, Exit, Folded, Handle, Output, Outputs, Record, Reply, Result, Secrets, State, Stats, Store,
+    Surface, Window, wire,
 };
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ pub fn function_call(output: &Output, reply: &Reply) -> Result<String> {
 pub fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> Result<Value> {
     let handle = &output.record().handle;
     let mut value = json!({ "handle": handle.to_string() });
-    let found = match &excerpt.found {
+    let mut found = match &excerpt.found {
         Found::Bytes => {
             let parts =
                 excerpt.shown.iter().map(|range| part_form(output, range)).collect::<Result<Vec<_>>>()?;
@@ -72,6 +72,9 @@ pub fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> Result<
         }
         Found::Passages(passages) => json!({ "passages": passages }),
     };
+    if output.secrets() == Secrets::Mask {
+        output.masking().mask(&mut found, "");
+    }
     let rest = json!({
         "total_lines": excerpt.total_lines,
         "total_bytes": output.len(),
@@ -88,7 +91,7 @@ pub fn excerpt(output: &Output, excerpt: &Excerpt, surface: &Surface) -> Result<
 
 /// The form of a part of an output.
 fn part_form(output: &Output, range: &std::ops::Range<u64>) -> Result<Value> {
-    let bytes = output.read(range.clone())?;
+    let bytes = output.shown(range.clone())?;
     let lines = [range.start, range.end.max(range.start + 1) - 1].map(|at| output.newlines_before(at));
     let [first, last] = lines;
     Ok(json!({

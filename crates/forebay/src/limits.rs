@@ -89,6 +89,8 @@ pub enum Reason {
     TokenBudget,
     /// It fits, but has more tokens than a setting lets pass unless they are made compact. Nothing is left out.
     Compact,
+    /// It fits, but has secrets. All else is shown as it is.
+    Secrets,
 }
 
 impl std::fmt::Display for Reason {
@@ -98,6 +100,7 @@ impl std::fmt::Display for Reason {
             Reason::SizeCap => "size_cap",
             Reason::TokenBudget => "token_budget",
             Reason::Compact => "compact",
+            Reason::Secrets => "secrets",
         })
     }
 }

@@ -3,7 +3,10 @@
 //! Everything that reads an output (folds, queries, verification) reads it through [`Output`], a range at a
 //! time. So an output of ten gigabytes needs no more memory than one of ten kilobytes.
 
+pub(crate) mod secrets;
+
 use crate::formats::Formats;
+use crate::masking::Masking;
 use crate::size::{Measure, Measured, STRIDE};
 use crate::text::derived::Derived;
 use crate::text::failure_scan::Scanner;
@@ -104,6 +107,8 @@ pub struct Output {
     bounds: Option<Arc<dyn Bounds>>,
     /// Formats by which its lines are recognised.
     formats: Formats,
+    /// Masks secrets in what is shown of it.
+    masking: Masking,
 }
 
 impl Output {
@@ -128,6 +133,7 @@ impl Output {
             before: None,
             earlier_calls: Arc::default(),
             same_given: None,
+            masking: Masking::default(),
             surface: Surface::default(),
             counted: OnceLock::new(),
             stop: Stop::default(),
@@ -182,7 +188,7 @@ impl Output {
     pub(crate) fn derived(&self, text: &Derived) -> Result<Output> {
         let output =
             Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)?;
-        Ok(output.knowing(&self.formats))
+        Ok(output.knowing(&self.formats).masked_by(&self.masking))
     }
 
     /// Offsets in lines that mention errors: the first and the last ones, in order.
@@ -208,6 +214,16 @@ impl Output {
     /// The formats by which its lines are told apart.
     pub(crate) fn formats(&self) -> &Formats {
         &self.formats
+    }
+
+    /// The same output, of which secrets are shown as this masking says.
+    pub fn masked_by(self, masking: &Masking) -> Output {
+        Output { masking: masking.clone(), ..self }
+    }
+
+    /// What finds and masks its secrets.
+    pub(crate) fn masking(&self) -> &Masking {
+        &self.masking
     }
 
     /// The same output for one query, which begins now and is bounded.

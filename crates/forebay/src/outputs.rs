@@ -15,8 +15,8 @@ use crate::request::tool_call;
 use crate::text::count::grouped;
 use crate::view::{Canvas, CompactForm};
 use crate::{
-    Bounds, Budget, Error, Event, Excerpt, Formats, Handle, InUse, Output, Part, Piece, Preset, Query,
-    Record, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
+    Bounds, Budget, Error, Event, Excerpt, Formats, Handle, InUse, Masking, Output, Part, Piece, Preset,
+    Query, Record, Result, Room, Session, Settings, State, Store, Surface, What, Window, excerpt, tokens,
 };
 use serde_json::Map;
 use std::ops::Range;
@@ -40,6 +40,7 @@ pub struct Outputs<'a> {
     window: Window,
     pub(crate) bounds: Option<Arc<dyn Bounds>>,
     formats: Formats,
+    masking: Masking,
 }
 
 /// Budget of the note that an answer gives nothing new.
@@ -54,7 +55,8 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock<'a>) -> Outputs<'a> {
-        Outputs { store, session, now, window: Window::default(), bounds: None, formats: Formats::default() }
+        let (window, bounds, formats, masking) = Default::default();
+        Outputs { store, session, now, window, bounds, formats, masking }
     }
 
     /// The same outputs for a model with this context window. Replies and answers are counted from now on.
@@ -73,9 +75,23 @@ impl<'a> Outputs<'a> {
         Outputs { formats: formats.clone(), ..self }
     }
 
+    /// The same outputs, of which secrets are shown as this masking says.
+    pub fn masked_by(self, masking: &Masking) -> Outputs<'a> {
+        Outputs { masking: masking.clone(), ..self }
+    }
+
+    /// What finds and masks secrets.
+    pub fn masking(&self) -> &Masking {
+        &self.masking
+    }
+
     /// An output, opened for one query that begins now.
     fn for_query(&self, handle: &Handle) -> Result<Output> {
-        Ok(self.store.open(handle)?.knowing(&self.formats).with_bounds(self.bounds.as_ref()).for_one_query())
+        Ok(self.opened(handle)?.with_bounds(self.bounds.as_ref()).for_one_query())
+    }
+
+    fn opened(&self, handle: &Handle) -> Result<Output> {
+        Ok(self.store.open(handle)?.knowing(&self.formats).masked_by(&self.masking))
     }
 
     /// Replies to a call: returns the output or a view of it, as [`preview`](crate::preview) does, and records that the
@@ -130,6 +146,11 @@ impl<'a> Outputs<'a> {
         InUse { reported: used, given: 0 }.put(self.store, &self.session)?;
         self.log(What::RoomReported { used });
         Ok(())
+    }
+
+    /// Records that a person was shown secrets of an output.
+    pub fn secrets_revealed(&self, output: &Output, secrets: u64) {
+        self.log(What::SecretsRevealed { id: output.record().handle.id().to_owned(), secrets });
     }
 
     /// Reserves tokens atomically. If they are not left and `force` is not set, returns how many are.
@@ -249,7 +270,7 @@ impl<'a> Outputs<'a> {
 
     /// Opens an output for reading.
     pub fn open(&self, text: &str) -> Result<Output> {
-        Ok(self.store.open(&self.find(text)?)?.knowing(&self.formats))
+        self.opened(&self.find(text)?)
     }
 
     /// Opens an output for one query, which begins now and has the limits of these outputs.
@@ -266,7 +287,8 @@ impl<'a> Outputs<'a> {
     pub fn listing(&self, budget: Budget) -> Result<String> {
         let budget = self.within_room(budget);
         let records = self.list()?;
-        let lines: Vec<String> = records.iter().rev().map(line).collect();
+        let lines: Vec<String> =
+            records.iter().rev().map(|record| line(&self.masking.record(record))).collect();
         let print = |count: usize| {
             let head = match records.len() {
                 0 => "[no outputs are kept in this session yet]\n".to_owned(),
@@ -382,7 +404,7 @@ impl<'a> Outputs<'a> {
         let stop = self.bounds.as_ref().map(|bounds| bounds.begin()).unwrap_or_default();
         let newest_first = |number: usize| {
             let record = &records[records.len() - 1 - number];
-            Ok(self.store.open(&record.handle)?.knowing(&self.formats).on(surface).ended_by(&stop))
+            Ok(self.opened(&record.handle)?.on(surface).ended_by(&stop))
         };
         let searched = search(records.len(), newest_first, words, budget)?;
         stop.check()?;

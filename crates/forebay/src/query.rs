@@ -27,8 +27,9 @@ pub(crate) use search::search;
 pub use search::{Group, Searched};
 
 use crate::classify::json::locate::found;
+use crate::masking::{self, KnownValues};
 use crate::request::Query;
-use crate::{Budget, Output, Result};
+use crate::{Budget, Error, Output, Result, Secrets, tokens};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -83,8 +84,56 @@ pub(crate) fn is_json(output: &Output) -> Result<bool> {
     Ok(found(output)?.is_some())
 }
 
-/// Answers a query within a budget.
+/// Answers a query within a budget, with masks in place of secrets where the output has a masking.
 pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
+    let mut room = budget;
+    for _ in 0..ATTEMPTS {
+        let excerpt = answer(output, query, room)?;
+        let masked = text_masked(output, &excerpt)?;
+        let Some(text) = masked else { return Ok(excerpt) };
+        if budget.holds(&text) {
+            return Ok(Excerpt { text, ..excerpt });
+        }
+        // A mask may be longer than its secret.
+        let over = |size: u64, most: u64| size.saturating_sub(most).max(most / 16);
+        room.tokens = room.tokens.saturating_sub(over(tokens::count_bytes(&text), budget.tokens));
+        room.bytes = room.bytes.saturating_sub(over(text.len() as u64, budget.bytes));
+    }
+    Err(Error::BadQuery(format!(
+        "a budget of {} tokens has no room for the masks of the secrets in this part: ask with a larger one",
+        budget.tokens
+    )))
+}
+
+/// Attempts to make an excerpt with masks fit its budget.
+const ATTEMPTS: usize = 8;
+
+/// The text of an excerpt with the secrets masked that its parts still have: those of derived texts, such as names in an
+/// outline. `None` if there are none.
+fn text_masked(output: &Output, excerpt: &Excerpt) -> Result<Option<Vec<u8>>> {
+    let Some(scanner) = output.masking().scanner().filter(|_| output.secrets() == Secrets::Mask) else {
+        return Ok(None);
+    };
+    let mut values = KnownValues::default();
+    let mut left = QUOTED;
+    for range in excerpt.shown.iter().filter(|_| excerpt.found != Found::Bytes) {
+        let start = range.start.saturating_sub(masking::CONTEXT);
+        let end = (range.end + masking::CONTEXT).min(output.len()).min(start + left);
+        left -= end.saturating_sub(start);
+        let bytes = output.read(start..end.max(start))?;
+        values.add(&bytes, start, &masking::masks(scanner, &bytes, start));
+    }
+    let mut masks = masking::masks(scanner, &excerpt.text, 0);
+    masks.extend(values.found(&excerpt.text));
+    let masks = masking::joined(masks);
+    Ok((!masks.is_empty()).then(|| masking::masked(&excerpt.text, 0, &masks)))
+}
+
+/// Maximum bytes of the output behind an answer that are searched for secrets, besides the text of the answer.
+const QUOTED: u64 = 512 * 1024;
+
+/// Answers a query. Parts of the output that are printed as they are have their masks already.
+fn answer(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
     match query {
         Query::Lines(lines) => range::lines(output, lines, budget),
         Query::Bytes(bytes) => range::bytes(output, bytes, budget),

@@ -9,8 +9,8 @@ use crate::output::Output;
 use crate::reply::shown::ShownView;
 use crate::settings::{Preset, Settings};
 use crate::size::Size;
-use crate::view::View;
-use crate::{Budget, digest, limits, room, size, tokens};
+use crate::view::{View, Wording};
+use crate::{Budget, Piece, digest, limits, room, size, tokens};
 
 /// Reply to a call: the output itself, or a view of it.
 #[derive(Clone, Debug)]
@@ -65,6 +65,7 @@ impl Folded {
 /// Returns what a model would get for an output. It has no effect: nothing is stored, counted or logged.
 /// [`Outputs::reply`](crate::Outputs::reply) does the same and gives it to the model.
 pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply> {
+    let output = &output.clone().masked_by(&settings.masking);
     let limits = settings.limits(&output.record().call.tool);
     let size = sized_for(output, &limits, room)?;
     let reason = if settings.bypasses(&output.record().call) {
@@ -77,15 +78,26 @@ pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply
         Some(reason) => {
             let folded = Folded::within(output, settings, room, reason, &room::cause(room))?;
             match saves_too_little(output, settings, room, &folded)? {
-                Some(tokens) => Ok(Reply { tokens, size: Size { tokens, ..size }, folded: None }),
+                Some(tokens) => passing(output, Size { tokens, ..size }, tokens),
                 None => Ok(Reply::folded(size, folded)),
             }
         }
         None => match compacted(output, settings, room, &size)? {
             Some(folded) => Ok(Reply::folded(size, folded)),
-            None => Ok(Reply { tokens: size.tokens, size, folded: None }),
+            None => passing(output, size, size.tokens),
         },
     }
+}
+
+/// Reply with the output as it is, but for its secrets.
+fn passing(output: &Output, size: Size, tokens: u64) -> Result<Reply> {
+    if !output.has_secrets()? {
+        return Ok(Reply::passed(size, tokens));
+    }
+    let view = View::new(output.len(), vec![Piece::Verbatim(0..output.len())], Wording::Commands)?;
+    let view = view.masked(output)?;
+    let text = view.print(output)?;
+    Ok(Reply::folded(size, Folded { reason: Reason::Secrets, text, view, shrunk: None }))
 }
 
 /// The compact form of an output that fits, if the settings want one and it saves enough.
@@ -102,6 +114,7 @@ fn compacted(output: &Output, settings: &Settings, room: Room, size: &Size) -> R
     let Some(view) = digest::compact(&output.clone().knowing(&settings.formats), budget)? else {
         return Ok(None);
     };
+    let view = view.masked(output)?;
     Ok(Some(Folded { reason: Reason::Compact, text: view.print(output)?, view, shrunk: None }))
 }
 

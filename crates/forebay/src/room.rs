@@ -78,6 +78,12 @@ pub(crate) fn cause(room: Room) -> String {
     }
 }
 
+/// Attempts to make a view with masks fit its budget.
+const ATTEMPTS: usize = 6;
+
+/// Tokens of a mask.
+const MASK_TOKENS: u64 = 20;
+
 impl Folded {
     /// The view of an output that fits the room: the preset's, a smaller one, or one line.
     pub(crate) fn within(
@@ -87,10 +93,33 @@ impl Folded {
         reason: Reason,
         cause: &str,
     ) -> Result<Folded> {
+        let output = &output.clone().masked_by(&settings.masking);
         let printed = |view: view::View| -> Result<Folded> {
+            let view = view.masked(output)?;
             Ok(Folded { reason, text: view.print(output)?, view, shrunk: None })
         };
-        let meant = printed(presets::fold(output, settings)?)?;
+        let mut meant = printed(presets::fold(output, settings)?)?;
+        // A mask may be longer than its secret.
+        let budget = settings.digest.budget;
+        let mut smaller = settings.clone();
+        let exceeds = |folded: &Folded| {
+            settings.preset == Preset::Digest && !folded.view.masks.is_empty() && !budget.holds(&folded.text)
+        };
+        for _ in 0..ATTEMPTS {
+            if !exceeds(&meant) {
+                break;
+            }
+            let room = &mut smaller.digest.budget;
+            room.tokens =
+                room.tokens.saturating_sub(meant.tokens().saturating_sub(budget.tokens) + MASK_TOKENS);
+            room.bytes = room
+                .bytes
+                .saturating_sub((meant.text.len() as u64).saturating_sub(budget.bytes) + 4 * MASK_TOKENS);
+            meant = printed(presets::fold(output, &smaller)?)?;
+        }
+        if exceeds(&meant) {
+            meant = printed(presets::smallest(output, settings.preset, "masks of secrets leave no room")?)?;
+        }
         let Some(left) = room.left().filter(|&left| meant.tokens() > left) else { return Ok(meant) };
         let smallest = || printed(presets::smallest(output, settings.preset, cause)?);
         let mut digest = settings.clone();

@@ -3,7 +3,7 @@
 //! A setting is a field with a doc comment. Its default and the reason for it stand in `default.toml`; its key,
 //! its environment name, its help and the reference page come from this declaration.
 
-use crate::{Budget, Error, Formats, Limits, Result, Window};
+use crate::{Budget, Error, Formats, Limits, Masking, Result, Secrets, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,9 +83,27 @@ pub struct Settings {
     pub host: Host,
     /// Retention of outputs.
     pub retention: Retention,
+    /// Secrets in what a model reads.
+    pub secrets: SecretSettings,
+    /// What finds secrets and masks them. It is made of rules and values that no settings file holds.
+    #[serde(skip)]
+    pub masking: Masking,
     /// Formats of the user. They are read from files of their own, and no settings file sets them.
     #[serde(skip)]
     pub formats: Formats,
+}
+
+/// Secrets in what a model reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SecretSettings {
+    /// Whether secrets are masked, only counted in the first line, or not looked for.
+    pub mode: Secrets,
+    /// Tools with another mode: names, as `tool` or `server/tool`.
+    pub tools: BTreeMap<String, Secrets>,
+    /// Values and texts that are no secrets: fingerprints that `forebay scan` prints, or patterns.
+    pub allow: Vec<String>,
 }
 
 /// Limits of one query.

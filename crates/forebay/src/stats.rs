@@ -39,6 +39,9 @@ pub struct Counts {
     /// Outputs that fit and were shown in a compact form.
     #[serde(default)]
     pub compact: Fired,
+    /// Outputs that fit and were shown with masks in place of secrets.
+    #[serde(default)]
+    pub secrets: Fired,
     /// Tokens that the model would have got without Forebay.
     pub baseline: u64,
     /// Tokens of the replies.
@@ -85,12 +88,13 @@ impl Counts {
     }
 
     /// The triggers with their names, the strongest first.
-    pub fn triggers(&self) -> [(Reason, Fired); 4] {
+    pub fn triggers(&self) -> [(Reason, Fired); 5] {
         [
             (Reason::ReserveFailed, self.reserve_failed),
             (Reason::SizeCap, self.size_cap),
             (Reason::TokenBudget, self.token_budget),
             (Reason::Compact, self.compact),
+            (Reason::Secrets, self.secrets),
         ]
     }
 
@@ -105,6 +109,7 @@ impl Counts {
             Reason::SizeCap => &mut self.size_cap,
             Reason::TokenBudget => &mut self.token_budget,
             Reason::Compact => &mut self.compact,
+            Reason::Secrets => &mut self.secrets,
         }
     }
 }
@@ -128,6 +133,7 @@ impl AddAssign for Counts {
             size_cap,
             token_budget,
             compact,
+            secrets,
             baseline,
             given,
             queries,
@@ -159,6 +165,7 @@ impl AddAssign for Counts {
         self.size_cap += size_cap;
         self.token_budget += token_budget;
         self.compact += compact;
+        self.secrets += secrets;
     }
 }
 
@@ -306,7 +313,10 @@ impl Tally {
                 counts.swept = 1;
                 counts.swept_bytes = swept.bytes;
             }
-            What::CallStarted(_) | What::ExtractionFailed(_) | What::RoomReported { .. } => {}
+            What::CallStarted(_)
+            | What::ExtractionFailed(_)
+            | What::RoomReported { .. }
+            | What::SecretsRevealed { .. } => {}
         }
         counts
     }
@@ -427,6 +437,7 @@ mod tests {
                 size_cap: Fired { times: 1, characters_saved: -200 },
                 token_budget: Fired { times: 1, characters_saved: 8_000 },
                 compact: Fired::default(),
+                secrets: Fired::default(),
                 baseline: 30 + 2_000 + 120,
                 given: 30 + 250 + 180,
                 queries: 2,
@@ -440,7 +451,7 @@ mod tests {
         );
         assert_eq!(total.saved(), 2_150 - 460 - 460 - 970);
         let means = total.triggers().map(|(_, fired)| fired.mean_characters_saved());
-        assert_eq!(means, [None, Some(-200), Some(8_000), None]);
+        assert_eq!(means, [None, Some(-200), Some(8_000), None, None]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! is in exactly one of them, and one printer writes the pieces and every marker between them ([`View::print`]).
 //! So no view can lose a byte without saying so, and no count in a marker can be wrong.
 
+pub(crate) mod masks;
 pub(crate) mod piece;
 pub(crate) mod print;
 pub(crate) mod repainted;
@@ -17,6 +18,7 @@ pub use print::Printed;
 pub use summary::{Omitted, Summary};
 pub use verify::{Fault, verify};
 
+use crate::masking::Mask;
 use crate::text::{lookalikes, timestamp};
 use crate::{Error, Output, Result, Surface, terminal};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,9 @@ pub struct View {
     /// Place of its reader, which decides how the calls in its markers are written.
     #[serde(default)]
     pub(crate) surface: Surface,
+    /// Masks in place of secrets, by their places in the text that is printed without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) masks: Vec<Mask>,
 }
 
 /// A view as it is stored, before its tiling is checked.
@@ -46,14 +51,16 @@ struct Unchecked {
     closing: String,
     #[serde(default)]
     surface: Surface,
+    #[serde(default)]
+    masks: Vec<Mask>,
 }
 
 impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked { total, pieces, wording, opening, closing, surface } = unchecked;
-        Ok(View { opening, closing, surface, ..View::new(total, pieces, wording)? })
+        let Unchecked { total, pieces, wording, opening, closing, surface, masks } = unchecked;
+        Ok(View { opening, closing, surface, masks, ..View::new(total, pieces, wording)? })
     }
 }
 
@@ -71,8 +78,8 @@ impl View {
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        let (opening, closing, surface) = Default::default();
-        Ok(View { total, pieces, wording, opening, closing, surface })
+        let (opening, closing, surface, masks) = Default::default();
+        Ok(View { total, pieces, wording, opening, closing, surface, masks })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.

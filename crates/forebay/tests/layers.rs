@@ -15,8 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "base",
         &[
-            "clock", "call", "error", "formats", "handle", "kind", "limits", "record", "settings", "size",
-            "stop", "terminal", "text", "threads",
+            "clock", "call", "error", "formats", "handle", "kind", "limits", "masking", "record", "settings",
+            "size", "stop", "terminal", "text", "threads",
         ],
     ),
     ("request", &["request", "surface"]),
@@ -61,7 +61,7 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 /// The layers of the command line, bottom up.
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
-    ("print", &["args", "bounds", "print"]),
+    ("print", &["args", "bounds", "print", "secrets"]),
     ("settings", &["hosts", "launch", "live_log", "models", "progress"]),
     ("context", &["capture", "screen", "settings"]),
     ("shared", &["context"]),

@@ -1,5 +1,6 @@
 //! `forebay clean`: remove outputs by age and size, or a whole session.
 
+use crate::commands::scan;
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print::{self, grouped};
@@ -27,6 +28,7 @@ Examples:
   forebay clean --dry-run                        list what would be removed
   forebay clean --older-than 7d --max-bytes 2GiB
   forebay clean --session build-17               only outputs of this session
+  forebay clean --with-secrets --dry-run         list the outputs that have secrets
   forebay clean --session build-17 --everything  the session and all its outputs")]
 pub(crate) struct Args {
     /// List what would be removed, and remove nothing
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     /// Remove the oldest outputs until the disk has this much free (1GB)
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     min_free: Option<u64>,
+    /// Remove the outputs in which secrets are found
+    #[arg(long, conflicts_with_all = ["older_than", "max_bytes", "min_free", "everything"])]
+    with_secrets: bool,
     /// Remove the whole session named by --session, with its events
     #[arg(long, conflicts_with_all = ["older_than", "max_bytes", "min_free"])]
     everything: bool,
@@ -50,6 +55,9 @@ pub(crate) struct Args {
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    if args.with_secrets {
+        return scan::remove(context, args.dry_run);
+    }
     let mut report = clean(args, context, &context.store);
     if let Some(both) = &context.with_fallback {
         // What was kept there while the root could not be written has the same rules.

@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let wanted = Wanted::new(args, context)?;
     let mut teller =
         Teller { form: args.form, raw: context.json && args.form == Form::Text, widest: 0, no_events: 0 };
+    let masking = &context.settings.masking;
     let mut sources: Vec<Source> = Vec::new();
     let mut told = false;
     loop {
@@ -89,7 +90,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
             let Source { session, at, ledger } = source;
             let mut stopped = None;
             *at = event::for_each_line(context.store(), session, *at, |line| {
-                let Some((at, text)) = teller.tell(line, session, ledger, &wanted) else {
+                let line = masking.text(&String::from_utf8_lossy(line)).into_owned();
+                let Some((at, text)) = teller.tell(line.as_bytes(), session, ledger, &wanted) else {
                     return ControlFlow::Continue(());
                 };
                 told = true;
@@ -302,6 +304,7 @@ fn said(what: &What) -> String {
         }
         What::FellBack(fell_back) => format!("{} to {}: {}", fell_back.from, fell_back.to, fell_back.why),
         What::Swept(swept) => format!("{}: {}", count("byte", swept.bytes), swept.why),
+        What::SecretsRevealed { secrets, .. } => format!("{} shown to a person", count("secret", *secrets)),
         What::RoomReported { used } => format!("{} in use", count("token", *used)),
         _ => String::new(),
     }

@@ -24,7 +24,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         if args.all { context.store().sessions()? } else { vec![context.session.clone()] };
     let mut records = Vec::new();
     for session in &sessions {
-        records.extend(context.store().list(session)?);
+        let listed = context.store().list(session)?;
+        records.extend(listed.iter().map(|record| context.settings.masking.record(record)));
     }
     if context.json {
         for record in &records {

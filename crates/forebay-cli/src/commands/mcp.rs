@@ -162,8 +162,13 @@ fn answer(context: &Context) -> Answer {
         let list = clients.list();
         let models = Models { list: &list, nonce: &models::nonce, ..Models::NONE };
         let bounds = QueryBounds::shared(settings.query, Stop::default(), &root);
-        Tools { outputs: &outputs.bounded_by(bounds).knowing(&settings.formats), models, settings, prefix }
-            .answer(call)
+        Tools {
+            outputs: &outputs.bounded_by(bounds).knowing(&settings.formats).masked_by(&settings.masking),
+            models,
+            settings,
+            prefix,
+        }
+        .answer(call)
     })
 }
 

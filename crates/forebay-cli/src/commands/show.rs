@@ -20,15 +20,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let output = context.open(&args.handle)?;
     let record = output.record();
     let given = ShownView::of(context.store(), &record.handle)?;
+    let masking = &context.settings.masking;
     if context.json {
         let mut value = forms::record(record, context.store());
         if let Some(object) = value.as_object_mut() {
             object.insert("given".into(), json!(given));
         }
+        masking.json(&mut value);
         print::json(&value)?;
         return Ok(ExitCode::from(DONE));
     }
-    let mut text = facts(record, output.path().map(|path| path.display().to_string()));
+    let mut text = facts(&masking.record(record), output.path().map(|path| path.display().to_string()));
     match given {
         Some(given) => {
             let shown = grouped(given.view.verbatim_bytes());

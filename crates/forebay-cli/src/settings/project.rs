@@ -98,6 +98,7 @@ mod tests {
                 "models.stream",
             ],
         ),
+        ("what a model may see", &["secrets.mode", "secrets.tools.*", "secrets.allow"]),
         ("what savings are counted against", &["host.shown_tokens"]),
         ("what a query may take of the machine", &["query.timeout_seconds", "query.filter_memory_bytes"]),
     ];

@@ -55,7 +55,9 @@ pub(crate) fn quote(text: &[u8], at: usize) -> usize {
 pub(crate) fn quote_before(text: &[u8], at: usize) -> usize {
     let before = &text[..at];
     match before {
-        [.., b'"' | b'\''] => 1 + before[..at - 1].iter().rev().take(7).take_while(|byte| **byte == b'\\').count(),
+        [.., b'"' | b'\''] => {
+            1 + before[..at - 1].iter().rev().take(7).take_while(|byte| **byte == b'\\').count()
+        }
         [.., b'`'] => 1,
         _ if before.ends_with(b"&quot;") => 6,
         _ => 0,
@@ -103,7 +105,9 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
     let (join, length) = match rest {
         [b'=', b'>', ..] => (Join::Equals, 2),
         [b'=', b'=', b'=', ..] | [b'!', b'=', b'=', ..] => (Join::Equals, 3),
-        [b'=', b'=', ..] | [b'!', b'=', ..] | [b'?', b'=', ..] | [b'+', b'=', ..] | [b'.', b'=', ..] => (Join::Equals, 2),
+        [b'=', b'=', ..] | [b'!', b'=', ..] | [b'?', b'=', ..] | [b'+', b'=', ..] | [b'.', b'=', ..] => {
+            (Join::Equals, 2)
+        }
         [b':', b':', b':', b'=', ..] => (Join::Equals, 4),
         [b':', b':', b'=', ..] => (Join::Equals, 3),
         [b':', b'=', ..] => (Join::Equals, 2),
@@ -122,8 +126,11 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
         _ => return None,
     };
     joint.join = join;
-    joint.is_param = join == Join::Equals && (matches!(before, Some(b'?' | b'&')) || text[..name.start].ends_with(b"&amp;"));
-    let shouted = text[name.clone()].iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
+    joint.is_param = join == Join::Equals
+        && (matches!(before, Some(b'?' | b'&')) || text[..name.start].ends_with(b"&amp;"));
+    let shouted = text[name.clone()]
+        .iter()
+        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
     joint.is_env = join == Join::Equals && length == 1 && blanks == 0 && shouted && !quoted_name;
     let value = sign + length;
     joint.at = if join == Join::Tag { skip_space(text, value) } else { skip_blanks(text, value) };
@@ -148,7 +155,11 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
 /// Steps over prefixes of strings.
 fn finish(text: &[u8], mut joint: Joint) -> Option<Joint> {
     let rest = &text[joint.at..];
-    let letters = rest.iter().take(2).take_while(|byte| matches!(byte, b'b' | b'r' | b'u' | b'f' | b'@' | b'$' | b'B' | b'R')).count();
+    let letters = rest
+        .iter()
+        .take(2)
+        .take_while(|byte| matches!(byte, b'b' | b'r' | b'u' | b'f' | b'@' | b'$' | b'B' | b'R'))
+        .count();
     if letters > 0 && quote(text, joint.at + letters) > 0 {
         joint.at += letters;
     }
@@ -164,7 +175,11 @@ fn skip_space(text: &[u8], at: usize) -> usize {
 /// Place of the value if a field `value` follows, as in `"name": "TOKEN", "value": "…"` and `key="Token" value="…"`.
 fn labelled_value(text: &[u8], at: usize) -> Option<usize> {
     let mut at = at;
-    let skipped = text[at..].iter().take(MAX_BLANKS).take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count();
+    let skipped = text[at..]
+        .iter()
+        .take(MAX_BLANKS)
+        .take_while(|byte| byte.is_ascii_whitespace() || **byte == b',')
+        .count();
     if skipped == 0 {
         return None;
     }
@@ -184,7 +199,8 @@ fn after_type(text: &[u8], at: usize) -> Option<usize> {
     let rest = &text[at..text.len().min(at + 40)];
     let equals = rest.iter().position(|byte| *byte == b'=')?;
     let of_type = |byte: &u8| byte.is_ascii_alphanumeric() || b"_&<>[]?.*|' :".contains(byte);
-    if equals == 0 || !rest[..equals].iter().all(of_type) || !rest[0].is_ascii_alphabetic() && rest[0] != b'&' {
+    if equals == 0 || !rest[..equals].iter().all(of_type) || !rest[0].is_ascii_alphabetic() && rest[0] != b'&'
+    {
         return None;
     }
     let value = skip_blanks(text, at + equals + 1);

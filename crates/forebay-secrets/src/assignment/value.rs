@@ -20,7 +20,8 @@ pub(crate) fn at(text: &[u8], name: &Range<usize>, joint: &Joint) -> Option<Rang
         from..plain_end(text, from, mark, joint)
     };
     let from = after_scheme(text, range.clone());
-    let blanks_after = text[from..range.end].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blanks_after =
+        text[from..range.end].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     let range = from..range.end - blanks_after;
     (!range.is_empty()).then_some(range)
 }
@@ -60,7 +61,8 @@ fn plain_end(text: &[u8], from: usize, mark: &[u8], joint: &Joint) -> usize {
             return true;
         }
         if joint.is_env && mark.is_empty() {
-            return matches!(byte, b'"' | b'\'' | b'\\' | b'<' | b'|') || byte == b';' && is_last(text, at, limit);
+            return matches!(byte, b'"' | b'\'' | b'\\' | b'<' | b'|')
+                || byte == b';' && is_last(text, at, limit);
         }
         match byte {
             b'"' | b'\'' | b'`' | b';' | b',' | b'<' | b'>' | b'|' | b'\\' | b'(' | b'{' | b'[' => true,
@@ -71,7 +73,11 @@ fn plain_end(text: &[u8], from: usize, mark: &[u8], joint: &Joint) -> usize {
     };
     let end = (from..limit).find(|at| ends(*at)).unwrap_or(limit);
     // A full stop or colon after a value belongs to the sentence.
-    if end > from && matches!(text[end - 1], b'.' | b':' | b'?' | b'!') && !joint.is_env { end - 1 } else { end }
+    if end > from && matches!(text[end - 1], b'.' | b':' | b'?' | b'!') && !joint.is_env {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// Whether nothing but blanks follows on the line.
@@ -81,10 +87,25 @@ fn is_last(text: &[u8], at: usize, limit: usize) -> bool {
 
 /// Start of the credentials in a value that names its scheme first.
 fn after_scheme(text: &[u8], range: Range<usize>) -> usize {
-    const SCHEMES: &[&[u8]] =
-        &[b"bearer ", b"basic ", b"token ", b"bot ", b"apikey ", b"api-key ", b"key ", b"token token=", b"digest ", b"jwt ", b"sso-key "];
+    const SCHEMES: &[&[u8]] = &[
+        b"bearer ",
+        b"basic ",
+        b"token ",
+        b"bot ",
+        b"apikey ",
+        b"api-key ",
+        b"key ",
+        b"token token=",
+        b"digest ",
+        b"jwt ",
+        b"sso-key ",
+    ];
     let value = &text[range.clone()];
-    let length = SCHEMES.iter().filter(|scheme| starts_with_ignore_case(value, scheme)).map(|scheme| scheme.len()).max();
+    let length = SCHEMES
+        .iter()
+        .filter(|scheme| starts_with_ignore_case(value, scheme))
+        .map(|scheme| scheme.len())
+        .max();
     skip_blanks(&text[..range.end], range.start + length.unwrap_or(0))
 }
 
@@ -94,9 +115,10 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
     let separators = value.iter().filter(|byte| matches!(byte, b'/' | b'\\')).count();
     let drive = matches!(value, [b'A'..=b'Z' | b'a'..=b'z', b':', b'\\' | b'/', ..]);
     const ENDS: &[&[u8]] = &[
-        b".pem", b".key", b".crt", b".json", b".yaml", b".yml", b".txt", b".toml", b".py", b".js", b".ts", b".go", b".rs", b".java", b".md", b".html",
-        b".cfg", b".conf", b".ini", b".env", b".xml", b".com", b".org", b".net", b".io", b".p12", b".jks", b".pub", b".so", b".h", b".c", b".cpp", b".rb",
-        b".php", b".sh",
+        b".pem", b".key", b".crt", b".json", b".yaml", b".yml", b".txt", b".toml", b".py", b".js", b".ts",
+        b".go", b".rs", b".java", b".md", b".html", b".cfg", b".conf", b".ini", b".env", b".xml", b".com",
+        b".org", b".net", b".io", b".p12", b".jks", b".pub", b".so", b".h", b".c", b".cpp", b".rb", b".php",
+        b".sh",
     ];
     drive
         || memchr::memmem::find(value, b"://").is_some()
@@ -124,5 +146,7 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
             && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
     };
     let count = names.clone().count();
-    count > 1 && names.clone().all(is_name) && names.filter(|part| crate::randomness::is_random(part)).count() == 0
+    count > 1
+        && names.clone().all(is_name)
+        && names.filter(|part| crate::randomness::is_random(part)).count() == 0
 }

@@ -9,7 +9,22 @@ use std::ops::Range;
 const ATTACHED: &[&[u8]] = &[b"mysql", b"mariadb", b"mysqldump", b"mysqladmin", b"7z", b"unzip", b"zip"];
 
 /// Programs whose `-p` takes a password after a blank.
-const APART: &[&[u8]] = &[b"sshpass", b"docker login", b"podman login", b"helm registry login", b"oc login", b"az login", b"mongo", b"smbclient", b"redis-cli", b"cf login", b"skopeo login", b"buildah login", b"nmcli", b"wachtwoord"];
+const APART: &[&[u8]] = &[
+    b"sshpass",
+    b"docker login",
+    b"podman login",
+    b"helm registry login",
+    b"oc login",
+    b"az login",
+    b"mongo",
+    b"smbclient",
+    b"redis-cli",
+    b"cf login",
+    b"skopeo login",
+    b"buildah login",
+    b"nmcli",
+    b"wachtwoord",
+];
 
 /// Programs whose `-u` takes a name, a colon and a password.
 const USERS: &[&[u8]] = &[b"curl", b"http ", b"https ", b"wget", b"ab ", b"siege"];
@@ -33,7 +48,8 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
     };
     let content = &text[value.clone()];
     let shape = Shape::of(content);
-    let plausible = content.len() >= 5 && !(shape.is_number() && content.len() < 8) && !content.starts_with(b"-");
+    let plausible =
+        content.len() >= 5 && !(shape.is_number() && content.len() < 8) && !content.starts_with(b"-");
     (plausible && !is_placeholder(content) && shape.distinct >= 4).then_some(value)
 }
 
@@ -69,8 +85,10 @@ mod tests {
             ("git push -u origin:9xQk7mPz2Lw", None),
         ];
         for (text, want) in table {
-            let found = (0..text.len() - 3).filter(|at| matches!(&text.as_bytes()[*at..*at + 3], b" -u" | b" -p"));
-            let found: Vec<&str> = found.filter_map(|at| find(text.as_bytes(), at)).map(|range| &text[range]).collect();
+            let found =
+                (0..text.len() - 3).filter(|at| matches!(&text.as_bytes()[*at..*at + 3], b" -u" | b" -p"));
+            let found: Vec<&str> =
+                found.filter_map(|at| find(text.as_bytes(), at)).map(|range| &text[range]).collect();
             assert_eq!(found, want.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }

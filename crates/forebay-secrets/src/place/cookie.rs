@@ -6,7 +6,24 @@ use crate::text::{contains_ignore_case, line_end};
 use std::ops::Range;
 
 /// Cookies that open no door, by parts of their names.
-const HARMLESS: &[&str] = &["csrf", "xsrf", "_ga", "_gid", "_fbp", "locale", "lang", "theme", "consent", "cf_", "__utm", "ab_", "experiment", "tz", "visitor", "anon"];
+const HARMLESS: &[&str] = &[
+    "csrf",
+    "xsrf",
+    "_ga",
+    "_gid",
+    "_fbp",
+    "locale",
+    "lang",
+    "theme",
+    "consent",
+    "cf_",
+    "__utm",
+    "ab_",
+    "experiment",
+    "tz",
+    "visitor",
+    "anon",
+];
 
 /// The values of the cookies in the header at `at`.
 pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
@@ -15,16 +32,21 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let mut from = at + colon + 1;
     let mut values = Vec::new();
     while from < end {
-        let length = text[from..end].iter().position(|byte| matches!(byte, b';' | b'"' | b'\'' | b'\\')).unwrap_or(end - from);
+        let length = text[from..end]
+            .iter()
+            .position(|byte| matches!(byte, b';' | b'"' | b'\'' | b'\\'))
+            .unwrap_or(end - from);
         let pair = &text[from..from + length];
         if let Some(equals) = memchr::memchr(b'=', pair) {
             let name = pair[..equals].trim_ascii();
-            let blanks = pair[equals + 1..].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let blanks =
+                pair[equals + 1..].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
             let value = from + equals + 1..from + length - blanks;
             let content = &text[value.clone()];
             let harmless = HARMLESS.iter().any(|part| contains_ignore_case(name, part.as_bytes()));
             let one_word = !content.iter().any(u8::is_ascii_whitespace);
-            if !harmless && one_word && content.len() >= 16 && is_random(content) && !is_placeholder(content) {
+            if !harmless && one_word && content.len() >= 16 && is_random(content) && !is_placeholder(content)
+            {
                 values.push(value);
             }
         }

@@ -112,8 +112,24 @@ fn entries(text: &[u8], at: usize, limit: usize, mark: &[u8], encoded: bool) -> 
 
 /// A value, unless its key or its content says that it is not secret.
 fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> Option<Value> {
-    const HARMLESS: &[&str] =
-        &["ca.crt", "tls.crt", "username", "user", "namespace", "host", "port", "database", "dbname", "email", "url", "name", "type", "endpoint", "region", "bucket"];
+    const HARMLESS: &[&str] = &[
+        "ca.crt",
+        "tls.crt",
+        "username",
+        "user",
+        "namespace",
+        "host",
+        "port",
+        "database",
+        "dbname",
+        "email",
+        "url",
+        "name",
+        "type",
+        "endpoint",
+        "region",
+        "bucket",
+    ];
     let key = text[key].trim_ascii();
     let content = &text[range.clone()];
     let trimmed = content.trim_ascii();
@@ -133,7 +149,9 @@ fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> 
     }
     let decoded = if encoded { Some(base64(content)?) } else { None };
     let plain = decoded.as_deref().unwrap_or(content);
-    let harmless = plain.starts_with(b"-----BEGIN CERT") || plain.starts_with(b"-----BEGIN PUBLIC") || is_placeholder(plain);
+    let harmless = plain.starts_with(b"-----BEGIN CERT")
+        || plain.starts_with(b"-----BEGIN PUBLIC")
+        || is_placeholder(plain);
     (!harmless && plain.len() >= 6).then_some(Value { range, decoded })
 }
 
@@ -145,9 +163,24 @@ mod tests {
     fn values_are_found_in_yaml_and_json_and_other_kinds_have_none() {
         let value = "czlLZDgya2ZRNw==";
         let table = [
-            (format!("apiVersion: v1\ndata:\n  KEY: {value}\n  ca.crt: {value}\nkind: Secret\nmetadata:\n  name: x\n"), 1),
-            (format!("kind: Secret\nstringData:\n  KEY: s9Kd82kfQ7\n  other: \"s9Kd82kfQ7\"\ntype: Opaque\n"), 2),
-            (format!("items:\n- apiVersion: v1\n  data:\n    a: {value}\n  kind: Secret\n- apiVersion: v1\n  data:\n    b: {value}\n  kind: Secret\n"), 2),
+            (
+                format!(
+                    "apiVersion: v1\ndata:\n  KEY: {value}\n  ca.crt: {value}\nkind: Secret\nmetadata:\n  name: x\n"
+                ),
+                1,
+            ),
+            (
+                format!(
+                    "kind: Secret\nstringData:\n  KEY: s9Kd82kfQ7\n  other: \"s9Kd82kfQ7\"\ntype: Opaque\n"
+                ),
+                2,
+            ),
+            (
+                format!(
+                    "items:\n- apiVersion: v1\n  data:\n    a: {value}\n  kind: Secret\n- apiVersion: v1\n  data:\n    b: {value}\n  kind: Secret\n"
+                ),
+                2,
+            ),
             (format!("apiVersion: v1\ndata:\n  KEY: {value}\nkind: ConfigMap\n"), 0),
             (format!("{{\"data\": {{\"a\": \"{value}\", \"b\":\"{value}\"}}, \"kind\": \"Secret\"}}"), 2),
             (format!("{{\\\"kind\\\": \\\"Secret\\\", \\\"data\\\": {{\\\"a\\\": \\\"{value}\\\"}}}}"), 1),

@@ -39,16 +39,19 @@ fn body_after(text: &[u8], begin: usize, from: usize) -> Option<Vec<Range<usize>
         at = newline + 1;
     }
     let length: usize = pieces.iter().map(Range::len).sum();
-    let material: usize = pieces.iter().map(|piece| text[piece.clone()].iter().filter(|byte| is_material(**byte)).count()).sum();
+    let material: usize = pieces
+        .iter()
+        .map(|piece| text[piece.clone()].iter().filter(|byte| is_material(**byte)).count())
+        .sum();
     (length >= 16 && material * 10 >= length * 8 && is_varied(text, &pieces)).then_some(pieces)
 }
 
 /// The lines before the last line of a block whose first line is not there.
 fn body_before(text: &[u8], end: usize) -> Option<Vec<Range<usize>>> {
     let first = end.saturating_sub(MAX_BLOCK);
-    if memchr::memmem::rfind(&text[first..end], b"-----BEGIN").is_some_and(|begin| {
-        memchr::memmem::find(&text[first + begin..end], b"-----END").is_none()
-    }) {
+    if memchr::memmem::rfind(&text[first..end], b"-----BEGIN")
+        .is_some_and(|begin| memchr::memmem::find(&text[first + begin..end], b"-----END").is_none())
+    {
         return None;
     }
     let start = line_start(text, end, 64);
@@ -76,7 +79,8 @@ fn line(text: &[u8], range: Range<usize>, prefix: &[u8]) -> Range<usize> {
     if !prefix.is_empty() && own.starts_with(prefix) {
         from += prefix.len();
     } else if prefix.iter().any(u8::is_ascii_digit) {
-        let number = own.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t')).count();
+        let number =
+            own.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t')).count();
         let rule = own[number..].iter().take_while(|byte| !is_material(**byte)).count();
         from += if rule > 0 { number + rule } else { 0 };
     } else if let [b'+' | b'-' | b' ', ..] = prefix {
@@ -112,9 +116,14 @@ fn is_material(byte: u8) -> bool {
 
 /// Whether a line can be one of a block: base64, or a field such as `Proc-Type: 4,ENCRYPTED`.
 fn is_body(line: &[u8]) -> bool {
-    line.iter().all(|byte| is_material(*byte)) && (line.len() >= 40 || line.ends_with(b"=") || line.starts_with(b"="))
-        || [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"].iter().any(|field| line.starts_with(field))
-        || line.len() >= 8 && line.iter().all(|byte| is_material(*byte)) && line.iter().any(u8::is_ascii_digit)
+    line.iter().all(|byte| is_material(*byte))
+        && (line.len() >= 40 || line.ends_with(b"=") || line.starts_with(b"="))
+        || [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"]
+            .iter()
+            .any(|field| line.starts_with(field))
+        || line.len() >= 8
+            && line.iter().all(|byte| is_material(*byte))
+            && line.iter().any(u8::is_ascii_digit)
 }
 
 /// Whether the key is not a row of the same few characters.
@@ -136,7 +145,10 @@ mod tests {
 
     fn block(before: &str, after: &str) -> String {
         let line = |text: &str| format!("{before}{text}{after}");
-        let (begin, end) = (line(&["-----BEGIN EC", "PRIVATE KEY-----"].join(" ")), line(&["-----END EC", "PRIVATE KEY-----"].join(" ")));
+        let (begin, end) = (
+            line(&["-----BEGIN EC", "PRIVATE KEY-----"].join(" ")),
+            line(&["-----END EC", "PRIVATE KEY-----"].join(" ")),
+        );
         format!("{begin}{}{end}", BODY.map(line).concat())
     }
 
@@ -146,12 +158,20 @@ mod tests {
             let text = block(before, "\n");
             let begin = memchr::memmem::find(text.as_bytes(), b"-----BEGIN").unwrap();
             let pieces = find(text.as_bytes(), begin).unwrap();
-            assert_eq!(pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(), BODY, "{before:?}");
+            assert_eq!(
+                pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(),
+                BODY,
+                "{before:?}"
+            );
             // Also without the first line.
             let text = &text[memchr::memchr(b'\n', text.as_bytes()).unwrap() + 1..];
             let end = memchr::memmem::find(text.as_bytes(), b"-----END").unwrap();
             let pieces = find(text.as_bytes(), end).unwrap();
-            assert_eq!(pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(), BODY, "{before:?}");
+            assert_eq!(
+                pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(),
+                BODY,
+                "{before:?}"
+            );
         }
     }
 
@@ -174,7 +194,10 @@ mod tests {
     fn certificates_and_names_of_blocks_are_no_keys() {
         let certificate = block("", "\n").replace("EC PRIVATE KEY", "CERTIFICATE");
         assert_eq!(find(certificate.as_bytes(), 0), None);
-        let code = format!("{} in text and {} in text", "-----BEGIN PRIVATE KEY-----\"", "\"-----END PRIVATE KEY-----");
+        let code = format!(
+            "{} in text and {} in text",
+            "-----BEGIN PRIVATE KEY-----\"", "\"-----END PRIVATE KEY-----"
+        );
         assert_eq!(find(code.as_bytes(), 0), None);
     }
 }

@@ -15,7 +15,8 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
     let number = &line[host + 1..port];
     let numeric = number == b"*" || !number.is_empty() && number.iter().all(u8::is_ascii_digit);
     let password = &line[last + 1..];
-    let secret = numeric && !blank && password.len() >= 4 && !password.starts_with(b"//") && !is_placeholder(password);
+    let secret =
+        numeric && !blank && password.len() >= 4 && !password.starts_with(b"//") && !is_placeholder(password);
     secret.then(|| start + last + 1..start + line.len())
 }
 

@@ -15,14 +15,19 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let ends = |byte: &u8| {
-        byte.is_ascii_whitespace() || byte.is_ascii_control() || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b'|' | b'(' | b')')
+        byte.is_ascii_whitespace()
+            || byte.is_ascii_control()
+            || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b'|' | b'(' | b')')
     };
     let length = rest.iter().position(ends).unwrap_or(rest.len());
     let rest = &rest[..length];
     // A password may hold the characters that end the authority, but then it is hardly followed by `@` and a host.
-    let authority = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b',')).unwrap_or(rest.len());
+    let authority =
+        rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b',')).unwrap_or(rest.len());
     let sign = memchr::memrchr(b'@', &rest[..authority]).or_else(|| late_sign(rest, authority))?;
-    if !rest.get(sign + 1).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'$' | b'{' | b'_' | b'(' | b'/')) {
+    if !rest.get(sign + 1).is_some_and(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'$' | b'{' | b'_' | b'(' | b'/')
+    }) {
         return None;
     }
     let user_info = &rest[..sign];

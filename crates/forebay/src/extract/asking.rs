@@ -7,7 +7,7 @@ use crate::extract::window::{Overflow, Window};
 use crate::extract::wrapper::{Cause, Leniency, Report, Unusable, Wrapper};
 use crate::model::{Answer, Message, Model, ModelError, Prompt};
 use crate::wire::Tool;
-use crate::{Error, tokens};
+use crate::{Error, Output, tokens};
 use std::collections::BTreeMap;
 use std::sync::{
     Mutex, PoisonError,
@@ -70,6 +70,8 @@ pub(crate) struct Question<'a> {
 
 /// The models of one extraction.
 pub(crate) struct Asking<'a> {
+    /// The output, whose secrets no request has.
+    pub(crate) output: &'a Output,
     pub(crate) models: &'a [&'a dyn Model],
     pub(crate) wrapper: &'a Wrapper,
     pub(crate) window: Window,
@@ -91,6 +93,8 @@ impl Asking<'_> {
         let taken = |lock: &Mutex<Option<Cause>>| lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         let answer = self.of_each(ATTEMPTS, |model| {
             let Question { document, request } = question;
+            let (document, request) = (self.output.shown_text(document), self.output.shown_text(request));
+            let document = &*document;
             let mut text = format!("{document}{request}");
             if let Some(cause) = taken(&wrong) {
                 text.push_str(&self.correction(&cause));

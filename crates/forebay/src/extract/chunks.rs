@@ -84,7 +84,7 @@ impl Source for Whole<'_> {
             Some(Some(found)) => chunk_label(self.output, found, &chunk)?,
             _ => String::new(),
         };
-        text.push_str(&String::from_utf8_lossy(&self.read(chunk)?));
+        text.push_str(&String::from_utf8_lossy(&self.output.shown(chunk)?));
         Ok(text)
     }
 }
@@ -103,7 +103,7 @@ impl Source for Numbered<'_> {
 
     fn sent(&self, range: Range<u64>) -> Result<String> {
         let first = self.0.newlines_before(range.start)? + 1;
-        let text = String::from_utf8_lossy(&self.0.read(range)?).into_owned();
+        let text = String::from_utf8_lossy(&self.0.shown(range)?).into_owned();
         Ok((first..)
             .zip(text.split_inclusive('\n'))
             .map(|(number, line)| format!("{number}: {line}"))

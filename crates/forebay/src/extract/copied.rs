@@ -132,7 +132,7 @@ fn lines_beside(output: &Output, text: &str, beside: u64) -> Result<String> {
     let line_at = |number: u64| -> Result<String> {
         let start = output.line_start(number - 1)?;
         let end = output.line_start(number)?.min(start + LONG_LINE as u64);
-        Ok(as_printed(&output.read(start..end)?).trim_end().to_owned())
+        Ok(as_printed(&output.shown(start..end)?).trim_end().to_owned())
     };
     let mut copied: Vec<Option<u64>> = Vec::new();
     for line in text.lines() {

@@ -55,6 +55,7 @@ pub fn plan(output: &Output, wanted: &Extraction, models: &Models) -> Result<Pla
     let wrapper = Wrapper::new("0".repeat(24));
     let prompts = Prompts::new(output, wanted.instructions, &wrapper, 1_000)?;
     let asking = Asking {
+        output,
         models: models.list,
         wrapper: &wrapper,
         window,

@@ -23,7 +23,7 @@ pub(crate) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> 
             let kinds = match &outline.found {
                 Found::Outline(outline) if outline.items.is_empty() => {
                     digest::top_and_bottom(output, Budget { tokens: room.tokens / 4, ..room })?
-                        .print(output)?
+                        .print_masked(output)?
                 }
                 _ => outline.text,
             };
@@ -37,7 +37,7 @@ pub(crate) fn passages(output: &Output, wanted: &Extraction, budget: Budget) -> 
 /// The beginning and the end, as the mode `truncate` gives them.
 pub(crate) fn ends(output: &Output, budget: Budget) -> Result<Extract> {
     let head = opening(output, Strategy::Truncate.as_str());
-    let body = digest::top_and_bottom(output, budget.less(cost(&head)))?.print(output)?;
+    let body = digest::top_and_bottom(output, budget.less(cost(&head)))?.print_masked(output)?;
     let text = held(head.clone() + &String::from_utf8_lossy(&body), &head, budget);
     Ok(Extract::new(Strategy::Truncate, text))
 }
@@ -81,7 +81,7 @@ pub(crate) fn fallback(
         }
     }
     let without_ends = text.clone();
-    let ends = digest::top_and_bottom(output, budget.less(cost(&text)))?.print(output)?;
+    let ends = digest::top_and_bottom(output, budget.less(cost(&text)))?.print_masked(output)?;
     text.push_str(&String::from_utf8_lossy(&ends));
     if !budget.holds(text.as_bytes()) {
         text = without_ends;

@@ -4,6 +4,7 @@
 
 pub(crate) mod matcher;
 
+use crate::masking;
 pub(crate) use crate::query::grep::matcher::Search;
 use crate::query::grep::matcher::{LONG, Place, Places};
 use crate::query::{Excerpt, Found, Matches, fitted};
@@ -132,11 +133,12 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
         range = start..end;
         partial = true;
     }
+    let text = masking::masked(&bytes, range.start, &output.masks_in(range.clone())?);
     let mut found = Match {
         line: number + 1,
         byte: range.start,
         end: place.end,
-        text: plain(bytes.strip_suffix(b"\n").unwrap_or(&bytes)),
+        text: plain(text.strip_suffix(b"\n").unwrap_or(&text)),
         partial,
         more: (
             partial && range.start > 0 && output.read(range.start - 1..range.start)? != b"\n",
@@ -153,7 +155,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
         let count = usize::try_from(query.context).unwrap_or(usize::MAX);
         let from = range.start.saturating_sub(reach);
         let lines = |range: Range<u64>| -> Result<Vec<String>> {
-            let bytes = output.read(range)?;
+            let bytes = output.shown(range)?;
             let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
             Ok(bytes.split(|&byte| byte == b'\n').map(plain).collect())
         };

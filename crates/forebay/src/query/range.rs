@@ -1,5 +1,6 @@
 //! Lines and bytes by their numbers: one range, or several in one answer.
 
+use crate::masking::{self, Mask};
 use crate::query::{Excerpt, Found};
 use crate::request::ranges::MOST;
 use crate::text::count::grouped;
@@ -97,11 +98,14 @@ struct Wanted {
 struct Window {
     start: u64,
     bytes: Vec<u8>,
+    /// Masks of the secrets in them.
+    masks: Vec<Mask>,
 }
 
 impl Window {
     fn read(output: &Output, range: Range<u64>) -> Result<Window> {
-        Ok(Window { start: range.start, bytes: output.read(range)? })
+        let masks = output.masks_in(range.clone())?;
+        Ok(Window { start: range.start, bytes: output.read(range)?, masks })
     }
 }
 
@@ -300,12 +304,13 @@ fn print(
         return Ok(excerpt);
     }
     let start = (shown.start - window.start) as usize;
-    let body = &window.bytes[start..start + (shown.end - shown.start) as usize];
+    let bytes = &window.bytes[start..start + (shown.end - shown.start) as usize];
+    let body = masking::masked(bytes, shown.start, &window.masks);
     let shown = Shown::new(output, shown)?;
     excerpt.lines = Some((shown.first, shown.last));
     excerpt.next = next(output, wanted, then, &shown);
     // The bytes of an output may look like a line of ours, so the first line says from where on they do.
-    let own = match lookalikes::like_ours(body).next() {
+    let own = match lookalikes::like_ours(&body).next() {
         Some(line) => {
             let number = shown.first + memchr::memchr_iter(b'\n', &body[..line.start]).count() as u64;
             format!(" · from line {} on, what looks like this is the output's own text", grouped(number))
@@ -314,7 +319,7 @@ fn print(
     };
     let place = shown.place(output, wanted.total);
     excerpt.text = format!("[{place}{grows} · {handle}{own}]\n").into_bytes();
-    excerpt.text.extend_from_slice(body);
+    excerpt.text.extend_from_slice(&body);
     if !body.is_empty() && body.last() != Some(&b'\n') {
         excerpt.text.push(b'\n');
     }

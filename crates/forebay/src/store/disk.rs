@@ -9,6 +9,7 @@
 //!                          <id>.view.json          the view that the model was shown
 //! <root>/<session>/<id>                            a hard link to the bytes, if a view named it (preset `handle`)
 //! <root>/.forebay-root                             marks the root as ours
+//! <root>/.forebay-key                              key of the tags in masks of secrets
 //! ```
 //!
 //! While it is written, an output has the name `<id>.part`, and its writer holds a lock on it. An unlocked part was

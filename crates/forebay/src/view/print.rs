@@ -4,6 +4,7 @@
 //! inside of a line where only a part of it is.
 
 use crate::compact::{self, Compact};
+use crate::masking;
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
 use crate::text::{html, lookalikes};
@@ -41,8 +42,7 @@ impl View {
 
     /// Prints the same text from a rendering of the output that is known.
     pub(crate) fn print_from(&self, output: &Output, compact: &Compact) -> Result<Vec<u8>> {
-        let printed = self.printed_with(output, |range| gap(self, output, range), Some(compact))?;
-        Ok(printed.into_iter().flat_map(|printed| printed.text).collect())
+        Ok(concatenated(self.printed_with(output, |range| gap(self, output, range), Some(compact))?))
     }
 
     /// Prints the same text, piece by piece.
@@ -56,11 +56,36 @@ impl View {
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
     ) -> Result<Vec<u8>> {
-        let printed = self.printed_with(output, count, None)?;
-        Ok(printed.into_iter().flat_map(|printed| printed.text).collect())
+        Ok(concatenated(self.printed_with(output, count, None)?))
     }
 
+    /// Prints the pieces, with masks in place of secrets. A mask stands in the piece in which it begins.
     fn printed_with(
+        &self,
+        output: &Output,
+        count: impl Fn(&Range<u64>) -> Result<Gap>,
+        known: Option<&Compact>,
+    ) -> Result<Vec<Printed>> {
+        let mut printed = self.printed_unmasked(output, count, known)?;
+        if self.masks.is_empty() {
+            return Ok(printed);
+        }
+        let mut start = 0;
+        let mut masks = self.masks.clone();
+        for Printed { text, .. } in &mut printed {
+            let end = start + text.len() as u64;
+            *text = masking::masked(text, start, &masks);
+            // The rest of a mask that the next piece also has a part of is empty.
+            masks
+                .iter_mut()
+                .filter(|mask| (start..end).contains(&mask.range.start))
+                .for_each(|mask| mask.text.clear());
+            start = end;
+        }
+        Ok(printed)
+    }
+
+    fn printed_unmasked(
         &self,
         output: &Output,
         count: impl Fn(&Range<u64>) -> Result<Gap>,
@@ -220,6 +245,10 @@ impl View {
             (_, false) => self.surface.call(handle, &Query::Bytes(vec![start..end])),
         }
     }
+}
+
+fn concatenated(printed: Vec<Printed>) -> Vec<u8> {
+    printed.into_iter().flat_map(|printed| printed.text).collect()
 }
 
 /// Marker after one with a call: only the lines or bytes that are missing. Numbers alone are those of lines, as in that call.
