@@ -213,7 +213,7 @@ fn schemas() -> Value {
         json!({ "bytes": count, "characters": count, "lines": count, "longest_line": count, "tokens": count, "tokens_exact": yes }),
         &["bytes", "characters", "lines", "longest_line", "tokens", "tokens_exact"],
     );
-    let reason = json!({ "enum": ["reserve_failed", "size_cap", "token_budget", "compact"] });
+    let reason = json!({ "enum": ["reserve_failed", "size_cap", "token_budget", "compact", "secrets"] });
     let got = object(
         json!({
             "as": { "enum": ["view", "whole", null] },
@@ -317,9 +317,9 @@ fn schemas() -> Value {
         "Stats": object(
             json!({
                 "outputs": count, "bytes": count, "baseline": count, "given": count, "retrieved": count,
-                "saved": number, "reserve_failed": reference("Fired"), "size_cap": reference("Fired"), "token_budget": reference("Fired"), "compact": reference("Fired"), "by_tool": { "type": "object" }, "by_day": { "type": "object" },
+                "saved": number, "reserve_failed": reference("Fired"), "size_cap": reference("Fired"), "token_budget": reference("Fired"), "compact": reference("Fired"), "secrets": reference("Fired"), "by_tool": { "type": "object" }, "by_day": { "type": "object" },
             }),
-            &["outputs", "bytes", "baseline", "given", "retrieved", "saved", "reserve_failed", "size_cap", "token_budget", "compact"],
+            &["outputs", "bytes", "baseline", "given", "retrieved", "saved", "reserve_failed", "size_cap", "token_budget", "compact", "secrets"],
         ),
         "Fired": object(
             json!({ "times": count, "characters_saved": number, "mean_characters_saved": maybe(&number) }),

@@ -19,6 +19,7 @@ mod queries;
 mod real_outputs;
 mod retention;
 mod run;
+mod secrets;
 mod seeds;
 mod serve;
 mod sessions;
