@@ -539,6 +539,7 @@ mod tests {
                 tokens: 2,
                 baseline: 9,
                 output_tokens: None,
+                made_by: None,
                 so_far,
             })
         };
@@ -572,6 +573,7 @@ mod tests {
                 tokens: 2,
                 baseline: 9,
                 output_tokens: None,
+                made_by: None,
                 so_far: None,
             };
             let events = [What::started(&record), What::ended(&record), What::ViewGiven(replied)];

@@ -55,7 +55,7 @@ pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
     let limit = settings.limits(&output.record().call.tool).tokens;
     let limit = limit.filter(|&limit| limit >= Budget::LEAST.tokens).unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
-    if let Some(view) = as_before(output, budget)? {
+    if let Some(view) = as_before(output, settings, budget)? {
         return Ok(view);
     }
     let rerun = Rerun::of(output)?;
@@ -80,9 +80,13 @@ pub(crate) fn compact(output: &Output, budget: Budget) -> Result<Option<View>> {
     compacted::whole_view(&Probe::new(output), budget)
 }
 
-/// View of bytes that the model was given before: it says that they are the same, unless a view of this size shows more.
-fn as_before(output: &Output, budget: Budget) -> Result<Option<View>> {
+/// View of bytes that the model was given before: it says that they are the same, unless a view of this size shows more, or
+/// the preset or the user's formats have changed.
+fn as_before(output: &Output, settings: &Settings, budget: Budget) -> Result<Option<View>> {
     let Some(given) = output.given_before() else { return Ok(None) };
+    if given.made_by.as_ref().is_some_and(|made_by| *made_by != settings.view_maker()) {
+        return Ok(None);
+    }
     let as_much = (given.tokens as f64 * LARGER_VIEW) as u64;
     if budget.tokens > as_much {
         let view = overview(&Probe::new(output), budget)?;

@@ -128,6 +128,9 @@ pub struct Replied {
     /// Tokens of the whole output, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// Preset and formats of a user that made the view, unless they are the default: the preset, and a hash of the formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
     /// State of the output at that time, if it was still growing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub so_far: Option<SoFar>,

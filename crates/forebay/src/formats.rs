@@ -32,6 +32,9 @@ use crate::terminal::readable;
 use crate::text::timestamp::unstamped;
 use std::sync::Arc;
 
+/// Hexadecimal digits of the hash of a user's formats: enough to tell a few versions of them apart.
+const HASH_DIGITS: usize = 16;
+
 /// The built-in formats, and those that a user has added.
 ///
 /// The default has only the built-in ones. A copy is cheap.
@@ -70,6 +73,12 @@ impl Formats {
         let has =
             |role: &Role| self.user().iter().any(|format| format.role(&[*role], role.text(&line)).is_some());
         ROLES.iter().find(|role| has(role)).map(|role| !matches!(role, Role::Passed | Role::Noise))
+    }
+
+    /// Hash of the user's formats, which tells changed ones from those before; `None` without any.
+    pub(crate) fn hash(&self) -> Option<String> {
+        let text = format!("{:?}", self.user.as_ref()?.iter().map(UserFormat::describe).collect::<Vec<_>>());
+        Some(blake3::hash(text.as_bytes()).to_hex()[..HASH_DIGITS].to_owned())
     }
 
     /// Role of a text, if it is one of those that a matcher looks for.

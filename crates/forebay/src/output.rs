@@ -71,6 +71,9 @@ pub(crate) struct SameGiven {
     pub(crate) handle: Handle,
     /// Tokens of that reply.
     pub(crate) tokens: u64,
+    /// Preset and formats that made its view, as [`Settings::view_maker`](crate::Settings) tells them; `None` inside if it
+    /// was the default, and outside if the whole output was given.
+    pub(crate) made_by: Option<Option<String>>,
     /// Whether both outputs come from the same call.
     pub(crate) same_call: bool,
 }

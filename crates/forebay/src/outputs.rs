@@ -192,6 +192,7 @@ impl<'a> Outputs<'a> {
             tokens: reply.tokens,
             baseline: baseline.map_or(settings.host.shown_tokens, |(tokens, _)| tokens),
             output_tokens,
+            made_by: reply.folded.as_ref().and_then(|_| settings.view_maker()),
             so_far: output.is_growing().then_some(SoFar { size: record.size, exit: record.exit }),
         };
         let Some(folded) = &reply.folded else {

@@ -354,6 +354,14 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The preset and a hash of the user's formats, which decide how a view looks; `None` for the default preset and no
+    /// formats of a user.
+    pub(crate) fn view_maker(&self) -> Option<String> {
+        let preset = (self.preset != Preset::Digest).then(|| self.preset.to_string());
+        let parts: Vec<String> = preset.into_iter().chain(self.formats.hash()).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
     /// Checks what a type cannot: ranges, and limits that make sense together.
     pub fn check(&self) -> Result<()> {
         let wrong = |text: String| Err(Error::BadSetting(text));

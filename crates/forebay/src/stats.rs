@@ -354,6 +354,7 @@ mod tests {
             tokens,
             baseline,
             output_tokens: None,
+            made_by: None,
             so_far: None,
         }
     }

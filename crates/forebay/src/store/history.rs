@@ -119,6 +119,8 @@ pub(crate) fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
 /// A reply among the events of a session.
 struct ReplyGiven {
     tokens: u64,
+    /// What made the view, if one was given.
+    made_by: Option<Option<String>>,
     at: Timestamp,
     /// Offset of its line.
     offset: usize,
@@ -130,7 +132,8 @@ fn reply_in(events: &[u8], handle: &Handle) -> Option<ReplyGiven> {
     memchr::memmem::rfind_iter(events, id.as_bytes()).find_map(|offset| {
         match serde_json::from_slice(line_at(events, offset)) {
             Ok(Event { what: What::OutputPassed(given) | What::ViewGiven(given), at }) => {
-                (given.id == handle.id()).then_some(ReplyGiven { tokens: given.tokens, at, offset })
+                let made_by = given.reason.map(|_| given.made_by);
+                (given.id == handle.id()).then_some(ReplyGiven { tokens: given.tokens, made_by, at, offset })
             }
             _ => None,
         }
@@ -173,7 +176,12 @@ pub(crate) fn same_output_given(store: &dyn Store, record: &Record) -> Option<Sa
     let (call, earlier) = (&record.call, store.record(same).ok()?.call);
     let same_call = call.tool == earlier.tool && call.server == earlier.server && call.args == earlier.args;
     let is_told = call.intent == earlier.intent && is_remembered(&end, &reply, record.ended);
-    is_told.then(|| SameGiven { handle: same.clone(), tokens: reply.tokens, same_call })
+    is_told.then(|| SameGiven {
+        handle: same.clone(),
+        tokens: reply.tokens,
+        made_by: reply.made_by,
+        same_call,
+    })
 }
 
 /// The line of `lines` that contains the offset `at`, without its newline.

@@ -1,9 +1,10 @@
 //! Calls of the tools, and their answers.
 
 use super::*;
+use crate::formats::UserFormat;
 use crate::request::Query;
 use crate::store::Store;
-use crate::{Call, MemoryStore, Session, Timestamp};
+use crate::{Call, Formats, MemoryStore, Preset, Session, Timestamp};
 use expect_test::{Expect, expect};
 use serde_json::{Map, Value, json};
 
@@ -492,6 +493,38 @@ fn the_same_bytes_are_shown_again_in_a_larger_range() {
 }
 
 #[test]
+fn the_same_bytes_are_shown_again_if_the_preset_or_the_formats_of_the_user_have_changed() {
+    let formats = |says: &str| {
+        let file = format!(
+            "about = \"Mine\"\nprograms = [\"mine\"]\n\n[[line]]\nrole = \"failure\"\npattern = '^({says})$'\nsamples = ['{says}']\n"
+        );
+        Formats::with(vec![UserFormat::parse("mine", &file).unwrap()])
+    };
+    let plain = Settings::default();
+    let head_tail = Settings { preset: Preset::HeadTail, ..Settings::default() };
+    let with = |formats: Formats| Settings { formats, ..Settings::default() };
+    for (first, second, is_repeated) in [
+        (&plain, &plain, true),
+        (&with(formats("24999")), &with(formats("24999")), true),
+        (&plain, &with(formats("24999")), false),
+        (&with(formats("24999")), &with(formats("24998")), false),
+        (&with(formats("24999")), &plain, false),
+        (&head_tail, &plain, false),
+    ] {
+        let store = MemoryStore::default();
+        let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
+        let shown = |id: &str, settings: &Settings| {
+            let reply = outputs.reply(&put(&store, "s", id, &numbered(50_000)), settings).unwrap();
+            String::from_utf8(reply.folded.unwrap().text).unwrap()
+        };
+        shown("first1", first);
+        let text = shown("second", second);
+        let said = text.starts_with("[nothing changed since s/first1");
+        assert_eq!(said, is_repeated, "{:?} {:?}: {text}", first.view_maker(), second.view_maker());
+    }
+}
+
+#[test]
 fn the_same_bytes_are_shown_again_where_the_model_may_no_longer_have_them() {
     let later = Timestamp::from_second(31 * 60).unwrap();
     let table: [(&str, Timestamp, &[u64], u64, bool); 5] = [
@@ -499,7 +532,7 @@ fn the_same_bytes_are_shown_again_where_the_model_may_no_longer_have_them() {
         ("while the context grows", Timestamp::UNIX_EPOCH, &[1_000, 9_000], 3, true),
         ("after half an hour", later, &[], 0, false),
         ("after its host has made room", Timestamp::UNIX_EPOCH, &[90_000, 20_000], 0, false),
-        ("after many other answers", Timestamp::UNIX_EPOCH, &[], 60, false),
+        ("after many other answers", Timestamp::UNIX_EPOCH, &[], 300, false),
     ];
     for (when, now, used, answers, is_repeated) in table {
         let store = MemoryStore::default();
