@@ -16,6 +16,7 @@ pub(crate) mod sample;
 pub(crate) mod search;
 pub(crate) mod source;
 pub(crate) mod sql;
+pub(crate) mod stdout;
 #[cfg(feature = "outline")]
 pub(crate) mod syntax_tree;
 pub(crate) mod table;

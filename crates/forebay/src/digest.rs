@@ -33,6 +33,7 @@ pub(crate) mod screen;
 pub(crate) mod sections;
 pub(crate) mod source;
 pub(crate) mod states;
+pub(crate) mod streams;
 pub(crate) mod summarize;
 pub(crate) mod table;
 pub(crate) mod templates;
@@ -40,7 +41,8 @@ pub(crate) mod threads;
 pub(crate) mod totals;
 
 pub(crate) use crate::digest::fit::top_and_bottom;
-pub(crate) use crate::digest::recognizers::{in_lines, view as overview};
+pub(crate) use crate::digest::recognizers::in_lines;
+pub(crate) use crate::digest::streams::overview;
 
 use crate::digest::probe::Probe;
 use crate::digest::rerun::Rerun;

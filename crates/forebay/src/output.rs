@@ -11,7 +11,8 @@ use crate::size::{Measure, Measured, STRIDE};
 use crate::text::derived::Derived;
 use crate::text::failure_scan::Scanner;
 use crate::{
-    Bounds, Call, Error, Exit, Handle, Query, Record, Result, State, Stop, Stream, Surface, threads, tokens,
+    Bounds, Call, Error, Exit, Handle, Kind, Query, Record, Result, State, Stop, Stream, Surface, threads,
+    tokens,
 };
 use memchr::{memchr, memchr_iter, memrchr};
 use std::{
@@ -191,7 +192,40 @@ impl Output {
     pub(crate) fn derived(&self, text: &Derived) -> Result<Output> {
         let output =
             Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)?;
-        Ok(output.knowing(&self.formats).masked_by(&self.masking))
+        Ok(Output { earlier_calls: self.earlier_calls.clone(), ..output.knowing(&self.formats).masked_by(&self.masking) })
+    }
+
+    /// What came by standard output, if something came by standard error too and the streams of all bytes are known.
+    pub(crate) fn stdout(&self) -> Result<Option<Derived>> {
+        self.of_stream(Stream::Stdout)
+    }
+
+    /// What came by standard error, under the same conditions.
+    pub(crate) fn stderr(&self) -> Result<Option<Derived>> {
+        self.of_stream(Stream::Stderr)
+    }
+
+    fn of_stream(&self, stream: Stream) -> Result<Option<Derived>> {
+        let is_both = self.record.streams.is_some_and(|streams| streams.stdout > 0 && streams.stderr > 0);
+        let Some(stretches) = self.stretches.as_ref().filter(|_| is_both) else { return Ok(None) };
+        let mut text = Derived::default();
+        let (mut at, mut current) = (0, Stream::Stdout);
+        let end = (self.length, Stream::Stdout);
+        for &(start, next) in stretches.iter().chain([&end]) {
+            // A damaged map may hold any offset.
+            let start = start.clamp(at, self.length);
+            if current == stream {
+                text.extend(&self.read(at..start)?, at);
+            }
+            (at, current) = (start, next);
+        }
+        Ok(Some(text))
+    }
+
+    /// The same output with another kind.
+    pub(crate) fn of_kind(mut self, kind: Kind) -> Output {
+        self.record.kind = kind;
+        self
     }
 
     /// Offsets in lines that mention errors: the first and the last ones, in order.

@@ -109,7 +109,11 @@ pub trait Store: Send + Sync {
             return Err(Error::store(format!("read {handle}"))(std::io::Error::other(damage)));
         }
         let index = self.open_part(handle, Part::Lines)?;
-        Output::new(record, bytes, index, self.path(handle))
+        let stretches = match record.streams {
+            Some(_) => streams::remembered(&*self.open_part(handle, Part::Streams)?),
+            None => None,
+        };
+        Ok(Output::new(record, bytes, index, self.path(handle))?.with_stretches(stretches))
     }
 
     /// Returns the handle that `text` names: `<session>/<id>`, or an id of `session`. Any unique prefix of the id with

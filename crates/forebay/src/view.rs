@@ -39,6 +39,9 @@ pub struct View {
     /// Masks in place of secrets, by their places in the text that is printed without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) masks: Vec<Mask>,
+    /// Whether its page, or its compact form, is of standard output by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) apart: bool,
 }
 
 /// A view as it is stored, before its tiling is checked.
@@ -53,14 +56,16 @@ struct Unchecked {
     surface: Surface,
     #[serde(default)]
     masks: Vec<Mask>,
+    #[serde(default)]
+    apart: bool,
 }
 
 impl TryFrom<Unchecked> for View {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<View> {
-        let Unchecked { total, pieces, wording, opening, closing, surface, masks } = unchecked;
-        Ok(View { opening, closing, surface, masks, ..View::new(total, pieces, wording)? })
+        let Unchecked { total, pieces, wording, opening, closing, surface, masks, apart } = unchecked;
+        Ok(View { opening, closing, surface, masks, apart, ..View::new(total, pieces, wording)? })
     }
 }
 
@@ -78,8 +83,8 @@ impl View {
         if at != total {
             return Err(Error::NotAView(format!("the pieces end at byte {at} of {total}")));
         }
-        let (opening, closing, surface, masks) = Default::default();
-        Ok(View { total, pieces, wording, opening, closing, surface, masks })
+        let (opening, closing, surface, masks, apart) = Default::default();
+        Ok(View { total, pieces, wording, opening, closing, surface, masks, apart })
     }
 
     /// A view that shows `shown` (in any order, overlapping or not) and leaves out the rest.

@@ -868,6 +868,21 @@ pub(crate) mod folding {
     /// Maximum codes of which a finding can be shown.
     pub(crate) const MAX_CODES: usize = 24;
 
+    // Two streams.
+
+    /// Largest share of a view for standard error, if standard output is JSON or a page.
+    pub(crate) const STDERR_SHARE: f64 = 0.2;
+
+    // Errors of a compiler.
+
+    /// Least errors that are counted by kind and file: fewer are mostly all shown.
+    pub(crate) const MIN_COUNTED_ERRORS: u64 = 20;
+    /// Largest share of a view for these counts.
+    pub(crate) const ERROR_COUNTS: f64 = 0.12;
+    /// Maximum kinds and files that are named.
+    pub(crate) const NAMED_ERROR_KINDS: usize = 6;
+    pub(crate) const NAMED_ERROR_FILES: usize = 6;
+
     // Dumps of threads.
 
     /// Least threads of a dump.

@@ -153,6 +153,32 @@ fn both_streams_are_kept_in_their_order_and_told_apart() {
 }
 
 #[test]
+fn json_on_stdout_is_shown_and_queried_by_itself_with_stderr_beside_it() {
+    let forebay = Forebay::new();
+    // As `curl -v` does, it tells about the connection before, inside and after the body.
+    let script = r#"echo '* Connected to shop.example' >&2; sleep 0.1; echo '['; i=0
+        while [ $i -lt 400 ]; do
+            if [ $i = 200 ]; then sleep 0.1; echo '{ [1378 bytes data]' >&2; sleep 0.1; fi
+            echo "{\"id\": \"item-$i\", \"state\": \"open\", \"note\": \"words of part $i\"},"; i=$((i+1))
+        done; echo '{"id": "last"}]'; sleep 0.1; echo '* Connection left intact' >&2"#;
+    let answer = forebay.run(["run", "--json", "--", "sh", "-c", script]).ok().json();
+    let (handle, text) = (answer["handle"].as_str().unwrap(), answer["text"].as_str().unwrap());
+    assert!(text.contains("; stdout by itself, stderr beside it]\n* Connected to shop.example\n"), "{text}");
+    assert!(
+        text.contains("\n{ [1378 bytes data]\n") && text.contains("\n* Connection left intact\n"),
+        "{text}"
+    );
+    assert!(text.contains(" id | state | note\n"), "it is a table: {text}");
+    forebay.run(["verify", handle]).ok();
+    let values = forebay.run(["json", handle, ".[300].id"]).ok().text();
+    assert!(values.contains("\"item-300\""), "{values}");
+    let line = forebay.run(["json", handle, "--json", ".[] | select(.id == \"item-300\")"]).ok().json();
+    assert_eq!(line["values"][0]["line"], 304, "the line of both streams: {line}");
+    let passages = forebay.run(["ask", handle, "what is the note of item-300?"]).ok().text();
+    assert!(passages.contains("words of part 300"), "{passages}");
+}
+
+#[test]
 fn lines_of_two_streams_do_not_run_together() {
     let forebay = Forebay::new();
     let script = "(i=0; while [ $i -lt 3000 ]; do echo out; i=$((i+1)); done) & \

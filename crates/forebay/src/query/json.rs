@@ -18,6 +18,10 @@ pub(crate) use print::{shape as shape_excerpt, values as values_excerpt};
 pub(crate) use together::together;
 
 #[cfg(feature = "json")]
+use crate::classify::form::Form;
+#[cfg(feature = "json")]
+use crate::classify::stdout::Stdout;
+#[cfg(feature = "json")]
 use crate::query::json::jq::{results::Wanted, run};
 use crate::request::filter::{Filter, Values};
 use crate::{Output, Result};
@@ -66,12 +70,24 @@ pub(crate) fn check(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Runs a jq filter in this process.
+/// Runs a jq filter in this process: on standard output by itself, if that is JSON and standard error has something too.
 #[cfg(feature = "json")]
 fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result<Values> {
     let Filter { skip, max, .. } = *wanted;
     let run = |output: &Output| run::run(output, &wanted.filter, Wanted { skip, max, enough, threads });
-    if wanted.together { run(&together(output)?) } else { run(output) }
+    let stdout = Stdout::of(output)?.filter(|stdout| stdout.form == Form::Json);
+    let source = stdout.as_ref().map_or(output, |stdout| &stdout.output);
+    let mut values = if wanted.together { run(&together(source)?) } else { run(source) }?;
+    if let Some(stdout) = &stdout {
+        for value in &mut values.values {
+            value.at = value.at.take().map(|at| stdout.text.origin(&at));
+            value.line = match &value.at {
+                Some(at) => Some(output.newlines_before(at.start)? + 1),
+                None => None,
+            };
+        }
+    }
+    Ok(values)
 }
 
 #[cfg(not(feature = "json"))]

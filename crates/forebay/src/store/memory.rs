@@ -245,6 +245,20 @@ pub(crate) fn output_of_call(call: &Call, bytes: &[u8]) -> crate::Output {
     writer.finish(crate::store::writer::End::default())
 }
 
+/// An output that came by both streams in turn, standard error first, for tests.
+#[cfg(test)]
+pub(crate) fn output_of_streams(parts: &[&str]) -> crate::Output {
+    use crate::store::writer::{End, Stream};
+    let store = MemoryStore::default();
+    let call = Call::new(Session::safe("s"), "id1234", "tool", jiff::Timestamp::UNIX_EPOCH);
+    let mut writer = crate::Writer::begin(&store, &call);
+    for (number, part) in parts.iter().enumerate() {
+        let stream = if number % 2 == 0 { Stream::Stderr } else { Stream::Stdout };
+        writer.write(stream, part.as_bytes());
+    }
+    writer.finish(End::default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //! output; one that has nothing else has no entries.
 
 use crate::error::{Error, Result};
-use crate::output::Output;
+use crate::output::{Output, ReadAt, read_full};
 use crate::record::Streams;
 use crate::store::writer::Stream;
 use crate::store::{Part, Store};
@@ -61,6 +61,14 @@ pub(crate) fn stretches(part: &[u8]) -> impl Iterator<Item = (u64, Stream)> {
         let entry = u64::from_le_bytes(*entry);
         (entry / 2, if entry % 2 == 1 { Stream::Stderr } else { Stream::Stdout })
     })
+}
+
+/// The stretches that a part lists, if they are few enough to be remembered.
+pub(crate) fn remembered(part: &dyn ReadAt) -> Option<Vec<(u64, Stream)>> {
+    let mut entries = vec![0; (REMEMBERED + 1) * 8];
+    let filled = read_full(part, 0, &mut entries).ok()?;
+    let is_whole = filled > 0 && filled % 8 == 0 && filled <= REMEMBERED * 8;
+    is_whole.then(|| stretches(&entries[..filled]).collect())
 }
 
 /// Bytes of the map of stretches that are read at a time.

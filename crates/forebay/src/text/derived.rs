@@ -34,6 +34,31 @@ impl Derived {
         self.text.push(byte);
     }
 
+    /// Adds bytes that came from `origin` on.
+    pub(crate) fn extend(&mut self, bytes: &[u8], origin: u64) {
+        if !bytes.is_empty() {
+            self.origins.push((self.text.len() as u64, origin));
+            self.text.extend_from_slice(bytes);
+        }
+    }
+
+    /// Returns the ranges of the output from which a range of the derived text came, in the order of the text.
+    pub(crate) fn origins(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let mut found: Vec<Range<u64>> = Vec::new();
+        let first = self.origins.partition_point(|&(here, _)| here <= range.start).saturating_sub(1);
+        for (at, &(here, there)) in self.origins.iter().enumerate().skip(first) {
+            if here >= range.end {
+                break;
+            }
+            let end = self.origins.get(at + 1).map_or(self.text.len() as u64, |&(next, _)| next);
+            let (start, end) = (range.start.max(here), range.end.min(end));
+            if start < end {
+                found.push(there + (start - here)..there + (end - here));
+            }
+        }
+        found
+    }
+
     /// Returns the range of the output from which a range of the derived text came.
     pub(crate) fn origin(&self, range: &Range<u64>) -> Range<u64> {
         let of = |at: u64| {

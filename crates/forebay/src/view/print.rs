@@ -93,17 +93,33 @@ impl View {
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
         let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
-        let page = if self.pieces.iter().any(is_on_page) {
-            Some(html::text(&output.read(0..output.len())?))
-        } else {
-            None
+        let stdout = if self.apart { output.stdout()? } else { None };
+        let source = |output: &Output| match &stdout {
+            Some(stdout) => Ok(stdout.text.clone()),
+            None => output.read(0..output.len()),
         };
+        // Place of a range in what is rendered.
+        let rendered = |range: &Range<u64>| match &stdout {
+            Some(stdout) => {
+                let within = stdout.within(range);
+                within.start as u64..within.end as u64
+            }
+            None => range.clone(),
+        };
+        // What the other stream says does not stand on the same line.
+        let ended = |mut text: Vec<u8>| {
+            if self.apart && text.last().is_some_and(|&last| last != b'\n') {
+                text.push(b'\n');
+            }
+            text
+        };
+        let page = if self.pieces.iter().any(is_on_page) { Some(html::text(&source(output)?)) } else { None };
         let form = self.pieces.iter().find_map(|piece| match piece.canvas() {
             Some(Canvas::Compact(form)) => Some(form),
             _ => None,
         });
         let made = match form {
-            Some(form) if known.is_none() => compact::render(form, &output.read(0..output.len())?),
+            Some(form) if known.is_none() => compact::render(form, &source(output)?),
             _ => None,
         };
         let compact = known.or(made.as_ref());
@@ -118,17 +134,18 @@ impl View {
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
-                    let text = page.as_ref().map_or(&[][..], |page| &page.text[page.within(range)]);
-                    show(lookalikes::quoted(text));
+                    let text =
+                        page.as_ref().map_or(&[][..], |page| &page.text[page.within(&rendered(range))]);
+                    show(ended(lookalikes::quoted(text)));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Compact(_) } => {
                     // A stored view of a form that is no longer recognised shows the bytes.
                     let text = match compact {
-                        Some(compact) => compact.print(range.clone(), &mut place),
+                        Some(compact) => compact.print(rendered(range), &mut place),
                         None => output.read(range.clone())?,
                     };
-                    show(lookalikes::quoted(&text));
+                    show(ended(lookalikes::quoted(&text)));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Screen } => {
@@ -161,11 +178,12 @@ impl View {
             // A rendered page has lines of its own.
             let begins_a_line = match (self.pieces.get(number + 1), &page) {
                 (Some(Piece::Rendered { range, on: Canvas::Page }), Some(page)) => {
-                    matches!(page.text[..page.within(range).start].last(), None | Some(b'\n'))
+                    matches!(page.text[..page.within(&rendered(range)).start].last(), None | Some(b'\n'))
                 }
                 _ => false,
             };
             let ends_a_line = begins_a_line
+                || self.apart
                 || piece.range().end == output.len()
                 || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
             if ends_a_line && !marker.is_empty() && !marker.ends_with('\n') {

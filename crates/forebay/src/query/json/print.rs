@@ -1,5 +1,7 @@
 //! The results of a filter and the shape of a document, as excerpts.
 
+use crate::classify::form::Form;
+use crate::classify::stdout::Stdout;
 use crate::outline::json::{JsonPath, Shape};
 use crate::query::{Excerpt, Found, fitted};
 use crate::request::filter::{Ended, Filter, Total, Values};
@@ -87,7 +89,8 @@ const LONGEST: usize = 300;
 
 /// The shape of a document: its paths from number `skip` on, as many as fit.
 pub(crate) fn shape(output: &Output, skip: u64, budget: Budget) -> Result<Excerpt> {
-    let shape = crate::outline::json::shape(output)?;
+    let stdout = Stdout::of(output)?.filter(|stdout| stdout.form == Form::Json);
+    let shape = crate::outline::json::shape(stdout.as_ref().map_or(output, |stdout| &stdout.output))?;
     if shape.paths.is_empty() && !output.is_empty() {
         crate::query::json::check(output)?;
     }
