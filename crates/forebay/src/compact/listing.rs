@@ -45,11 +45,73 @@ fn paths(bytes: &[u8]) -> Option<Compact> {
     if groups.len() * 10 > rows.len() * 8 && common.is_empty() {
         return None;
     }
+    let count = rows.len();
+    let rows = with_numbers_joined(rows);
     let mut note = crate::text::count::count("path", found as u64);
     if !common.is_empty() {
         note += &format!(" below {}", crate::printable(&String::from_utf8_lossy(common)));
     }
+    if rows.len() < count {
+        note += "; {1..9} is each number from 1 to 9";
+    }
     Some(Compact { rows, groups, note, inline: true })
+}
+
+/// Least names in a row that differ only in a number, from which on they are one row: `part-{1..25}.bin`.
+const MIN_NUMBERED: usize = 5;
+
+/// Joins names that stand together and have all numbers of a range, in any order: nothing is left out.
+fn with_numbers_joined(rows: Vec<Row>) -> Vec<Row> {
+    let parts: Vec<Option<Numbered>> =
+        rows.iter().map(|row| Numbered::of(&row.text).filter(|_| row.role == Role::Item)).collect();
+    let mut joined: Vec<Row> = Vec::with_capacity(rows.len());
+    let mut at = 0;
+    while at < rows.len() {
+        let is_like = |next: &usize| match (&parts[at], &parts[*next]) {
+            (Some(one), Some(next_name)) => one.is_like(next_name) && rows[at].group == rows[*next].group,
+            _ => false,
+        };
+        let end = (at + 1..rows.len()).find(|next| !is_like(next)).unwrap_or(rows.len());
+        let mut numbers: Vec<u64> = parts[at..end].iter().flatten().map(|name| name.number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let is_range = numbers.len() == end - at && numbers.len() >= MIN_NUMBERED;
+        match (&parts[at], numbers.first(), numbers.last()) {
+            (Some(name), Some(&first), Some(&last))
+                if is_range && last - first + 1 == numbers.len() as u64 =>
+            {
+                let range = format!("{{{first}..{last}}}");
+                let text = [name.before, range.as_bytes(), name.behind].concat();
+                joined.push(Row { text, ..rows[at].clone() });
+            }
+            _ => joined.extend_from_slice(&rows[at..end]),
+        }
+        at = end;
+    }
+    joined
+}
+
+/// A name with a number in it.
+struct Numbered<'n> {
+    before: &'n [u8],
+    number: u64,
+    behind: &'n [u8],
+}
+
+impl<'n> Numbered<'n> {
+    /// Takes the last number of a name, before its extension. One with a leading zero is not a number.
+    fn of(name: &'n [u8]) -> Option<Numbered<'n>> {
+        let stem = memchr::memrchr(b'.', name).unwrap_or(name.len());
+        let end = name[..stem].iter().rposition(u8::is_ascii_digit)? + 1;
+        let start = name[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+        let digits = std::str::from_utf8(&name[start..end]).ok()?;
+        let number = digits.parse().ok().filter(|number: &u64| number.to_string() == digits)?;
+        Some(Numbered { before: &name[..start], number, behind: &name[end..] })
+    }
+
+    fn is_like(&self, other: &Numbered) -> bool {
+        self.before == other.before && self.behind == other.behind
+    }
 }
 
 /// Whether lines are a recursive listing: names below `folder:`.
@@ -217,6 +279,27 @@ mod tests {
         let compact = render(text.as_bytes()).unwrap();
         assert_eq!(String::from_utf8_lossy(&compact.text()), ".: a.rs\nsrc/: b.rs c.rs\nsrc/deep/: d.rs\n");
         assert_eq!(compact.note, "4 paths below /home/me/project/");
+    }
+
+    #[test]
+    fn names_that_differ_only_in_a_number_are_one_range() {
+        let name = |n: u64| format!("./data/part-{n}.bin\n");
+        let text: String = [1, 10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9].into_iter().map(name).collect();
+        let compact = |text: &str| String::from_utf8(render(text.as_bytes()).unwrap().text()).unwrap();
+        assert_eq!(compact(&text), "./data/: part-{1..12}.bin\n");
+        assert_eq!(render(text.as_bytes()).unwrap().note, "12 paths; {1..9} is each number from 1 to 9");
+        let table = [
+            ("one number is missing", text.replace("part-7", "part-77")),
+            ("one number is there twice", text.clone() + &name(3)),
+            ("numbers have leading zeros", text.replace("part-", "part-0")),
+        ];
+        for (why, text) in table {
+            assert!(!compact(&text).contains('{'), "{why}: {}", compact(&text));
+        }
+        let few: String = (1..5).map(name).collect();
+        assert!(!compact(&few).contains('{'), "{few}");
+        let others = "./data/a.rs\n".to_owned() + &text + "./src/part-13.bin\n";
+        assert_eq!(compact(&others), "./data/: a.rs part-{1..12}.bin\n./src/: part-13.bin\n");
     }
 
     #[test]
