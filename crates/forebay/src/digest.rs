@@ -11,6 +11,7 @@ pub(crate) mod conflicts;
 pub(crate) mod diff;
 pub(crate) mod document;
 pub(crate) mod ends;
+pub(crate) mod error_counts;
 pub(crate) mod failures;
 pub(crate) mod findings;
 pub(crate) mod fit;

@@ -27,7 +27,7 @@ pub(crate) fn recognize<'p>(
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
     let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.text.is_none(), hole: 0 };
-    let view = passages::view(output, budget, choice, |shown| {
+    let view = passages::view(output, budget, choice, "", |shown| {
         Ok(View::showing(output, shown, wording(budget))?.on_page())
     })?;
     Ok(Some(Plan::View(view)))

@@ -1,7 +1,7 @@
 //! Views of ranked passages.
 
 use crate::digest::fit::top_and_bottom;
-use crate::digest::frame::{framed, wording};
+use crate::digest::frame::{stating, wording};
 use crate::rank::choose::{Choice, ranges};
 use crate::rank::passage::RankedUnit;
 use crate::view::View;
@@ -9,14 +9,16 @@ use crate::view::print::marker_tokens;
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
-/// View of the units that are chosen, as `showing` shows their ranges.
+/// View of the units that are chosen, as `showing` shows their ranges, with facts in its first line.
 pub(crate) fn view(
     output: &Output,
     budget: Budget,
     choice: Choice,
+    facts: &str,
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
-    let view = |shown: &[&RankedUnit]| -> Result<View> { framed(showing(&ranges(shown))?, output, budget) };
+    let view =
+        |shown: &[&RankedUnit]| -> Result<View> { stating(showing(&ranges(shown))?, output, budget, facts) };
     let choice = Choice { marker: marker_tokens(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = view(shown)?.print(output)?;

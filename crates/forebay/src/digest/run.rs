@@ -2,13 +2,13 @@
 
 use crate::classify::form::{self, Form};
 use crate::digest::frame::wording;
-use crate::digest::passages;
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::{Probe, Ranked};
+use crate::digest::{error_counts, passages};
 use crate::rank::choose::Choice;
 use crate::rank::passage::RankedUnit;
 use crate::view::{View, repainted};
-use crate::weights::folding::{ASKED_FOR, FAILED_RUN, RUN_END_BYTES};
+use crate::weights::folding::{ASKED_FOR, ERROR_COUNTS, FAILED_RUN, FULL_FRAME_TOKENS, RUN_END_BYTES};
 use crate::{Budget, Output, Result, rank, terminal};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) fn recognize<'p>(
     budget: Budget,
 ) -> Result<Option<Plan<'p>>> {
     Ok(match units(probe, wanted)? {
-        Some(units) => Some(Plan::View(view(probe.output, budget, units)?)),
+        Some(units) => Some(Plan::View(view(probe, budget, units)?)),
         None => None,
     })
 }
@@ -101,12 +101,16 @@ fn joined(units: Vec<RankedUnit>, asked: Vec<RankedUnit>) -> Vec<RankedUnit> {
     joined.into_values().collect()
 }
 
-/// View of the best units of a run.
-fn view(output: &Output, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
+/// View of the best units of a run. Its first line counts the errors of a compiler that printed many.
+fn view(probe: &Probe, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
+    let output = probe.output;
+    let room = (budget.tokens as f64 * ERROR_COUNTS) as u64;
+    let counted = probe.whole()?.filter(|_| budget.tokens >= FULL_FRAME_TOKENS);
+    let facts = counted.and_then(|bytes| error_counts::of(bytes, room)).unwrap_or_default();
     let areas = repainted::areas(output)?;
     let Painted { units, last } = painted_once(output, units, &areas)?;
     let choice = Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 };
-    passages::view(output, budget, choice, |shown| {
+    passages::view(output, budget, choice, &facts, |shown| {
         let shown = repainted::widened(shown, &areas);
         View::showing(output, &shown, wording(budget))?.on_screen(output)
     })
