@@ -13,6 +13,7 @@ pub(crate) mod json_members;
 pub(crate) mod members;
 pub(crate) mod page;
 pub(crate) mod passage;
+pub(crate) mod places;
 pub(crate) mod question;
 pub(crate) mod records;
 pub(crate) mod scan;

@@ -197,6 +197,25 @@ pub(crate) mod score {
     pub(crate) const MIN_SAME_TEMPLATE: usize = 3;
 }
 
+/// Places that a question about a file names (`rank/places.rs`). Scores are shares of that of the best unit.
+pub(crate) mod places {
+    /// Score of the first line of a definition that the question names, and of lines whose numbers it names.
+    pub(crate) const DEFINITION: f32 = 1.0;
+    pub(crate) const NAMED_LINES: f32 = 1.1;
+
+    /// Factor per line below the first, and per name before it in the question.
+    pub(crate) const NEXT_LINE: f32 = 0.995;
+    pub(crate) const NEXT_NAME: f32 = 0.9;
+
+    /// Maximum lines of one place, definitions of one name, and names of a question.
+    pub(crate) const MOST_LINES: usize = 80;
+    pub(crate) const MOST_OF_A_NAME: usize = 2;
+    pub(crate) const MOST_NAMES: usize = 12;
+
+    /// Lines at the end or the beginning of a file that are asked for, less one.
+    pub(crate) const END_LINES: u64 = 11;
+}
+
 /// Context lines of good units (`rank/context.rs`).
 pub(crate) mod context {
     /// Bytes before and after a good unit that are read.

@@ -9,12 +9,13 @@
 pub(crate) mod overview;
 
 use crate::classify::source::Layout;
+use crate::classify::stdout::Stdout;
 use crate::query::{Excerpt, Found};
 use crate::rank::choose::Choice;
-use crate::rank::passage::{Printed, choice, chosen, passages, print};
+use crate::rank::passage::{Printed, RankedUnit, choice, chosen, passages, print};
 use crate::rank::question::{Aim, Question};
 use crate::rank::scope::{Scope, of as scope_of};
-use crate::rank::{extremes, is_prose, json_members, members, page, score};
+use crate::rank::{extremes, is_prose, json_members, members, page, places, score};
 use crate::text::html;
 use crate::weights::bounds;
 use crate::weights::scope::MIN_TOKENS_FOR_BOTH;
@@ -32,22 +33,37 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
     }
     let question = Question::new(question);
     let small = output.len() <= bounds::LARGE;
-    let found = if small { crate::classify::json::locate::found(output)? } else { None };
-    if small && found.is_none() && crate::classify::form::is_page(output)? {
-        let page = html::text(&output.read(0..output.len())?);
-        let text = output.derived(&page)?;
+    // JSON and a page are read by themselves, without what came by standard error.
+    let stdout = Stdout::of(output)?;
+    let source = stdout.as_ref().map_or(output, |stdout| &stdout.output);
+    let place = |range: Range<u64>| match &stdout {
+        Some(stdout) => stdout.text.origin(&range),
+        None => range,
+    };
+    let found = if small { crate::classify::json::locate::found(source)? } else { None };
+    if small && found.is_none() && crate::classify::form::is_page(source)? {
+        let page = html::text(&source.read(0..source.len())?);
+        let text = source.derived(&page)?;
+        let placed = |mut units: Vec<RankedUnit>| {
+            units.iter_mut().for_each(|unit| unit.range = place(unit.range.clone()));
+            units
+        };
         if question.aim == Aim::Words && scope_of(&text, &question)? == Scope::Overview {
-            return choose(output, choice(page::overview(&page), true, 0), budget, |_| None);
+            return choose(output, choice(placed(page::overview(&page)), true, 0), budget, |_| None);
         }
         let mut units = page::answering(&page, &text, &question)?;
         units.iter_mut().for_each(|unit| unit.range = page.origin(&unit.range));
+        let units = placed(units);
         return choose(output, choice(units, true, 0), budget, |_| None);
     }
     let is_read = question.aim == Aim::Subject && is_prose(output)?;
+    let is_text = output.record().kind != Kind::Binary && found.is_none();
+    let named = if is_text { places::named(output, &question)? } else { Vec::new() };
     let scope = match output.record().kind {
         Kind::Binary => Scope::Words,
+        _ if !named.is_empty() => Scope::Words,
         _ if is_read => Scope::Words,
-        _ => scope_of(output, &question)?,
+        _ => scope_of(source, &question)?,
     };
     if matches!(scope, Scope::Overview | Scope::Nowhere)
         && let Some(excerpt) = overview::with_overview(output, Vec::new(), scope == Scope::Nowhere, budget)?
@@ -55,11 +71,11 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         return Ok(excerpt);
     }
     if let Some(found) = found.filter(|_| question.aim != Aim::Subject) {
-        let document = json_members::members(&output.read(found.clone())?);
-        let mut units = members::units(&document, &output.derived(&document.text)?, &question)?;
+        let document = json_members::members(&source.read(found.clone())?);
+        let mut units = members::units(&document, &source.derived(&document.text)?, &question)?;
         let origin = |range: &Range<u64>| {
             let origin = document.text.origin(range);
-            found.start + origin.start..found.start + origin.end
+            place(found.start + origin.start..found.start + origin.end)
         };
         units.iter_mut().for_each(|unit| unit.range = origin(&unit.range));
         let path = |index: u64| Some(document.container(members::line_of(index)));
@@ -71,6 +87,7 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
         (_, Aim::Subject) => score::opening(output)?,
         _ => extremes::with_extremes(output, &question, score::ranked(output, &question)?)?,
     };
+    let units = places::with_named(units, named);
     let layout = Layout::of(output)?;
     // The answer is a paragraph or a line of a list, without its neighbours.
     let reads_on = question.aim == Aim::Words && matches!(layout, Layout::Prose | Layout::Lone);

@@ -3,6 +3,7 @@
 use crate::rank::choose::Choice;
 use crate::rank::scan;
 use crate::text::count::count;
+use crate::text::gutter::numbered;
 use crate::text::lookalikes;
 use crate::{Budget, Kind, Output, Result, tokens};
 use serde::Serialize;
@@ -26,6 +27,9 @@ pub struct Passage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
+
+/// In a passage of a numbered read, the number of a line is shown if it can be divided by this.
+const NUMBERED: u64 = 5;
 
 /// Approximate tokens of the label with the place of a passage.
 pub(crate) const LABEL: u64 = 6;
@@ -67,10 +71,15 @@ pub(crate) fn passages(
 ) -> Result<Vec<Passage>> {
     let mut passages: Vec<Passage> = Vec::new();
     let mut last: Option<(u64, Option<usize>)> = None;
+    // Number before the last unit, in a numbered read.
+    let mut number: Option<u64> = None;
     for unit in without_blank_ends(chosen) {
         let index = unit.index;
         let (container, path) = path(index).unzip();
         let adjacent = last.is_some_and(|(last, _)| last + 1 == index);
+        let before = number.take();
+        let own = numbered(unit.text.as_bytes());
+        number = own.map(|(number, _)| number);
         let goes_on = |_: &&mut Passage| match container {
             Some(_) => last.is_some_and(|(_, last)| last == container),
             None => adjacent,
@@ -82,7 +91,13 @@ pub(crate) fn passages(
                     // Parts of one long value, with others between them.
                     passage.text.push_str("…\n");
                 }
-                passage.text.push_str(&unit.text);
+                // A number on every fifth line is enough to count from.
+                match own.filter(|(own, _)| adjacent && before.is_some_and(|before| before + 1 == *own)) {
+                    Some((own, line)) if own % NUMBERED != 0 => {
+                        passage.text.push_str(&String::from_utf8_lossy(line));
+                    }
+                    _ => passage.text.push_str(&unit.text),
+                }
             }
             None => passages.push(Passage {
                 line: output.newlines_before(unit.range.start)? + 1,
