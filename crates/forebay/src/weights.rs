@@ -702,6 +702,11 @@ pub(crate) mod folding {
     /// Maximum tokens of a view of passages or of a summary. A failure explains itself in 1,000 tokens.
     pub(crate) const CHOSEN_TOKENS: u64 = 2_000;
 
+    /// The same if the command succeeded: of what reports failures all the same, and of what is only summed up. More of them
+    /// would repeat what is shown.
+    pub(crate) const SUCCEEDED_RUN_TOKENS: u64 = 800;
+    pub(crate) const SUCCEEDED_TOKENS: u64 = 450;
+
     // The frame of a view.
 
     /// Least budget, in tokens, of a view whose frame repeats what its markers say and names the file.
@@ -1036,6 +1041,12 @@ pub(crate) mod rows {
     /// Definitions inside more others than this are no blocks of their own.
     pub(crate) const MAX_BLOCK_DEPTH: u32 = 1;
 
+    /// Sections inside more others than this are not named in markers; characters of a title; and sections that one marker
+    /// names.
+    pub(crate) const MAX_SECTION_DEPTH: u32 = 1;
+    pub(crate) const SECTION_TITLE: usize = 40;
+    pub(crate) const NAMED_SECTIONS: usize = 6;
+
     /// Score of a row that is unlike the others, and the most rows, as a share of all, that may be so.
     pub(crate) const UNUSUAL_ROW: f32 = 6.0;
     pub(crate) const UNUSUAL_SHARE: f32 = 0.01;
@@ -1050,13 +1061,27 @@ pub(crate) mod rows {
 
     /// Share of equal lines, but for numbers, from which on lines are alike, and the tokens of a view of such lines.
     pub(crate) const ALIKE_SHARE: f32 = 0.6;
-    pub(crate) const ALIKE_TOKENS: u64 = 700;
+    pub(crate) const ALIKE_TOKENS: u64 = 400;
 
     /// Maximum tokens of a view of a command that succeeded and read no file.
-    pub(crate) const SUCCEEDED_TOKENS: u64 = 1_000;
+    pub(crate) const SUCCEEDED_TOKENS: u64 = 450;
+
+    /// Shares of these for both ends. What is left is for lines that are unlike the others or that the session states.
+    pub(crate) const ALIKE_ENDS: Ends = Ends { head: 0.15, tail: 0.2 };
+    pub(crate) const SUCCEEDED_ENDS: Ends = Ends { head: 0.25, tail: 0.4 };
+
+    /// Outputs of more than so many budgets are sampled: their views get smaller with the root of their size, down to a share.
+    /// Listings are not: any of their names may be the one that is opened next.
+    pub(crate) const LARGE_FILE: f64 = 4.0;
+    pub(crate) const LARGE_SEARCH: f64 = 2.0;
+    pub(crate) const LEAST_SAMPLE: f64 = 0.4;
 
     /// Share of the budget for the names of files whose matches are left out.
     pub(crate) const NAMES_OF_FILES: f32 = 0.08;
+
+    /// Rows that are shown of those that differ only in numbers, unless the session states a name in them; and records.
+    pub(crate) const SHOWN_LIKE: usize = 4;
+    pub(crate) const SHOWN_LIKE_RECORDS: usize = 8;
 
     /// Score of a line that begins with an error.
     pub(crate) const ERROR_LINE: f32 = 6.0;

@@ -6,11 +6,11 @@ use crate::digest::frame::{frame_tokens, stating};
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::Probe;
 use crate::digest::rows::{self, Choice};
-use crate::digest::run;
+use crate::digest::{run, totals};
 use crate::formats::verdict;
-use crate::outline;
+use crate::outline::{self, Item, Outline};
 use crate::rank::interest::Interest;
-use crate::view::{Canvas, CompactForm, Piece, View, Why, Wording};
+use crate::view::{Canvas, CompactForm, Piece, Summary, View, Why, Wording};
 use crate::weights::rows as weights;
 use crate::{Budget, Kind, Output, Result, rank, tokens};
 use std::collections::HashSet;
@@ -20,6 +20,15 @@ use std::ops::Range;
 struct Rendered {
     form: Option<CompactForm>,
     compact: Compact,
+    /// Sections of a document, by the row that each begins at.
+    sections: Vec<Section>,
+}
+
+/// A section of a document.
+struct Section {
+    row: usize,
+    depth: u32,
+    title: String,
 }
 
 /// Plans the view of an output that fits the budget in a compact form.
@@ -116,11 +125,13 @@ pub(crate) fn recognize_records<'p>(
         }
         return Ok(Some(Plan::View(least)));
     }
-    let rendered = Rendered { form: Some(form), compact };
+    let rendered = Rendered { form: Some(form), compact, sections: Vec::new() };
+    let budget = sampled(budget, size(&rendered.compact), weights::LARGE_FILE);
     let rows = &rendered.compact.rows;
     let (unusual, counts) = (rows::unusual_records(rows), rows::value_counts(rows));
     let choose = |choice: &mut Choice| {
         choice.restart(tokens::count(&counts) as f32);
+        choice.without_like_records(rows);
         choice.prefer(&unusual);
         choice.take_outer(rows);
         choice.take_ends(weights::RECORDS_ENDS);
@@ -155,39 +166,54 @@ pub(crate) fn recognize_rows<'p>(
     }
     let is_read = probe.call().reads();
     let rendered = match compact_form.and_then(|form| Some((form, compact::render(form, bytes)?))) {
-        Some((form, compact)) => Rendered { form: Some(form), compact },
+        Some((form, compact)) => Rendered { form: Some(form), compact, sections: Vec::new() },
         None => lines(is_read, bytes),
     };
     let rows = &rendered.compact.rows;
     let answering = answering(probe, wanted, rows)?;
     // A larger list needs more, but not in proportion.
     let least = budget.tokens.min(weights::SMALL_BUDGET);
-    let size = costs(&rendered.compact).iter().sum::<f32>() as u64;
+    let size = size(&rendered.compact);
     let grown = budget.tokens.min((least * size).isqrt());
+    let budget = match compact_form {
+        Some(CompactForm::Folders) => budget,
+        Some(CompactForm::Matches) => sampled(budget, size, weights::LARGE_SEARCH),
+        _ => sampled(budget, size, weights::LARGE_FILE),
+    };
+    let grown = grown.min(budget.tokens);
     match rendered.form {
         Some(CompactForm::Matches) => matches(probe, &rendered, budget, grown),
         Some(CompactForm::Folders) => chosen(probe, &rendered, budget, grown, |choice| {
             choice.prefer(&rows::unusual_entries(rows));
+            choice.without_like(rows, true);
             choice.take_names(rows, &rendered.compact.groups);
         }),
-        Some(CompactForm::Numbered) => read(probe, &rendered, budget, &answering),
-        _ if is_read || matches!(form, Form::Code(_)) => read(probe, &rendered, budget, &answering),
+        Some(CompactForm::Numbered) => read(probe, rendered, budget, &answering),
+        _ if is_read || matches!(form, Form::Code(_)) => read(probe, rendered, budget, &answering),
         _ => {
             let changes = rows::largest_changes(rows);
             let is_alike = changes.is_none();
             let unusual = changes.or_else(|| rows::unusual_lines(rows));
-            let most = match &unusual {
-                Some(_) if is_alike => weights::ALIKE_TOKENS,
-                Some(_) => weights::SUCCEEDED_TOKENS,
-                None if probe.exited_well() => weights::SUCCEEDED_TOKENS,
-                None => budget.tokens,
+            let (most, ends) = match &unusual {
+                Some(_) if is_alike => (weights::ALIKE_TOKENS, weights::ALIKE_ENDS),
+                Some(_) => (weights::SUCCEEDED_TOKENS, weights::SUCCEEDED_ENDS),
+                None if probe.exited_well() => (weights::SUCCEEDED_TOKENS, weights::SUCCEEDED_ENDS),
+                None => (budget.tokens, weights::RUN_ENDS),
             };
+            let totals = totals::rows(rows);
             let stated = if is_alike { "" } else { "the largest changes are shown" };
+            // Of a run that succeeded and of lines that are alike, others than these add nothing.
+            let adds_nothing = unusual.is_some() || probe.exited_well();
             let choose = |choice: &mut Choice| {
                 choice.prefer(unusual.as_deref().unwrap_or_default());
+                choice.prefer(&totals);
                 choice.add(&answering);
-                choice.take_ends(weights::RUN_ENDS);
-                choice.take_best();
+                choice.take_ends(ends);
+                if adds_nothing {
+                    choice.take_scored();
+                } else {
+                    choice.take_best();
+                }
             };
             chosen_stating(probe, &rendered, budget, most, choose, |_| stated.to_owned())
         }
@@ -204,6 +230,7 @@ fn matches<'p>(
     let Compact { rows, groups, .. } = &rendered.compact;
     let room = (most as f32 * weights::NAMES_OF_FILES) as u64;
     let choose = |choice: &mut Choice| {
+        choice.without_like(rows, false);
         choice.take_matches(rows);
         if rows::hides_groups(rows, choice.chosen()) {
             choice.restart(room as f32);
@@ -218,11 +245,13 @@ fn matches<'p>(
 /// Plans the view of a file that was read: its beginning and whole definitions.
 fn read<'p>(
     probe: &'p Probe<'p>,
-    rendered: &Rendered,
+    rendered: Rendered,
     budget: Budget,
     answering: &[f32],
 ) -> Result<Option<Plan<'p>>> {
-    let blocks = blocks(probe.output, &rendered.compact)?;
+    let outline = outline::outline_parsing(probe.output, weights::PARSED)?;
+    let rendered = &Rendered { sections: sections(&outline, rendered.compact.rows.len()), ..rendered };
+    let blocks = blocks(&outline, &rendered.compact);
     let rows = &rendered.compact.rows;
     // Where most blocks begin alike, as `[[package]]`, their first lines tell nothing.
     let heads: HashSet<&[u8]> = blocks.iter().map(|block| &rows[block.start].text[..]).collect();
@@ -261,16 +290,16 @@ fn lines(as_they_are: bool, bytes: &[u8]) -> Rendered {
         return Rendered {
             form: None,
             compact: Compact { rows: lines_of(bytes).map(row).collect(), ..Compact::default() },
+            sections: Vec::new(),
         };
     }
     let compact = shown();
     let form = (compact.text() != bytes).then_some(CompactForm::Lines);
-    Rendered { form, compact }
+    Rendered { form, compact, sections: Vec::new() }
 }
 
 /// Definitions of a program, as ranges of rows. Lines before the first are a block too.
-fn blocks(output: &Output, compact: &Compact) -> Result<Vec<Range<usize>>> {
-    let outline = outline::outline_parsing(output, weights::PARSED)?;
+fn blocks(outline: &Outline, compact: &Compact) -> Vec<Range<usize>> {
     let mut starts: Vec<usize> = vec![0];
     let count = compact.rows.len();
     for item in outline.items.iter().filter(|item| item.depth <= weights::MAX_BLOCK_DEPTH) {
@@ -290,7 +319,34 @@ fn blocks(output: &Output, compact: &Compact) -> Result<Vec<Range<usize>>> {
     starts.push(count);
     starts.sort_unstable();
     starts.dedup();
-    Ok(starts.windows(2).map(|pair| pair[0]..pair[1]).collect())
+    starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+/// Sections of a document. The first lines of a program's definitions are shown, so it needs none.
+fn sections(outline: &Outline, rows: usize) -> Vec<Section> {
+    if matches!(outline.form, Form::Code(_)) {
+        return Vec::new();
+    }
+    let items = outline.items.iter().filter(|item| item.depth <= weights::MAX_SECTION_DEPTH);
+    let section = |item: &Item| Section {
+        row: (item.line as usize).saturating_sub(1).min(rows),
+        depth: item.depth,
+        title: crate::shortened(item.name.trim(), weights::SECTION_TITLE),
+    };
+    items.map(section).collect()
+}
+
+/// Names the sections that begin in a range of rows: the outermost ones if there are many.
+fn named(sections: &[Section], rows: Range<usize>) -> Option<String> {
+    let first = sections.partition_point(|section| section.row < rows.start);
+    let end = sections.partition_point(|section| section.row < rows.end);
+    let hidden = &sections[first..end];
+    let outermost = hidden.iter().map(|section| section.depth).min()?;
+    let is_named = |section: &&Section| hidden.len() <= weights::NAMED_SECTIONS || section.depth == outermost;
+    let titles: Vec<&str> = hidden.iter().filter(is_named).map(|section| section.title.as_str()).collect();
+    let more = titles.len().saturating_sub(weights::NAMED_SECTIONS);
+    let listed = titles[..titles.len() - more].join(", ");
+    Some(if more > 0 { format!("{listed} and {more} more") } else { listed })
 }
 
 fn is_comment(line: &[u8]) -> bool {
@@ -365,6 +421,20 @@ fn facts(note: &str, interest: &Interest, texts: &[&[u8]]) -> String {
     parts.join("; ")
 }
 
+/// Tokens of a rendering, nearly.
+fn size(compact: &Compact) -> u64 {
+    costs(compact).iter().sum::<f32>() as u64
+}
+
+/// Budget for chosen rows of an output of so many tokens. Of an output that is many times larger, a view is a sample, and more
+/// of it hardly raises the chance that a row which is needed is among them.
+fn sampled(budget: Budget, size: u64, large: f64) -> Budget {
+    let large = (budget.tokens as f64 * large).max(1.0);
+    let share = (large / size.max(1) as f64).sqrt().clamp(weights::LEAST_SAMPLE, 1.0);
+    let least = weights::MIN_BUDGET.min(budget.tokens);
+    Budget { tokens: ((budget.tokens as f64 * share) as u64).max(least), ..budget }
+}
+
 /// Tokens of each row, nearly: by its bytes, as many as a part of the rendering has on average.
 fn costs(compact: &Compact) -> Vec<f32> {
     let mut sample = Vec::new();
@@ -398,7 +468,10 @@ fn showing(output: &Output, rendered: &Rendered, kept: &[bool], budget: Budget, 
         pieces.push(match (kept[at], rendered.form) {
             (true, Some(form)) => Piece::Rendered { range, on: Canvas::Compact(form) },
             (true, None) => Piece::Verbatim(range),
-            (false, _) => Piece::Omitted { range, why: Why::LeftOut },
+            (false, _) => match named(&rendered.sections, at..end) {
+                Some(named) => Piece::Digest { range, summary: Summary::of_lines().with(named) },
+                None => Piece::Omitted { range, why: Why::LeftOut },
+            },
         });
         at = end;
     }
@@ -409,7 +482,7 @@ fn showing(output: &Output, rendered: &Rendered, kept: &[bool], budget: Budget, 
 #[cfg(test)]
 mod tests {
     use crate::store::keep::keep_ended;
-    use crate::{Call, Exit, MemoryStore, Outputs, Session, Settings, Timestamp};
+    use crate::{Budget, Call, Exit, MemoryStore, Outputs, Session, Settings, Timestamp};
 
     /// Text that the model gets for the last of several calls of a session.
     fn told(calls: &[(&str, &str)], exit: Option<Exit>, settings: &Settings) -> String {
@@ -460,6 +533,28 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_in_a_document_names_the_sections_that_it_hides() {
+        let name = |n: u64| format!("ABOUT {}", format!("{n:b}").replace('0', "NO ").replace('1', "ONE "));
+        let section = |n: u64| {
+            let line =
+                |at: u64| format!("       The {at} words of this part say what it is about and more.\n");
+            format!("{}\n{}\n", name(n).trim(), (0..20).map(line).collect::<String>())
+        };
+        let page: String = (1..150).map(section).collect();
+        let text = told(&[("man shell", &page)], None, &Settings::default());
+        let is_shown = |n: &u64| text.contains(&format!("\n{}\n", name(*n).trim()));
+        let hidden: Vec<u64> = (1..150).filter(|n| !is_shown(n)).collect();
+        let markers = || text.lines().filter(|line| line.starts_with("[… "));
+        assert!(hidden.len() > 1, "{text}");
+        // The first section of a gap is named, and the number of those that are not.
+        for n in hidden.iter().filter(|&&n| is_shown(&(n - 1))) {
+            let named = format!(", with {}", name(*n).trim());
+            assert!(markers().any(|marker| marker.contains(&named)), "{named}: {text}");
+        }
+        assert!(markers().any(|marker| marker.contains(" more: ")), "{text}");
+    }
+
+    #[test]
     fn a_successful_command_that_names_failures_has_not_failed() {
         let names = |n: u64| format!("error-report-{n}/stable {n}.0 all\nlibfatal{n}/stable 1.{n} amd64\n");
         let listed = (0..900).map(names).collect::<String>();
@@ -470,6 +565,45 @@ mod tests {
         let text = ended(0);
         assert!(text.contains("\nerror-report-0/stable 0.0 all\n"), "{text}");
         assert!(crate::tokens::count(&text) < 1_100, "what adds nothing is left out");
+    }
+
+    #[test]
+    fn of_matches_that_differ_only_in_numbers_few_are_shown_beside_the_first_of_each_file() {
+        let line = |file: u64, n: u64| format!("src/part{file}.py:{n}:    return value * {n}\n");
+        let mut found: String = (0..30).flat_map(|file| (1..60).map(move |n| line(file, n * 7))).collect();
+        found += "src/part30.py:4:    raise Refused(value)\nsrc/part30.py:9:    parse_date(value) * 3\n";
+        let text = told(&[("grep -n value src", &found)], None, &Settings::default());
+        let alike = text.matches("    return value * ").count();
+        assert!((30..=34).contains(&alike), "{alike}: {text}");
+        assert!(text.contains("raise Refused(value)") && text.contains("parse_date(value)"), "{text}");
+    }
+
+    #[test]
+    fn a_view_of_a_very_large_output_is_a_smaller_sample() {
+        let budget = |tokens| Budget { tokens, bytes: tokens * 8, lines: None };
+        for (tokens, size, expected) in [
+            (4_000, 5_000, 4_000),
+            (4_000, 16_000, 4_000),
+            (4_000, 64_000, 2_000),
+            (4_000, 9_000_000, 1_600),
+            (1_900, 9_000_000, 1_500),
+            (900, 9_000_000, 900),
+        ] {
+            assert_eq!(super::sampled(budget(tokens), size, 4.0).tokens, expected, "{tokens} of {size}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_succeeded_gets_a_short_view() {
+        let row = |n: u64| format!("{n},{},{}\n", if n == 444 { "refused" } else { "paid" }, n * 3);
+        let rows = "id,state,cents\n".to_owned() + &(0..900).map(row).collect::<String>();
+        let shown = |exit| {
+            let text = told(&[("query", &rows)], exit, &Settings::default());
+            assert!(text.contains("\n444,refused,1332\n"), "{text}");
+            crate::tokens::count(&text)
+        };
+        assert!(shown(Some(Exit::Code(0))) <= 450);
+        assert!(shown(None) > 900, "the exit status is not known");
     }
 
     #[test]

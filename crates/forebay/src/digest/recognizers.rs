@@ -8,7 +8,7 @@ use crate::digest::{
     run, screen, sections, source, table, threads, totals,
 };
 use crate::view::View;
-use crate::weights::folding::CHOSEN_TOKENS;
+use crate::weights::folding::{CHOSEN_TOKENS, SUCCEEDED_RUN_TOKENS, SUCCEEDED_TOKENS};
 use crate::{Budget, Result};
 
 /// Recognizers by name. Those of one rare kind come before those of runs, and these before those of a form; the last one
@@ -40,6 +40,13 @@ static ORDER: &[(&str, Recognizer)] = &[
 /// Recognizers that make an output compact.
 const COMPACT: [&str; 3] = ["whole", "records", "rows"];
 
+/// Recognizers of what is read, and of what tools print to explain a failure of something else. An exit status says nothing
+/// about these.
+const READ: [&str; 3] = ["conflicts", "threads", "page"];
+
+/// Recognizers whose views show what a reader acts on also if the command succeeded: failures, changes and programs.
+const TELLING: [&str; 6] = ["entries", "findings", "run", "document", "diff", "source"];
+
 /// View of an output, by what it is and by what is wanted of it.
 pub(crate) fn view(probe: &Probe, budget: Budget) -> Result<View> {
     Ok(claimed(probe, budget, &[])?.1)
@@ -55,11 +62,13 @@ fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static s
     let wanted = Wanted::of(probe.output, budget)?;
     for (name, recognize) in ORDER.iter().filter(|(name, _)| !except.contains(name)) {
         // What is chosen or summed up needs less room than what is shown whole.
-        let budget = if COMPACT.contains(name) {
-            budget
-        } else {
-            Budget { tokens: budget.tokens.min(CHOSEN_TOKENS), ..budget }
+        let most = match name {
+            name if COMPACT.contains(name) => u64::MAX,
+            name if !probe.exited_well() || READ.contains(name) => CHOSEN_TOKENS,
+            name if TELLING.contains(name) => SUCCEEDED_RUN_TOKENS,
+            _ => SUCCEEDED_TOKENS,
         };
+        let budget = Budget { tokens: budget.tokens.min(most), ..budget };
         if let Some(plan) = recognize(probe, &wanted, budget)? {
             return Ok((name, plan.view(probe.output, &wanted, budget)?));
         }
@@ -110,7 +119,7 @@ mod tests {
             ("run", "make", many("cc part_#.c") + "error: it is gone\n"),
             ("document", "git log --oneline", many("abcdef0 change the #th part")),
             ("json", "curl", format!("[{}1]", "{\"a\": 1}, ".repeat(900))),
-            ("listing", "find .", many("src/folder/part#.rs")),
+            ("listing", "find .", many("src/folder/p#x#.rs")),
             ("table", "query", "id,state,amount\n".to_owned() + &many("#,paid,#")),
             (
                 "diff",

@@ -5,9 +5,10 @@ use crate::text::similarity::template;
 use crate::weights::rows::{
     ALIKE_SHARE, BEST_OF_BLOCK, BLOCK_NORM, COMMON_SHARE, Ends, FADE, FILLED_GAP, FILLED_GAP_OF_FOLDER,
     MANY_ROWS, MARKER_TOKENS, MAX_GROUPS_SHARE, NAMES_OF_FOLDER, OUTER_RECORDS, PARTIAL_REACH, REACH,
-    SIGNATURES, STATED_NAMES, UNUSUAL_ROW, UNUSUAL_SHARE,
+    SHOWN_LIKE, SHOWN_LIKE_RECORDS, SIGNATURES, STATED_NAMES, UNUSUAL_ROW, UNUSUAL_SHARE,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 /// Rows to choose from, with what each costs and is worth.
@@ -18,12 +19,44 @@ pub(crate) struct Choice {
     kept: Vec<bool>,
     used: f32,
     budget: f32,
+    /// Template of each row, if rows that are like shown ones add nothing.
+    templates: Vec<Like>,
+    /// Number of rows that are chosen of each template.
+    shown: HashMap<Like, usize>,
+    /// Most rows that are chosen of a template.
+    most_like: usize,
+}
+
+/// Rows that differ only in numbers have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Like {
+    template: u64,
+    group: Option<u32>,
 }
 
 impl Choice {
     pub(crate) fn new(cost: Vec<f32>, score: Vec<f32>, budget: f32) -> Choice {
         let kept = vec![false; cost.len()];
-        Choice { cost, score, kept, used: 0.0, budget }
+        let (templates, shown) = Default::default();
+        Choice { cost, score, kept, used: 0.0, budget, templates, shown, most_like: SHOWN_LIKE }
+    }
+
+    /// From now on, takes no row that differs from several chosen ones only in numbers, unless it has a score. Names of a
+    /// listing are compared with those of the same folder.
+    pub(crate) fn without_like(&mut self, rows: &[Row], in_group: bool) {
+        let like = |row: &Row| Like {
+            template: template(row.text.trim_ascii()),
+            group: row.group.filter(|_| in_group),
+        };
+        self.templates = rows.iter().map(like).collect();
+    }
+
+    /// The same for records, of which more are shown. Ids tell records apart, though they have digits.
+    pub(crate) fn without_like_records(&mut self, rows: &[Row]) {
+        let like =
+            |row: &Row| Like { template: without_numbers(&row.text), group: Some(u32::from(row.depth)) };
+        self.templates = rows.iter().map(like).collect();
+        self.most_like = SHOWN_LIKE_RECORDS;
     }
 
     /// The chosen rows. Gaps that cost less than their marker are filled.
@@ -48,6 +81,7 @@ impl Choice {
     /// Begins again, with a budget that is smaller by a number of tokens.
     pub(crate) fn restart(&mut self, tokens: f32) {
         self.kept.fill(false);
+        self.shown.clear();
         self.used = 0.0;
         self.budget -= tokens;
     }
@@ -81,8 +115,20 @@ impl Choice {
         }
     }
 
-    /// Takes a row if there is room for it.
+    /// Takes a row if there is room for it, and if it adds something.
     fn take(&mut self, at: usize) -> bool {
+        if let Some(template) = self.templates.get(at).copied() {
+            let shown = self.shown.entry(template).or_default();
+            if *shown >= self.most_like && self.score[at] <= 0.0 {
+                return false;
+            }
+            *shown += 1;
+        }
+        self.take_anyway(at)
+    }
+
+    /// Takes a row if there is room for it.
+    fn take_anyway(&mut self, at: usize) -> bool {
         let price = self.price(at);
         let fits = !self.kept[at] && self.used + price <= self.budget;
         if fits {
@@ -112,17 +158,22 @@ impl Choice {
 
     /// Takes the best rows with the rows around them, and what follows the beginning with what is left.
     pub(crate) fn take_best(&mut self) {
+        self.take_scored();
+        for at in 0..self.len() {
+            if !self.kept[at] && !self.take(at) {
+                break;
+            }
+        }
+    }
+
+    /// Takes the best rows with the rows around them.
+    pub(crate) fn take_scored(&mut self) {
         let smooth = self.smooth(REACH);
         let mut order: Vec<usize> =
             (0..self.len()).filter(|&at| !self.kept[at] && smooth[at] > 0.0).collect();
         order.sort_by(|&a, &b| smooth[b].total_cmp(&smooth[a]).then(a.cmp(&b)));
         for at in order {
             self.take(at);
-        }
-        for at in 0..self.len() {
-            if !self.kept[at] && !self.take(at) {
-                break;
-            }
         }
     }
 
@@ -216,9 +267,10 @@ impl Choice {
                             continue;
                         }
                         used += self.cost[at];
-                        if used > limit || !self.take(at) {
+                        if used > limit || self.used + self.price(at) > self.budget {
                             break;
                         }
+                        self.take(at);
                     }
                 }
             }
@@ -255,7 +307,7 @@ impl Choice {
         let room = self.budget * MAX_GROUPS_SHARE;
         for &at in &best {
             if self.used + self.price(at) <= room {
-                self.take(at);
+                self.take_anyway(at);
             }
         }
         for at in order {
@@ -274,6 +326,16 @@ impl Choice {
             self.take(at);
         }
     }
+}
+
+/// Hash of a text in which each number that is a word of its own is the same.
+fn without_numbers(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for word in text.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'.' | b'-' | b'_')) {
+        let is_number = word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+        (if is_number { &b"0"[..] } else { word }).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Records with a value that few others have, in a column where most values repeat.

@@ -1,6 +1,7 @@
 //! Texts, and the lines in them that are totals: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
 
 use crate::classify::form::Form;
+use crate::compact::Row;
 use crate::digest::ends::Parts;
 use crate::digest::outline_items::OutlineItems;
 use crate::digest::plan::{Plan, Wanted};
@@ -41,6 +42,13 @@ fn of(bytes: &[u8]) -> Vec<u64> {
     places
 }
 
+/// Rows that are totals, if they are few.
+pub(crate) fn rows(rows: &[Row]) -> Vec<bool> {
+    let totals: Vec<bool> = rows.iter().map(|row| sums_up(&row.text)).collect();
+    let are_few = totals.iter().filter(|is_total| **is_total).count() <= MAX_TOTALS;
+    if are_few { totals } else { vec![false; rows.len()] }
+}
+
 /// Whether a line is nothing but counts of something, two of them at least, in words.
 fn sums_up(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -78,6 +86,15 @@ mod tests {
         for (line, expected) in table {
             assert_eq!(sums_up(line.as_bytes()), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn rows_with_totals_are_found_if_they_are_few() {
+        let row = |text: &&str| Row { text: text.as_bytes().to_vec(), ..Row::default() };
+        let total = "3 upgraded, 897 newly installed\n";
+        let found = |texts: &[&str]| rows(&texts.iter().map(row).collect::<Vec<_>>());
+        assert_eq!(found(&["Setting up a\n", total, "done\n"]), [false, true, false]);
+        assert_eq!(found(&[total; 4]), [false; 4]);
     }
 
     #[test]
