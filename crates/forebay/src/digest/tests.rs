@@ -237,13 +237,11 @@ fn the_gallery_shows_the_views_of_real_outputs() {
     let mut page = "# Gallery\n\nWhat a model is shown of real outputs in 500 tokens. A test makes this page, and proves every view on it; \
         `testdata/gallery/README.md` says where the outputs come from.\n"
         .to_owned();
-    let shown = |file: &str, tokens: u64| {
-        let bytes = std::fs::read(file).unwrap();
-        let output = output_of(&bytes);
-        let view = fold(&output, &settings(tokens)).unwrap();
-        let text = view.print(&output).unwrap();
-        let name = file.rsplit('/').next().unwrap();
-        assert_eq!(crate::verify(&view, &output).unwrap(), vec![], "{name}");
+    let shown_of = |name: &str, output: &Output, tokens: u64| {
+        let bytes = output.read(0..output.len()).unwrap();
+        let view = fold(output, &settings(tokens)).unwrap();
+        let text = view.print(output).unwrap();
+        assert_eq!(crate::verify(&view, output).unwrap(), vec![], "{name}");
         assert!(settings(tokens).digest.budget.holds(&text), "{name}");
         assert!(text.len() < bytes.len(), "{name}");
         let all = tokens::count_bytes(&bytes);
@@ -255,10 +253,22 @@ fn the_gallery_shows_the_views_of_real_outputs() {
             String::from_utf8_lossy(&text).replace("\r\n", "\n").trim_end().to_owned() + "\n"
         )
     };
+    let shown = |file: &str, tokens: u64| {
+        shown_of(file.rsplit('/').next().unwrap(), &output_of(&std::fs::read(file).unwrap()), tokens)
+    };
     files.iter().for_each(|file| page += &shown(file, 500));
     page += "\n# Compact forms\n\nThe same with the default budget of 4,000 tokens: nothing that tells the parts apart is left out.\n";
-    let compact = ["blocks.json", "matches.txt", "numbered.txt", "paths.txt"];
-    compact.iter().for_each(|name| page += &shown(&format!("{testdata}/gallery/compact/{name}"), 4_000));
+    let compact = ["blocks.json", "matches.txt", "numbered.txt", "numbered-names.txt", "paths.txt"];
+    let folder = format!("{testdata}/gallery/compact");
+    compact.iter().for_each(|name| page += &shown(&format!("{folder}/{name}"), 4_000));
+    page += "\n# Two streams\n\nStandard output is JSON, and what `curl -v` tells on standard error stands beside it.\n";
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+    let (stderr, body) = (read("curl-stderr.txt"), read("curl-stdout.json"));
+    let (before, after) = stderr.split_at(stderr.find("* Connection #0").unwrap());
+    let output = crate::store::memory::output_of_streams(&[before, &body, after]);
+    page += &shown_of("curl -v", &output, 2_000);
+    page += "\n# Many errors\n\nThe errors of a compiler are counted by kind and file.\n";
+    page += &shown(&format!("{folder}/rustc-errors.log"), 1_500);
     expect_test::expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gallery.md")].assert_eq(&page);
 }
 
