@@ -6,9 +6,11 @@
   bench/recall/score.py --bin … --budget 1000 --floors floors.json   exit status 1 if a group is below its floor
   bench/recall/score.py --bin … --cases                              also the score of each case, the lowest first
   bench/recall/score.py --bin … --write-floors floors.json           floors three points below the scores of this binary
+  bench/recall/score.py --bin … --tokens                             only the tokens of views of commands that succeeded
 
 A case scores the share of its marked lines that the text shows. A view is made without the question, so only cases with `"view": true`
 score the view; every case scores `ask`. The score of a group is the mean of its cases, and the last row is the mean of the groups.
+With `--floors`, the views of commands that succeeded must also have at most `most_tokens` tokens on average.
 """
 import argparse, collections, concurrent.futures, gzip, html, json, os, re, shutil, subprocess, sys, tempfile, time
 
@@ -19,6 +21,10 @@ FLOOR_BUDGETS = [500, 1000, 4000]
 # Points between a measured score and its floor. A case in a group of ten is worth ten points, so this catches a lost case, not a lost line.
 SLACK = 3
 MODES = ['view', 'ask']
+# Share of the measured tokens that views of commands that succeeded may have.
+MORE_TOKENS = 1.05
+# Outputs with at most so many tokens pass, or nearly.
+LARGE = 3000
 
 ANSI = re.compile(r'\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z])')
 CI_TIME = re.compile(r'^(?:[^\t]{1,80}\t[^\t]{1,120}\t)?\ufeff?(\[task )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z(?(1)\]) ?')
@@ -97,6 +103,37 @@ class Runner:
         return out
 
 
+    def tokens(self, number, case):
+        """Tokens of a case with its exit status, and of its view with the default settings."""
+        with gzip.open(os.path.join(HERE, case['file'])) as file: data = file.read()
+        session = f't{number}'
+        put = json.loads(self.forebay('put', '--json', '--exit', str(case['exit']), '--tool', case['tool'], '--args', json.dumps({'command': case['command']}), '--session', session, data=data))
+        return put['size']['tokens'], json.loads(self.forebay('stats', '--json', '--session', session))['given']
+
+
+def succeeded(binary, cases, jobs=1):
+    """Mean tokens of views of commands with exit status 0 whose output has over LARGE tokens, by group: {group: [tokens]}."""
+    runner, groups = Runner(binary), collections.defaultdict(list)
+    cases = [case for case in cases if case.get('exit') == 0]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for case, (whole, view) in zip(cases, pool.map(lambda item: runner.tokens(*item), enumerate(cases))):
+                if whole > LARGE: groups[case['group']].append(view)
+    finally:
+        runner.close()
+    return groups
+
+
+def print_tokens(groups):
+    """Prints the mean tokens by group, and returns the mean of all views."""
+    print('| exit status 0 | outputs | mean tokens of a view |\n|---|---|---|')
+    for group, tokens in groups.items(): print(f'| {group} | {len(tokens)} | {sum(tokens) / len(tokens):,.0f} |')
+    views = [view for tokens in groups.values() for view in tokens]
+    mean = sum(views) / len(views) if views else 0
+    print(f'| **all** | {len(views)} | **{mean:,.0f}** |\n', flush=True)
+    return mean
+
+
 def load(groups=None, limit=0):
     """The cases, or those of some groups, or the first of each group."""
     with open(os.path.join(HERE, 'cases.jsonl'), encoding='utf8') as file: cases = [json.loads(line) for line in file]
@@ -167,18 +204,26 @@ def main():
     parser.add_argument('--write-floors', help='write floors from these scores')
     parser.add_argument('--cases', action='store_true', help='print the score of each case')
     parser.add_argument('--json', action='store_true', help='print JSON instead of tables')
+    parser.add_argument('--tokens', action='store_true', help='print the tokens of views of commands that succeeded, and nothing else')
     parser.add_argument('-j', type=int, default=1, help='cases at once')
     args = parser.parse_args()
     if args.limit and (args.floors or args.write_floors): sys.exit('floors hold for whole groups: leave --limit out')
     budgets = [int(budget.replace('_', '')) for budget in args.budget.split(',')] if args.budget else BUDGETS
     cases = load(args.group.split(',') if args.group else None, args.limit)
+    if args.tokens:
+        print_tokens(succeeded(args.bin, cases, args.j))
+        return 0
     started = time.perf_counter()
     scores = measure(args.bin, cases, budgets, args.j)
     seconds = time.perf_counter() - started
     means = by_group(scores, cases)
     failures = []
     if args.floors:
-        with open(args.floors, encoding='utf8') as file: failures = below(means, json.load(file))
+        with open(args.floors, encoding='utf8') as file: floors = json.load(file)
+        failures = below(means, floors)
+        if 'most_tokens' in floors and not args.group:
+            mean = print_tokens(succeeded(args.bin, cases, args.j))
+            if mean > floors['most_tokens']: failures.append(f"views of commands that succeeded have {mean:,.0f} tokens on average, more than {floors['most_tokens']:,}")
     if args.json:
         print(json.dumps({'seconds': round(seconds, 1), 'cases': len(cases), 'below': failures,
                           'groups': {mode: {str(budget): {group: round(value, 2) for group, value in means[mode, budget].items()} for budget in budgets} for mode in MODES},
@@ -194,6 +239,7 @@ def main():
         print(f'{len(cases)} cases in {seconds:.0f} s')
     if args.write_floors:
         floors = {str(budget): {mode: {group: max(0, round(value - SLACK, 1)) for group, value in means[mode, budget].items()} for mode in MODES} for budget in FLOOR_BUDGETS if budget in budgets}
+        floors['most_tokens'] = round(MORE_TOKENS * print_tokens(succeeded(args.bin, cases, args.j)))
         with open(args.write_floors, 'w', encoding='utf8') as file: file.write(json.dumps(floors, indent=1) + '\n')
     for failure in failures: print(failure, file=sys.stderr)
     return 1 if failures else 0
