@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod cat;
 pub(crate) mod clean;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod extract;
@@ -13,7 +14,9 @@ pub(crate) mod formats;
 pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod hold;
+pub(crate) mod hook;
 pub(crate) mod import;
+pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod mcp;
@@ -29,6 +32,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod settings;
+pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod tail;
@@ -61,6 +65,7 @@ Examples:
   forebay read HANDLE --lines 400:460    read any part
   forebay ask HANDLE 'why did it fail?'  the passages that answer a question
   forebay ls                             list stored outputs
+  forebay init                           set up the coding agents that are installed
   forebay mcp -- npx some-server         an MCP server whose results fit the model's context
   forebay serve                          an HTTP API and a page that shows outputs
 
@@ -112,6 +117,14 @@ pub(crate) enum Command {
     Tools(tools::Args),
     /// Answer a model's calls of the query tools
     Call(call::Args),
+    /// Set up coding agents, or restore their settings
+    Init(init::Args),
+    /// Check that the agents that are set up work
+    Doctor(doctor::Args),
+    /// Answer an agent's hook: keep a tool's result and show a view of it
+    Hook(hook::Args),
+    /// Run a line of the shell for Claude Code
+    Shell(shell::Args),
     /// Run an MCP gateway between a client and its servers
     Mcp(mcp::Args),
     /// Serve outputs over HTTP, with a page that shows them
@@ -158,6 +171,12 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
     if let Command::Filter(args) = &cli.command {
         return filter::run(args, &cli.common);
+    }
+    if let Command::Hook(args) = &cli.command {
+        return Ok(hook::run(args, &cli.common));
+    }
+    if let Command::Shell(args) = &cli.command {
+        return Ok(shell::run(args, &cli.common));
     }
     let by_models = match &cli.command {
         Command::Extract(args) => Some(&args.by_models),
@@ -210,6 +229,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Room(args) => room::run(&args, &context),
         Command::Tools(args) => tools::run(&args, &context),
         Command::Call(args) => call::run(args, &context),
+        Command::Init(args) => init::run(&args, &context),
+        Command::Doctor(args) => doctor::run(&args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
         Command::Hold(args) => hold::run(&args, &context),
@@ -222,9 +243,12 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Clean(args) => clean::run(&args, &context),
         Command::Export(args) => export::run(&args, &context),
         Command::Import(args) => import::run(&args, &context),
-        Command::Settings(_) | Command::Formats(_) | Command::Completions(_) | Command::Filter(_) => {
-            Ok(ExitCode::from(DONE))
-        }
+        Command::Settings(_)
+        | Command::Formats(_)
+        | Command::Completions(_)
+        | Command::Filter(_)
+        | Command::Hook(_)
+        | Command::Shell(_) => Ok(ExitCode::from(DONE)),
     };
     if let Some(problem) = context.store.problem() {
         print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
@@ -235,7 +259,14 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 /// How a command treats wrong settings: they stop no command that wraps, stores or reads outputs.
 fn on_problem(command: &Command) -> OnProblem {
     match command {
-        Command::Run(_) | Command::Session(_) | Command::Mcp(_) | Command::Hold(_) => OnProblem::GoOn,
+        Command::Run(_)
+        | Command::Session(_)
+        | Command::Mcp(_)
+        | Command::Hold(_)
+        | Command::Hook(_)
+        | Command::Shell(_)
+        | Command::Init(_)
+        | Command::Doctor(_) => OnProblem::GoOn,
         Command::Settings(_)
         | Command::Models(_)
         | Command::Serve(_)

@@ -4,6 +4,7 @@ use crate::args::{CallArgs, Calls, Common};
 use crate::bounds::QueryBounds;
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::fallback::{self, WithFallback};
+use crate::hosts;
 use crate::live_log;
 use crate::models::ModelSettings;
 use crate::print;
@@ -63,7 +64,14 @@ impl Context {
         on_problem: OnProblem,
     ) -> Result<Context, CliError> {
         let surface = match calls {
-            Calls::Shell => Surface::Shell { flags: layers.root_flags() },
+            Calls::Shell => match hosts::of_shell() {
+                Some(host) => Surface::Shell {
+                    program: hosts::program_in(host),
+                    flags: layers.root_flags(),
+                    unfolded: None,
+                },
+                None => Surface::shell(layers.root_flags()),
+            },
             Calls::Tools => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
         };
         let (session_is_set, limits_are_set) =
@@ -74,8 +82,17 @@ impl Context {
             // What is typed for this call is stronger than what is set for single tools.
             settings.shown.digest.tools.clear();
         }
+        if hosts::is_off() {
+            settings.shown.bypass.push("*".to_owned());
+        }
         // A name from a host may hold anything; one that was typed is meant as it is.
         let session = match settings.session.parse::<Session>() {
+            Ok(session) if hosts::knows_session() && common.session.is_some() && !is_of_shell(&session) => {
+                return Err(CliError::not_there(format!(
+                    "{session} is not the session of this agent, and an agent reads only its own"
+                ))
+                .hint("leave out --session, or run the command in a shell of your own"));
+            }
             Ok(session) => session,
             Err(error) if common.session.is_some() && on_problem != OnProblem::GoOn => {
                 return Err(error.into());
@@ -115,14 +132,24 @@ impl Context {
 
     /// Has outputs kept in the fallback where the root cannot be written.
     pub(crate) fn keep_where_it_can(&mut self) {
+        if let Some(why) = self.keep_elsewhere() {
+            print::err(&why);
+        }
+    }
+
+    /// The same; returns what there is to say of it, if there is anything.
+    pub(crate) fn keep_elsewhere(&mut self) -> Option<String> {
+        let told = self.fall_back();
+        self.settings.masking = secrets::masking(&self.settings, &self.store, true);
+        told
+    }
+
+    fn fall_back(&mut self) -> Option<String> {
         let root = self.store.root().to_owned();
-        let Some(why) = why_not_in(&root, &self.session) else {
-            self.settings.masking = secrets::masking(&self.settings, &self.store, true);
-            return;
-        };
+        let why = why_not_in(&root, &self.session)?;
         let told = match fallback::make(&root) {
             Ok(folder) => {
-                if let Surface::Shell { flags } = &mut self.surface {
+                if let Surface::Shell { flags, .. } = &mut self.surface {
                     *flags = root_flag(&folder);
                 }
                 let told = format!("they are kept in {}", folder.display());
@@ -131,10 +158,8 @@ impl Context {
             }
             Err(other) => format!("nor can they be kept in a folder for temporary files: {other}"),
         };
-        print::err(&forebay::printable(&format!(
-            "forebay: outputs cannot be kept in {}: {why}; {told}\n",
-            root.display()
-        )));
+        let root = root.display();
+        Some(forebay::printable(&format!("forebay: outputs cannot be kept in {root}: {why}; {told}\n")))
     }
 
     /// Has reads look into the fallback too, if outputs were kept there.
@@ -179,9 +204,17 @@ impl Context {
     }
 
     /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
+    /// In an agent's shell that is the agent, which reads only its own session.
     pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
         let handle: Handle =
             if handle.contains('/') { handle.parse()? } else { Handle::new(self.session.clone(), handle)? };
+        if handle.session() != &self.session && hosts::knows_session() {
+            return Err(CliError::not_there(format!(
+                "{} is not of this session ({}), and an agent reads only its own",
+                handle.short(),
+                self.session
+            )));
+        }
         Ok(self.outputs_of(handle.session().clone()))
     }
 
@@ -303,6 +336,11 @@ impl Context {
         let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
         Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
     }
+}
+
+/// Whether a session is that of the agent in whose shell we run.
+fn is_of_shell(session: &Session) -> bool {
+    hosts::session_of_shell().is_some_and(|own| Session::safe(&own) == *session)
 }
 
 /// Why outputs cannot be kept below a root. Where nobody has named one, it is a folder for temporary files, which somebody

@@ -68,6 +68,67 @@ pub(crate) fn existing(root: &Path) -> Option<PathBuf> {
     (is_ours(folder.parent()?) && is_ours(&folder)).then_some(folder)
 }
 
+/// Moves what was kept in the fallback of a root into the root, which can be written now: whole sessions, but for those in
+/// which something is still written. What cannot be moved stays where reads find it.
+pub(crate) fn take_in(root: &Path) {
+    let Some(folder) = existing(root) else { return };
+    for session in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let Some(name) = session.file_name().to_str().and_then(|name| name.parse::<Session>().ok()) else {
+            continue;
+        };
+        if session.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = take_in_session(&session.path(), root, &name);
+        }
+    }
+}
+
+fn take_in_session(from: &Path, root: &Path, name: &Session) -> io::Result<()> {
+    let mut files = Vec::new();
+    for kind in ["tool", "terminal"] {
+        match fs::read_dir(from.join(kind)) {
+            Ok(found) => files.extend(found.flatten().map(|file| (kind, file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let is_plain = |file: &fs::DirEntry| file.file_type().is_ok_and(|kind| kind.is_file());
+    let is_growing =
+        |file: &fs::DirEntry| file.path().extension().is_some_and(|extension| extension == "part");
+    if files.iter().any(|(_, file)| !is_plain(file) || is_growing(file)) {
+        return Ok(());
+    }
+    let events = fs::read(from.join("events.jsonl")).unwrap_or_default();
+    if files.is_empty() && events.is_empty() {
+        return Ok(());
+    }
+    // A record names the bytes, so they come first.
+    files.sort_by_key(|(_, file)| file.path().to_string_lossy().ends_with(".meta.json"));
+    for (kind, file) in files {
+        let folder = root.join(name.as_str()).join(kind);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let to = folder.join(file.file_name());
+        if to.symlink_metadata().is_err() {
+            move_file(&file.path(), &to)?;
+        }
+    }
+    let store = DiskStore::new(root);
+    for line in events.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        store.log(name, line).map_err(io::Error::other)?;
+    }
+    fs::remove_file(from.join("events.jsonl"))
+}
+
+/// Moves a file, also to another disk.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            fs::copy(from, to)?;
+            fs::remove_file(from)
+        }
+        moved => moved,
+    }
+}
+
 /// Whether this is a folder, not a link to one, that belongs to this user and that nobody else may use.
 pub(crate) fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| {

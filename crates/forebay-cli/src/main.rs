@@ -3,12 +3,14 @@
 mod args;
 mod bounds;
 mod capture;
+mod client_file;
 mod commands;
 mod context;
 mod error;
 mod fallback;
 mod family;
 mod filter_process;
+mod hosts;
 mod launch;
 mod live_log;
 mod models;
@@ -30,7 +32,10 @@ fn main() -> ExitCode {
     }
     // Reaching the limit of a file's size must fail like any other write, not end this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
-    let cli = typed::parse();
+    let cli = match typed::parse() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => print::error(&error),

@@ -15,6 +15,7 @@ pub(crate) use project::is_for_projects;
 
 use crate::args::{ByModels, Common, Preset, Shown};
 use crate::error::CliError;
+use crate::hosts;
 use crate::models::{Provider, Waiting};
 use crate::print;
 use files::{ProjectFile, project_files, read_bounded};
@@ -454,7 +455,8 @@ fn built_in() -> Result<Table, CliError> {
     let mut values = parsed(forebay::settings::DEFAULT)?;
     values.extend(parsed(DEFAULT)?);
     values.insert("root".into(), Value::String(default_root().display().to_string()));
-    values.insert("session".into(), Value::String(folder_session().to_string()));
+    let of_host = hosts::session_of_shell().map(|session| Session::safe(&session));
+    values.insert("session".into(), Value::String(of_host.unwrap_or_else(folder_session).to_string()));
     Ok(values)
 }
 
@@ -518,7 +520,7 @@ fn environment(problems: &mut Vec<Problem>) -> Vec<Layer> {
     for (name, value) in env::vars_os() {
         let Some(name) = name.to_str().filter(|name| name.starts_with("FOREBAY_")) else { continue };
         match (name, value.into_string()) {
-            ("FOREBAY_AGENT", _) => {}
+            ("FOREBAY_AGENT" | hosts::OFF, _) => {}
             (_, Ok(value)) if value.is_empty() => {}
             // These two are nearly always set, and the table of all settings need not be made for them.
             ("FOREBAY_ROOT" | "FOREBAY_SESSION", Ok(value)) => {

@@ -6,6 +6,7 @@ use crate::print;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// Commands that run another program, which must run whatever the flags are.
 const WRAPPING: [&str; 3] = ["run", "session", "mcp"];
@@ -25,16 +26,27 @@ const DROPPED: [&str; 11] = [
     "--retention",
 ];
 
-/// Parses the command line, or ends the process with the message of what is wrong.
-pub(crate) fn parse() -> Cli {
+/// Parses the command line, or ends the process with the message of what is wrong; a hook ends with the status that is
+/// returned.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     loop {
         match Cli::try_parse_from(&args) {
-            Ok(cli) => return cli,
+            Ok(cli) => return Ok(cli),
             Err(error) if wraps(&args) && drop_value(&mut args, &error) => {}
+            Err(error) if is_hook(&args) && error.use_stderr() => {
+                // A host takes any other status for a word on its tool.
+                let _ = error.print();
+                return Err(ExitCode::SUCCESS);
+            }
             Err(error) => error.exit(),
         }
     }
+}
+
+/// Whether an agent program runs this as its hook.
+fn is_hook(args: &[OsString]) -> bool {
+    args.get(1).is_some_and(|command| command == "hook")
 }
 
 /// Whether the command runs another program, as far as that can be told.

@@ -168,7 +168,7 @@ impl Request {
     /// How calls in views are written; clients of the API have the query tools.
     pub(crate) fn surface(&self) -> Surface {
         match self.arguments.text("calls") {
-            "shell" => Surface::Shell { flags: String::new() },
+            "shell" => Surface::shell(String::new()),
             _ => Surface::Tools { prefix: forebay::tools::PREFIX.to_owned() },
         }
     }

@@ -17,8 +17,14 @@ use serde_json::{Map, Value};
 pub enum Surface {
     /// At a shell: `forebay read HANDLE --lines 1:9`.
     Shell {
+        /// Word that starts Forebay: its name, or its file where the shell does not find the name.
+        #[serde(default = "name", skip_serializing_if = "is_name")]
+        program: String,
         /// Flags that every command needs, such as ` --root DIR`.
         flags: String,
+        /// Word that, in a command, has its result shown unfolded; `None` where nobody looks for one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unfolded: Option<String>,
     },
     /// Among an agent's tools: `output_read(handle="HANDLE", lines="1:9")`.
     Tools {
@@ -31,17 +37,39 @@ pub enum Surface {
 
 impl Default for Surface {
     fn default() -> Surface {
-        Surface::Shell { flags: String::new() }
+        Surface::shell(String::new())
     }
 }
 
+/// The name of the program that has the commands.
+fn name() -> String {
+    "forebay".to_owned()
+}
+
+fn is_name(program: &str) -> bool {
+    program == "forebay"
+}
+
 impl Surface {
+    /// A shell that finds Forebay by its name, with flags that every command needs.
+    pub fn shell(flags: String) -> Surface {
+        Surface::Shell { program: name(), flags, unfolded: None }
+    }
+
+    /// The word that has the result of a command shown unfolded, if there is one.
+    pub(crate) fn unfolded(&self) -> Option<&str> {
+        match self {
+            Surface::Shell { unfolded, .. } => unfolded.as_deref(),
+            Surface::Tools { .. } | Surface::Files => None,
+        }
+    }
+
     /// Writes the call that runs `query` on the output that `handle` names.
     pub fn call(&self, handle: &Handle, query: &Query) -> String {
         match self {
-            Surface::Shell { flags } => {
+            Surface::Shell { program, flags, .. } => {
                 let (verb, arguments) = typed(query);
-                format!("forebay {verb} {}{flags}{arguments}", handle.short())
+                format!("{program} {verb} {}{flags}{arguments}", handle.short())
             }
             Surface::Tools { prefix } => {
                 let call = tool_call::call_of(handle, query);
@@ -58,7 +86,7 @@ impl Surface {
     /// Writes the call that reads bytes that are not text.
     pub(crate) fn raw(&self, handle: &Handle) -> String {
         match self {
-            Surface::Shell { flags } => format!("forebay cat {}{flags}", handle.short()),
+            Surface::Shell { program, flags, .. } => format!("{program} cat {}{flags}", handle.short()),
             Surface::Tools { .. } | Surface::Files => self.call(handle, &Query::Bytes(vec![0..1_024])),
         }
     }

@@ -62,7 +62,7 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
     ("print", &["args", "bounds", "print", "secrets"]),
-    ("settings", &["hosts", "launch", "live_log", "models", "progress"]),
+    ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress"]),
     ("context", &["capture", "screen", "settings"]),
     ("shared", &["context"]),
     ("commands", &["commands"]),

@@ -1,7 +1,8 @@
 //! `forebay ls`: the outputs of a session.
 
 use crate::context::{Context, Outcome};
-use crate::error::DONE;
+use crate::error::{CliError, DONE};
+use crate::hosts;
 use crate::print::{self, grouped};
 use forebay::forms;
 use forebay::{Record, Session, State, Timestamp};
@@ -20,6 +21,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
+    if args.all && hosts::of_shell().is_some() {
+        return Err(CliError::not_there("an agent lists only the outputs of its own session")
+            .hint("leave out --all, or run the command in a shell of your own"));
+    }
     let sessions: Vec<Session> =
         if args.all { context.store().sessions()? } else { vec![context.session.clone()] };
     let mut records = Vec::new();

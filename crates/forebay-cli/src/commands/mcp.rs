@@ -1,6 +1,6 @@
 //! `forebay mcp`: stands between an MCP client and its servers.
 
-mod wrap;
+pub(crate) mod wrap;
 
 use crate::bounds::QueryBounds;
 use crate::commands::clean;

@@ -9,6 +9,7 @@ mod extract;
 mod failures;
 mod forebay;
 mod formats;
+mod hosts;
 mod http;
 mod local_models;
 mod many;

@@ -93,10 +93,11 @@ fn closing(output: &Output, budget: Budget) -> String {
         Kind::Binary => String::new(),
         _ => format!("[search: {}", output.call(&Query::Grep(Grep::new("PATTERN")))),
     };
+    let unfolded = output.surface().unfolded().map_or(String::new(), |word| format!(" · unfolded: {word}"));
     match (output.path(), search.is_empty()) {
-        (Some(path), false) => format!("{search} · file: {}]\n", path.display()),
-        (Some(path), true) => format!("[file: {}]\n", path.display()),
-        (None, false) => format!("{search}]\n"),
+        (Some(path), false) => format!("{search} · file: {}{unfolded}]\n", path.display()),
+        (Some(path), true) => format!("[file: {}{unfolded}]\n", path.display()),
+        (None, false) => format!("{search}{unfolded}]\n"),
         (None, true) => String::new(),
     }
 }

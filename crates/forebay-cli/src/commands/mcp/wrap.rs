@@ -5,19 +5,16 @@
 
 mod edit;
 
+use crate::client_file::{self, Copies, is_us, program};
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
 use crate::print;
 use edit::{Edited, Form, Unfit};
 use serde_json::json;
-use similar::TextDiff;
 use std::env;
-use std::fs::{self, Metadata};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tempfile::NamedTempFile;
 
 /// Route the servers of a client through the gateway.
 ///
@@ -54,6 +51,8 @@ enum Client {
     GeminiCli,
     #[value(name = "opencode")]
     OpenCode,
+    QwenCode,
+    Cline,
 }
 
 impl Client {
@@ -81,6 +80,14 @@ impl Client {
                 vec![".codex/config.toml".into(), codex.join("config.toml")]
             }
             Client::GeminiCli => vec![".gemini/settings.json".into(), home.join(".gemini/settings.json")],
+            Client::QwenCode => vec![".qwen/settings.json".into(), home.join(".qwen/settings.json")],
+            Client::Cline => {
+                let name = "settings/cline_mcp_settings.json";
+                let extension = Path::new("Code/User/globalStorage/saoudrizwan.claude-dev").join(name);
+                let folders = [home.join(".cline/data"), home.join(".cline")];
+                let own = folders.iter().map(|folder| folder.join(name));
+                own.chain([library.join(&extension), config.join(&extension)]).collect()
+            }
             Client::OpenCode => ["opencode.json", "opencode.jsonc"]
                 .into_iter()
                 .map(PathBuf::from)
@@ -91,9 +98,12 @@ impl Client {
 
     fn form(self) -> Form {
         match self {
-            Client::ClaudeCode | Client::ClaudeDesktop | Client::Cursor | Client::GeminiCli => {
-                Form::Servers("mcpServers")
-            }
+            Client::ClaudeCode
+            | Client::ClaudeDesktop
+            | Client::Cursor
+            | Client::GeminiCli
+            | Client::QwenCode
+            | Client::Cline => Form::Servers("mcpServers"),
             Client::VsCode => Form::Servers("servers"),
             Client::OpenCode => Form::Servers("mcp"),
             Client::Codex => Form::Toml("mcp_servers"),
@@ -149,6 +159,30 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
+/// Routes all servers of a host through the gateway, or restores its settings. Returns whether each file could be read.
+pub(crate) fn servers_of(
+    host: &str,
+    yes: bool,
+    is_undone: bool,
+    context: &Context,
+) -> Result<bool, CliError> {
+    let Ok(client) = <Client as clap::ValueEnum>::from_str(host, false) else { return Ok(true) };
+    let files: Vec<PathBuf> = client.files().into_iter().filter(|file| file.is_file()).collect();
+    if files.is_empty() {
+        let looked: Vec<String> = client.files().iter().map(|file| file.display().to_string()).collect();
+        print::err(&format!("forebay: {host} has no MCP servers: looked for {}\n", looked.join(", ")));
+    }
+    let mut all_read = true;
+    for file in files {
+        let args = Args { client, file: Some(file), yes };
+        if let Err(error) = run(&args, if is_undone { Way::Unwrap } else { Way::Wrap }, context) {
+            print::warning(&error);
+            all_read = false;
+        }
+    }
+    Ok(all_read)
+}
+
 fn file(args: &Args) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.file {
         return Ok(file.clone());
@@ -175,62 +209,6 @@ fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     files.into_iter().filter(|other| other != file && changes(other)).collect()
 }
 
-/// The command that starts this program: its name if that is on the path, otherwise its file.
-fn program() -> Result<String, CliError> {
-    let own = env::current_exe()?;
-    let found = env::var_os("PATH").and_then(|path| {
-        env::split_paths(&path).map(|folder| folder.join("forebay")).find(|program| program.is_file())
-    });
-    let same = |found: &PathBuf| fs::canonicalize(found).ok() == fs::canonicalize(&own).ok();
-    Ok(if found.is_some_and(|found| same(&found)) { "forebay".to_owned() } else { own.display().to_string() })
-}
-
-/// Whether a program is this one: by its name, or because it is the same file.
-fn is_us(program: &str) -> bool {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
-    let same = |found: &Path| {
-        let own = env::current_exe().and_then(fs::canonicalize);
-        own.is_ok_and(|own| fs::canonicalize(found).is_ok_and(|found| found == own))
-    };
-    name.starts_with("forebay")
-        || if name == program {
-            env::var_os("PATH")
-                .is_some_and(|path| env::split_paths(&path).any(|folder| same(&folder.join(program))))
-        } else {
-            same(Path::new(program))
-        }
-}
-
-/// Backups of a file from before it was wrapped. None is ever overwritten: each may be the only copy of its text.
-struct Copies {
-    /// Existing backups, the oldest first.
-    there: Vec<PathBuf>,
-    /// The name of the next backup.
-    free: PathBuf,
-}
-
-impl Copies {
-    fn of(file: &Path) -> Copies {
-        let named = |number: u32| {
-            let mut name = file.as_os_str().to_owned();
-            name.push(".before-forebay");
-            if number > 1 {
-                name.push(format!("-{number}"));
-            }
-            PathBuf::from(name)
-        };
-        let there: Vec<PathBuf> =
-            (1..).map(named).take_while(|copy| copy.symlink_metadata().is_ok()).collect();
-        let free = named(u32::try_from(there.len()).unwrap_or(u32::MAX) + 1);
-        Copies { there, free }
-    }
-
-    /// Their text, the newest first.
-    fn texts(&self) -> impl Iterator<Item = String> {
-        self.there.iter().rev().filter_map(|copy| fs::read_to_string(copy).ok())
-    }
-}
-
 /// The file from before wrapping: a backup, if wrapping that gives the current text; otherwise the text unwrapped.
 fn unwrapped(text: &str, copies: &Copies, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
     let edited = edit::unwrapped(text, form, is_us)?;
@@ -246,10 +224,7 @@ fn unwrapped(text: &str, copies: &Copies, form: Form, is_us: &dyn Fn(&str) -> bo
 }
 
 fn show(file: &Path, text: &str, edited: &Edited, yes: bool) -> Result<(), CliError> {
-    let name = file.display().to_string();
-    let diff =
-        TextDiff::from_lines(text, edited.text.as_str()).unified_diff().header(&name, &name).to_string();
-    print::out(diff.as_bytes())?;
+    print::out(client_file::diff(file, text, &edited.text).as_bytes())?;
     for (name, why) in &edited.left {
         print::err(&format!("forebay: {name} stays as it is: {why}\n"));
     }
@@ -262,56 +237,10 @@ fn show(file: &Path, text: &str, edited: &Edited, yes: bool) -> Result<(), CliEr
 }
 
 fn write(file: &Path, text: &str, edited: &Edited, copies: &Copies, way: Way) -> Result<(), CliError> {
-    let cannot = |error: io::Error| {
-        CliError::from(io::Error::new(error.kind(), format!("{}: {error}", file.display())))
-    };
-    let real = fs::canonicalize(file).map_err(cannot)?;
-    let before = fs::metadata(&real).map_err(cannot)?;
-    if way == Way::Wrap && edited.was_plain() && !copies.texts().any(|copy| copy == text) {
-        // Of a file that belongs to somebody else the copy may be ours: no more people can read it.
-        let copy = beside(&copies.free, text, &before).map_err(cannot)?;
-        let _ = own_like(copy.path(), &before);
-        copy.persist(&copies.free).map_err(|error| cannot(error.error))?;
-    }
-    // A reader must never see half of it: written beside, then renamed. Where the new file cannot have the owner of the
-    // old one, the old one is written over.
-    let new = beside(&real, &edited.text, &before).map_err(cannot)?;
-    match own_like(new.path(), &before) {
-        Ok(()) => drop(new.persist(&real).map_err(|error| cannot(error.error))?),
-        Err(_) => fs::write(&real, &edited.text).map_err(cannot)?,
-    }
+    let with_copy = (way == Way::Wrap && edited.was_plain()).then_some(copies);
+    client_file::replace(file, text, &edited.text, with_copy)?;
     if way == Way::Unwrap {
-        for copy in &copies.there {
-            if fs::read_to_string(copy).is_ok_and(|before| before == edited.text) {
-                let _ = fs::remove_file(copy);
-            } else {
-                print::err(&format!(
-                    "forebay: {} differs from what there is now, and stays\n",
-                    copy.display()
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A new file in the folder of `path`. Its text may be secret, so it gets the permissions of the old file.
-fn beside(path: &Path, text: &str, old: &Metadata) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    fs::set_permissions(new.path(), old.permissions())?;
-    Ok(new)
-}
-
-/// Gives a file the owner, the group and the mode of another.
-fn own_like(path: &Path, other: &Metadata) -> io::Result<()> {
-    let own = fs::metadata(path)?;
-    if (own.uid(), own.gid()) != (other.uid(), other.gid()) {
-        chown(path, Some(other.uid()), Some(other.gid()))?;
-        // Changing the owner clears some bits of the mode.
-        fs::set_permissions(path, other.permissions())?;
+        copies.remove_like(&edited.text);
     }
     Ok(())
 }

@@ -1,0 +1,298 @@
+//! `forebay hook`: an agent program runs this after a tool, and shows the model the answer in place of the tool's result.
+//!
+//! Whatever goes wrong, the host's own result stands, the exit status is 0, and the cause is an event of the session.
+
+use crate::args::{Calls, Common};
+use crate::commands::clean;
+use crate::context::{Context, random};
+use crate::error::{CliError, DONE};
+use crate::fallback;
+use crate::hosts::{self, Heard, Hooked, Host, ToolResult, UNFOLDED, Whole};
+use crate::print;
+use crate::settings::{Layers, OnProblem};
+use forebay::tokens::count;
+use forebay::{
+    Call, DiskStore, End, Exit, Output, Session, Settings, Store, Stream, Surface, Timestamp, Writer,
+};
+use serde_json::{Value, json};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+/// Answer an agent's hook: keep a tool's result and show a view of it.
+///
+/// `forebay init` registers this command with an agent, which runs it after each tool with an event on standard input. The
+/// result is stored. If it does not fit, the answer puts a view in its place; otherwise nothing is printed. The exit
+/// status is always 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  forebay hook claude-code < event.json    what a hook of Claude Code answers to this event
+  forebay doctor                           whether the hooks that are registered work")]
+pub(crate) struct Args {
+    /// Agent that sends the event: claude-code, codex, gemini-cli, opencode, copilot or cursor
+    #[arg(value_name = "HOST")]
+    host: String,
+}
+
+/// Maximum bytes of an event. Hosts put large results into files; what is larger than this stays as it is.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// Bytes of an answer that the shape around a view takes.
+const AROUND: u64 = 512;
+
+/// First words of a view, which is not folded again.
+const VIEWS: [&str; 2] = ["[forebay view of ", "[view of "];
+
+/// Runs the hook. It has no errors: they become events.
+pub(crate) fn run(args: &Args, common: &Common) -> ExitCode {
+    // What a panic would print is of no use to the host.
+    panic::set_hook(Box::new(|_| {}));
+    let answered = panic::catch_unwind(AssertUnwindSafe(|| answer(args, common)));
+    if answered.is_err() {
+        note(common, None, &args.host, "the hook panicked");
+    }
+    ExitCode::from(DONE)
+}
+
+fn answer(args: &Args, common: &Common) {
+    if hosts::is_off() {
+        return;
+    }
+    let noted = |why: &str| note(common, None, &args.host, why);
+    let Some((host, hooked)) = hosts::find(&args.host).and_then(|host| Some((host, host.hooked()?))) else {
+        return noted("there is no hook for a host of this name");
+    };
+    let mut event = Vec::new();
+    if let Err(error) = io::stdin().lock().take(LARGEST).read_to_end(&mut event) {
+        return noted(&format!("the event cannot be read: {error}"));
+    }
+    let event: Value = match serde_json::from_slice(&event) {
+        Ok(event) => event,
+        Err(error) => return noted(&format!("the event is not JSON: {error}")),
+    };
+    let result = match (hooked.hear)(&event) {
+        Heard::Nothing => return,
+        Heard::Unknown(field) => {
+            return noted(&format!("the event has another form than that of {}: {field}", host.title));
+        }
+        Heard::Result(result) => *result,
+    };
+    let mut prepared = match prepare(common, Some(&result.session)) {
+        Ok(prepared) => prepared,
+        Err(Failure { context, why }) => return note(common, context.as_deref(), &args.host, &why),
+    };
+    let unfolded = hosts::text(&result.args, "command").is_some();
+    prepared.name_calls(hosts::program_in(host), unfolded);
+    if let Some(shown) = &result.shown {
+        prepared.set_baseline(count(shown));
+    }
+    let context = prepared.context;
+    match view(&context, host, hooked, &result) {
+        Ok(Some(view)) => {
+            let _ = print::json(&(hooked.answer)(&event, &view));
+        }
+        Ok(None) => {}
+        Err(why) => note(common, Some(&context), &args.host, &why.to_string()),
+    }
+    clean::now_and_then(&context);
+}
+
+/// Settings and store for the results of a host.
+pub(crate) struct Prepared {
+    pub(crate) context: Context,
+    /// Flags that every command in a view needs.
+    flags: String,
+    /// Whether the user set what savings are counted against.
+    is_baseline_set: bool,
+}
+
+/// Why a host's own result stands, and the session in which that is noted, if it is known.
+pub(crate) struct Failure {
+    pub(crate) context: Option<Box<Context>>,
+    pub(crate) why: String,
+}
+
+/// Gathers settings and store in a host's session, or in that of the environment. With wrong settings the host's own
+/// result stands: what they say may be that a tool is not to be touched.
+pub(crate) fn prepare(common: &Common, session: Option<&str>) -> Result<Prepared, Failure> {
+    let cannot = |error: CliError| Failure { context: None, why: error.to_string() };
+    let mut layers = Layers::gather(common, None, None, OnProblem::GoOn).map_err(cannot)?;
+    let problems: Vec<String> = layers.problems.drain(..).map(|problem| problem.error.to_string()).collect();
+    let is_baseline_set = layers.is_set(&["host", "shown_tokens"]);
+    let flags = layers.root_flags();
+    let mut context = Context::new(layers, common, Calls::Shell, OnProblem::GoOn).map_err(cannot)?;
+    if let Some(session) = session.filter(|_| !context.session_is_set) {
+        context.session = Session::safe(session);
+    }
+    if !problems.is_empty() {
+        let why = format!("the settings are wrong: {}", problems.join("; "));
+        return Err(Failure { context: Some(Box::new(context)), why });
+    }
+    if let Some(why) = context.keep_elsewhere() {
+        note(common, Some(&context), "store", why.trim_end());
+    } else {
+        fallback::take_in(context.store.root());
+    }
+    if let Err(error) = context.can_keep() {
+        return Err(Failure { context: Some(Box::new(context)), why: error.to_string() });
+    }
+    let mut prepared = Prepared { context, flags, is_baseline_set };
+    // A host shows all of an output unless it is known to cut it.
+    prepared.set_baseline(u64::MAX);
+    Ok(prepared)
+}
+
+impl Prepared {
+    /// Sets the tokens that the host shows without us.
+    pub(crate) fn set_baseline(&mut self, tokens: u64) {
+        if !self.is_baseline_set {
+            self.context.settings.host.shown_tokens = tokens;
+        }
+    }
+
+    /// Has views name calls of this program, and with `unfolded` the word that has a command's result shown whole.
+    pub(crate) fn name_calls(&mut self, program: String, unfolded: bool) {
+        self.context.surface = Surface::Shell {
+            program,
+            flags: self.flags.clone(),
+            unfolded: unfolded.then(|| UNFOLDED.to_owned()),
+        };
+    }
+}
+
+/// Keeps a result, and returns the view that is to stand in its place, if it does not fit.
+fn view(
+    context: &Context,
+    host: &Host,
+    hooked: &Hooked,
+    result: &ToolResult,
+) -> Result<Option<String>, CliError> {
+    if context.settings.is_off() {
+        return Ok(None);
+    }
+    let command = hosts::text(&result.args, "command").unwrap_or_default();
+    // What our own commands print is bounded, or asked for whole; and nothing that was read becomes an output.
+    if hosts::calls_us(command) || is_view(&result.whole) {
+        return Ok(None);
+    }
+    let mut settings = context.settings.clone();
+    if hosts::asks_for_all(command) {
+        settings.bypass.push("*".to_owned());
+    }
+    let output = keep(context, result)?;
+    if let Some(lost) = &output.record().lost {
+        let why =
+            format!("{} bytes of a result of {} could not be kept: {}", lost.bytes, host.title, lost.why);
+        return Err(CliError::not_there(why));
+    }
+    fit(&mut settings, result.most_bytes.unwrap_or(hooked.most_bytes), &output, result);
+    let reply = context.session_outputs().reply(&output.on(&context.surface), &settings)?;
+    let view = reply.folded.map(|folded| String::from_utf8_lossy(&folded.text).into_owned());
+    Ok(view.filter(|view| Some(view) != result.shown.as_ref()))
+}
+
+/// Fits limits and budget to what the host passes whole. What it cuts is folded however few tokens it has.
+fn fit(settings: &mut Settings, most_bytes: u64, output: &Output, result: &ToolResult) {
+    let digest = &mut settings.digest;
+    if let Some(tokens) = result.most_tokens {
+        digest.tokens = digest.tokens.max(tokens);
+    }
+    if result.shown.is_some() || output.len() > most_bytes {
+        digest.tokens = 1;
+        digest.tools.clear();
+    }
+    digest.budget.bytes = digest.budget.bytes.min(most_bytes.saturating_sub(AROUND));
+}
+
+/// Stores the whole output under the host's id of the call.
+fn keep(context: &Context, result: &ToolResult) -> Result<Output, CliError> {
+    let id = match result.call.clone().filter(|id| !id.is_empty()) {
+        Some(id) => id,
+        None => forebay::fresh_id(random()?),
+    };
+    let mut call = Call::new(context.session.clone(), id, &result.tool, Timestamp::now());
+    call.server = result.server.clone();
+    call.args = (!result.args.is_null()).then(|| result.args.to_string());
+    let file = match &result.whole {
+        Whole::File(path) => {
+            let cannot = |error| {
+                CliError::not_there(format!("the host's file {} cannot be read: {error}", path.display()))
+            };
+            let file = File::open(path).map_err(cannot)?;
+            if !file.metadata().map_err(cannot)?.is_file() {
+                return Err(CliError::not_there(format!("{} is not a file", path.display())));
+            }
+            Some(file)
+        }
+        _ => None,
+    };
+    let mut writer = Writer::begin(context.store(), &call);
+    let mut cut_short = None;
+    match &result.whole {
+        Whole::Text { stdout, stderr } => {
+            writer.write(Stream::Stdout, stdout.as_bytes());
+            if !stderr.is_empty() && !stdout.is_empty() && !stdout.ends_with('\n') {
+                writer.write(Stream::Stdout, b"\n");
+            }
+            writer.write(Stream::Stderr, stderr.as_bytes());
+        }
+        Whole::Cut { text, why } => {
+            writer.write(Stream::Stdout, text.as_bytes());
+            cut_short = Some(why.clone());
+        }
+        Whole::File(_) => {}
+    }
+    if let Some(mut file) = file {
+        while writer.read_from(Stream::Stdout, &mut file)? > 0 {}
+    }
+    let exit = result.exit.map(Exit::Code);
+    Ok(writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) }))
+}
+
+fn is_view(whole: &Whole) -> bool {
+    match whole {
+        Whole::Text { stdout, .. } => VIEWS.iter().any(|start| stdout.starts_with(start)),
+        Whole::Cut { text, .. } => VIEWS.iter().any(|start| text.starts_with(start)),
+        Whole::File(_) => false,
+    }
+}
+
+/// Records why the host's own result stands, in the session of the host or, if that is not known, of the environment.
+pub(crate) fn note(common: &Common, context: Option<&Context>, host: &str, why: &str) {
+    let event = json!({
+        "event": "fell-back", "id": "", "from": format!("{FROM}{host}"), "to": "the host's own result", "why": why,
+        "at": Timestamp::now(),
+    });
+    let Ok(line) = serde_json::to_vec(&event) else { return };
+    let own;
+    let context = match context {
+        Some(context) => context,
+        None => {
+            own = Layers::gather(common, None, None, OnProblem::GoOn)
+                .and_then(|layers| Context::new(layers, common, Calls::Shell, OnProblem::GoOn));
+            match &own {
+                Ok(context) => context,
+                Err(_) => return,
+            }
+        }
+    };
+    // Where the root cannot be written, the fallback may be.
+    if logged(&context.store, &context.session, &line).is_err()
+        && let Ok(folder) = fallback::make(context.store.root())
+    {
+        let _ = logged(&DiskStore::new(folder), &context.session, &line);
+    }
+}
+
+/// Writes an event of a session, and makes the folder by which a session without outputs is listed.
+fn logged(store: &DiskStore, session: &Session, line: &[u8]) -> Result<(), CliError> {
+    store.log(session, line)?;
+    let folder = store.root().join(session.as_str()).join("tool");
+    Ok(DirBuilder::new().recursive(true).mode(0o700).create(folder)?)
+}
+
+/// Beginning of the `from` of such an event.
+pub(crate) const FROM: &str = "hook ";
