@@ -251,6 +251,23 @@ def the_doctor_is_content(bare, ours):
     return hooks[0]["finding"]
 
 
+def a_folder_of_the_repository_can_be_installed(bare, ours):
+    """The plugin of Claude Code and the extension of Gemini CLI, from the local path."""
+    integrations = pathlib.Path(__file__).resolve().parents[2] / "integrations"
+    ours.init("--uninstall")
+    arguments = []
+    if ours.agent.name == "claude-code":
+        arguments = ["--plugin-dir", str(integrations / "claude-code")]
+    elif ours.agent.name == "gemini-cli":
+        subprocess.run(["node", ours.program, "extensions", "install", integrations / "gemini-cli", "--consent"], input="y\ny\n",
+                       text=True, env=ours.environment(), cwd=ours.project, capture_output=True, timeout=120)
+    else:
+        return None
+    text = ours.turn(MANY, arguments=arguments)[0][0]
+    check("[forebay view of " in text, "the folder does not work", text)
+    return "works from the folder in the repository"
+
+
 def the_sandbox_reads_and_keeps(bare, ours):
     """In Codex's sandbox the home folder is read-only: what is kept there is read, and what is stored is taken in later."""
     if ours.agent.name != "codex":
@@ -267,7 +284,7 @@ def the_sandbox_reads_and_keeps(bare, ours):
 
 
 CASES = [results_are_replaced, a_word_gives_the_result_unfolded, background_output_is_live, files_and_searches, mcp_results,
-         the_sandbox_reads_and_keeps, the_doctor_is_content, the_settings_come_back, rules_decide_as_before]
+         the_sandbox_reads_and_keeps, a_folder_of_the_repository_can_be_installed, the_doctor_is_content, the_settings_come_back, rules_decide_as_before]
 
 
 def main():

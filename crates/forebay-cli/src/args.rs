@@ -10,7 +10,7 @@ pub(crate) struct Common {
     /// Store outputs in this folder
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     pub(crate) root: Option<PathBuf>,
-    /// Name of the session; default: FOREBAY_SESSION, or the current folder
+    /// Name of the session; default: FOREBAY_SESSION, the session of the agent, or the current folder
     #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
     pub(crate) session: Option<String>,
     /// Agent file with settings in its YAML front matter; default: FOREBAY_AGENT

@@ -38,7 +38,7 @@ pub(crate) const DEFAULT: &str = include_str!("default.toml");
 pub(crate) struct Settings {
     /// The folder in which outputs are kept. Unless it is set: `$XDG_DATA_HOME/forebay`.
     pub(crate) root: PathBuf,
-    /// The conversation. Unless it is set, it is named after the folder that `forebay` runs in.
+    /// The conversation. Unless it is set, it is that of the agent in whose shell `forebay` runs, or named after the folder.
     pub(crate) session: String,
     /// How models are waited for.
     pub(crate) models: Waiting,

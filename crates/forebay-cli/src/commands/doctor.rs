@@ -246,6 +246,8 @@ struct Registered {
     file: PathBuf,
     command: Vec<String>,
     scope: Scope,
+    /// What brought it, if that was not init.
+    bundle: Option<&'static str>,
 }
 
 fn check_host(report: &mut Report, host: &Host, is_named: bool) -> Result<(), CliError> {
@@ -263,6 +265,7 @@ fn check_host(report: &mut Report, host: &Host, is_named: bool) -> Result<(), Cl
             registered.extend(entries_in(report, &file, scope));
         }
     }
+    registered.extend(bundled(host, &place(Scope::User, false)?));
     let mend = format!("forebay init {}", host.name);
     match &registered[..] {
         [] => {
@@ -281,9 +284,11 @@ fn check_host(report: &mut Report, host: &Host, is_named: bool) -> Result<(), Cl
                 last.file.display()
             );
             let scope = if first.scope == last.scope { "user" } else { "project" };
-            report
-                .add(Health::Broken, "registered", finding)
-                .mended_by(format!("forebay init {} --uninstall --scope {scope}", host.name));
+            let mend = match last.bundle {
+                Some(bundle) => format!("forebay init {} --uninstall, or remove the {bundle}", host.name),
+                None => format!("forebay init {} --uninstall --scope {scope}", host.name),
+            };
+            report.add(Health::Broken, "registered", finding).mended_by(mend);
         }
     }
     for entry in &registered {
@@ -377,8 +382,7 @@ fn printed_by(command: &mut Command, input: &[u8]) -> Option<(bool, String)> {
 /// Our entries in a file of a host.
 fn entries_in(report: &mut Report, file: &HostFile, scope: Scope) -> Vec<Registered> {
     let Ok(text) = fs::read_to_string(&file.path) else { return Vec::new() };
-    let registered = |command| Registered { file: file.path.clone(), command, scope };
-    let by_shell = |command: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    let registered = |command| Registered { file: file.path.clone(), command, scope, bundle: None };
     if file.path.extension().is_some_and(|extension| extension == "js") {
         let program = text.lines().find_map(|line| line.strip_prefix("const PROGRAM = "));
         let program = program.and_then(|program| serde_json::from_str::<String>(program).ok());
@@ -404,6 +408,29 @@ fn entries_in(report: &mut Report, file: &HostFile, scope: Scope) -> Vec<Registe
     let mut commands = Vec::new();
     hook_commands(&value, &mut commands);
     commands.iter().map(|command| registered(by_shell(command))).collect()
+}
+
+fn by_shell(command: &str) -> Vec<String> {
+    vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()]
+}
+
+/// The plugin or extension of ours that a host has installed.
+fn bundled(host: &Host, place: &Place) -> Option<Registered> {
+    let (file, bundle, command) = match host.name {
+        "claude-code" => {
+            let file = claude_code::config_folder(place).join("settings.json");
+            let value = entries::value_of(&fs::read_to_string(&file).ok()?).ok()?;
+            let plugins = value["enabledPlugins"].as_object()?;
+            let is_on = |(name, on): (&String, &Value)| name.starts_with("forebay@") && *on == true;
+            plugins.iter().any(is_on).then_some((file, "plugin", "forebay hook claude-code"))?
+        }
+        "gemini-cli" => {
+            let file = place.home.join(".gemini/extensions/forebay/hooks/hooks.json");
+            file.is_file().then_some((file, "extension", "forebay hook gemini-cli"))?
+        }
+        _ => return None,
+    };
+    Some(Registered { file, command: by_shell(command), scope: Scope::User, bundle: Some(bundle) })
 }
 
 /// All commands of hooks that are ours.

@@ -434,4 +434,23 @@ mod tests {
         }
         assert_eq!(command_of("make"), "make");
     }
+
+    #[test]
+    fn the_plugin_has_the_hook_that_init_registers() {
+        let place = Place {
+            scope: super::super::Scope::Project,
+            home: "/home/u".into(),
+            config: "/home/u/.config".into(),
+            project: "/p".into(),
+            program: "/opt/forebay".into(),
+            word: "forebay".into(),
+            allows_reads: false,
+        };
+        let files = files(&place);
+        let super::super::Part::Entries(entries) = &files[0].part else { panic!("settings have entries") };
+        let hooks = include_str!("../../../../integrations/claude-code/hooks/hooks.json");
+        let hooks: Value = serde_json::from_str(hooks).unwrap();
+        assert_eq!(entries[0].what, What::Item(hooks["hooks"]["PostToolUse"][0].clone()));
+        assert_eq!((entries[0].path, entries.len()), (&["hooks", "PostToolUse"][..], 1));
+    }
 }

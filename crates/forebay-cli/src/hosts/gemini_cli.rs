@@ -218,4 +218,23 @@ mod tests {
         assert_eq!(answer(&framed, "VIEW\n")["reason"], "<untrusted_context>\nVIEW\n</untrusted_context>");
         assert_eq!(answer(&event("read_file", json!({}), json!("1")), "VIEW\n")["reason"], "VIEW\n");
     }
+
+    #[test]
+    fn the_extension_has_the_hook_that_init_registers() {
+        let place = Place {
+            scope: super::super::Scope::Project,
+            home: "/home/u".into(),
+            config: "/home/u/.config".into(),
+            project: "/p".into(),
+            program: "/opt/forebay".into(),
+            word: "forebay".into(),
+            allows_reads: false,
+        };
+        let files = files(&place);
+        let super::super::Part::Entries(entries) = &files[0].part else { panic!("settings have entries") };
+        let hooks = include_str!("../../../../integrations/gemini-cli/hooks/hooks.json");
+        let hooks: Value = serde_json::from_str(hooks).unwrap();
+        assert_eq!(entries[0].what, What::Item(hooks["hooks"]["AfterTool"][0].clone()));
+        assert_eq!((entries[0].path, entries.len()), (&["hooks", "AfterTool"][..], 1));
+    }
 }

@@ -474,3 +474,24 @@ fn inside_an_agent_only_its_own_session_can_be_read() {
     // A person at another shell reads what they like.
     assert!(forebay.run(["read", "other/secret"]).ok().text().contains("small"));
 }
+
+#[test]
+fn agents_without_such_hooks_get_the_gateway_and_hear_so() {
+    let table =
+        [("qwen-code", ".qwen/settings.json"), ("cline", ".cline/data/settings/cline_mcp_settings.json")];
+    for (host, file) in table {
+        let forebay = Forebay::new();
+        let settings = forebay.folder().join(file);
+        fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        let text =
+            "{\n  // mine\n  \"mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [\"x\"]}}\n}\n";
+        fs::write(&settings, text).unwrap();
+        let ran = forebay.run(["init", host, "--yes"]);
+        assert!(ran.status == 0 && ran.err.contains("cannot replace"), "{}", ran.err);
+        assert!(fs::read_to_string(&settings).unwrap().contains("\"mcp\", \"--\", \"npx\""));
+        assert_eq!(forebay.run(["init", host, "--yes", "--uninstall"]).status, 0);
+        assert_eq!(fs::read_to_string(&settings).unwrap(), text, "{host}");
+    }
+    let ran = Forebay::new().run(["init", "goose", "--yes"]);
+    assert!(ran.status == 0 && ran.err.contains("put `forebay mcp --` before the `cmd`"), "{}", ran.err);
+}
