@@ -98,6 +98,7 @@ def results_are_replaced(bare, ours):
     check("line 20001 of the output" in success, "the view has not the last line", success)
     check(LAST in failure, "the view has not the line of the failure", failure)
     check(re.search(r"exit(ed with)?( code)? 2", failure), "the view has not the exit status", failure[:300])
+    check("cut short" not in failure or ours.agent.name == "codex", "the whole output is not kept", failure[:300])
     check("unfolded: #whole" in failure, "the view does not name its escape", failure[-300:])
     check(re.search(r"^line \d+ of the output$", read, re.M), "the handle cannot be read in the agent's shell", read)
     kinds = [event["event"] for event in ours.events()]

@@ -146,6 +146,8 @@ pub(crate) enum Whole {
     Text { stdout: String, stderr: String },
     /// In a file.
     File(PathBuf),
+    /// In a file that the host may still be writing, and the bytes with which it ends.
+    Unfinished { path: PathBuf, end: String },
     /// Nowhere: the host cut it before the hook.
     Cut { text: String, why: String },
 }

@@ -16,10 +16,13 @@ use forebay::{
 };
 use serde_json::{Value, json};
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Answer an agent's hook: keep a tool's result and show a view of it.
 ///
@@ -42,6 +45,12 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// Bytes of an answer that the shape around a view takes.
 const AROUND: u64 = 512;
+
+/// How long a host may take to write the rest of a file: it does so while the hook starts.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Pause between two looks at such a file.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// First words of a view, which is not folded again.
 const VIEWS: [&str; 2] = ["[forebay view of ", "[view of "];
@@ -216,21 +225,19 @@ fn keep(context: &Context, result: &ToolResult) -> Result<Output, CliError> {
     let mut call = Call::new(context.session.clone(), id, &result.tool, Timestamp::now());
     call.server = result.server.clone();
     call.args = (!result.args.is_null()).then(|| result.args.to_string());
+    let mut cut_short = None;
     let file = match &result.whole {
-        Whole::File(path) => {
-            let cannot = |error| {
-                CliError::not_there(format!("the host's file {} cannot be read: {error}", path.display()))
-            };
-            let file = File::open(path).map_err(cannot)?;
-            if !file.metadata().map_err(cannot)?.is_file() {
-                return Err(CliError::not_there(format!("{} is not a file", path.display())));
+        Whole::File(path) => Some(opened(path)?),
+        Whole::Unfinished { path, end } => {
+            let mut file = opened(path)?;
+            if !is_finished(&mut file, end)? {
+                cut_short = Some("its file was not complete when Forebay read it".to_owned());
             }
             Some(file)
         }
-        _ => None,
+        Whole::Text { .. } | Whole::Cut { .. } => None,
     };
     let mut writer = Writer::begin(context.store(), &call);
-    let mut cut_short = None;
     match &result.whole {
         Whole::Text { stdout, stderr } => {
             writer.write(Stream::Stdout, stdout.as_bytes());
@@ -243,7 +250,7 @@ fn keep(context: &Context, result: &ToolResult) -> Result<Output, CliError> {
             writer.write(Stream::Stdout, text.as_bytes());
             cut_short = Some(why.clone());
         }
-        Whole::File(_) => {}
+        Whole::File(_) | Whole::Unfinished { .. } => {}
     }
     if let Some(mut file) = file {
         while writer.read_from(Stream::Stdout, &mut file)? > 0 {}
@@ -252,11 +259,42 @@ fn keep(context: &Context, result: &ToolResult) -> Result<Output, CliError> {
     Ok(writer.finish(End { exit, cut_short, at: Some(Timestamp::now()) }))
 }
 
+fn opened(path: &Path) -> Result<File, CliError> {
+    let cannot =
+        |error| CliError::not_there(format!("the host's file {} cannot be read: {error}", path.display()));
+    let file = File::open(path).map_err(cannot)?;
+    if file.metadata().map_err(cannot)?.is_file() {
+        Ok(file)
+    } else {
+        Err(CliError::not_there(format!("{} is not a file", path.display())))
+    }
+}
+
+/// Waits until a file ends as it is to end, and returns whether it does. It is then read from its start.
+fn is_finished(file: &mut File, end: &str) -> io::Result<bool> {
+    let started = Instant::now();
+    let mut last = vec![0; end.len()];
+    loop {
+        let length = file.metadata()?.len();
+        let mut is_finished = false;
+        if let Some(at) = length.checked_sub(end.len() as u64) {
+            file.seek(SeekFrom::Start(at))?;
+            file.read_exact(&mut last)?;
+            is_finished = last == end.as_bytes();
+        }
+        if is_finished || started.elapsed() > PATIENCE {
+            file.seek(SeekFrom::Start(0))?;
+            return Ok(is_finished);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
 fn is_view(whole: &Whole) -> bool {
     match whole {
         Whole::Text { stdout, .. } => VIEWS.iter().any(|start| stdout.starts_with(start)),
         Whole::Cut { text, .. } => VIEWS.iter().any(|start| text.starts_with(start)),
-        Whole::File(_) => false,
+        Whole::File(_) | Whole::Unfinished { .. } => false,
     }
 }
 

@@ -48,7 +48,10 @@ fn hear(event: &Value) -> Heard {
         return Heard::Nothing;
     }
     let (whole, shown) = match text(&result["metadata"], "outputPath") {
-        Some(path) => (Whole::File(PathBuf::from(path)), Some(output)),
+        Some(path) => {
+            let whole = Whole::Unfinished { path: PathBuf::from(path), end: end_of(&output).to_owned() };
+            (whole, Some(output))
+        }
         None => (Whole::text(output), None),
     };
     Heard::Result(Box::new(ToolResult {
@@ -63,6 +66,16 @@ fn hear(event: &Value) -> Heard {
         most_tokens: is_file.then_some(FILE_TOKENS),
         most_bytes: None,
     }))
+}
+
+/// Bytes at the end of what is shown by which the file is known to be complete.
+const END: usize = 200;
+
+/// The end of an output that is shown by its end.
+fn end_of(shown: &str) -> &str {
+    let end = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(END))..];
+    // What stands before the output is not in the file.
+    end.rsplit_once("\n\n").map_or(end, |(_, end)| end)
 }
 
 fn answer(event: &Value, view: &str) -> Value {
@@ -120,9 +133,13 @@ mod tests {
                 event(
                     "bash",
                     shell,
-                    json!({"title": "make", "metadata": {"exit": 2, "truncated": true, "outputPath": "/o/tool_1"}, "output": "...output truncated..."}),
+                    json!({"title": "make", "metadata": {"exit": 2, "truncated": true, "outputPath": "/o/tool_1"}, "output": "...output truncated...\n\nFull output saved to: /o/tool_1\n\n8\n9\n"}),
                 ),
-                Some((Whole::File("/o/tool_1".into()), Some(2), json!({"output": "VIEW"}))),
+                Some((
+                    Whole::Unfinished { path: "/o/tool_1".into(), end: "8\n9\n".into() },
+                    Some(2),
+                    json!({"output": "VIEW"}),
+                )),
             ),
             (
                 event("files_list", json!({}), json!({"content": [{"type": "text", "text": "x"}]})),

@@ -495,3 +495,29 @@ fn agents_without_such_hooks_get_the_gateway_and_hear_so() {
     let ran = Forebay::new().run(["init", "goose", "--yes"]);
     assert!(ran.status == 0 && ran.err.contains("put `forebay mcp --` before the `cmd`"), "{}", ran.err);
 }
+
+#[test]
+fn a_file_that_the_host_still_writes_is_waited_for() {
+    let forebay = Forebay::new();
+    let file = forebay.file("tool_1", "");
+    let whole = log();
+    let (_, mut event, _) =
+        events(&format!("...\n\nFull output saved to: x\n\n{}", &whole[whole.len() - 400..])).remove(3);
+    event["output"]["metadata"]["outputPath"] = file.display().to_string().into();
+    // The first half is there, and the rest comes while the hook waits for it.
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let (path, rest) = (file.clone(), whole[whole.len() / 2..].to_owned());
+    let writing = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, rest.as_bytes()).unwrap();
+    });
+    let view = hook(&forebay, "opencode", event.to_string().as_bytes()).ok().text();
+    writing.join().unwrap();
+    assert!(view.contains("error: linking failed") && !view.contains("cut short"), "{view}");
+    // One that never ends as it is shown says so.
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    (event["call"], event["output"]["output"]) = ("c2".into(), "...\n\nanother end\n".into());
+    let view = hook(&forebay, "opencode", event.to_string().as_bytes()).ok().text();
+    assert!(view.contains("its file was not complete"), "{view}");
+}
