@@ -29,6 +29,7 @@ pub(crate) mod room;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod search;
+pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod settings;
@@ -91,6 +92,8 @@ pub(crate) enum Command {
     Reveal(reveal::Args),
     /// List the secrets in stored outputs, without their values
     Scan(scan::Args),
+    /// Register values that are masked wherever they occur
+    Secrets(secrets::Args),
     /// Read lines or bytes of an output
     Read(read::Args),
     /// Read the first lines of an output
@@ -216,6 +219,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Cat(args) => cat::run(&args, &context),
         Command::Reveal(args) => reveal::run(&args, &context),
         Command::Scan(args) => scan::run(&args, &context),
+        Command::Secrets(args) => secrets::run(&args, &context),
         Command::Read(args) => read::run(&args, &context),
         Command::Head(args) => head::run(&args, &context),
         Command::Tail(args) => tail::run(&args, &context),

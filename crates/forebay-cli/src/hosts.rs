@@ -115,8 +115,30 @@ pub(crate) enum Heard {
     Nothing,
     /// A tool's result.
     Result(Box<ToolResult>),
+    /// A call before it runs, with the answer to it.
+    Refused(Value),
     /// It has a form that is not known, of this field.
     Unknown(&'static str),
+}
+
+/// Reason for which an edit with a mask is refused.
+pub(crate) const MASK_IN_EDIT: &str = "the text has a mask of Forebay, such as [secret: …], which stands for a secret that you \
+     were not shown. Nothing was written. Change other lines only, or ask the user to edit this one";
+
+/// Whether a text in the arguments of a call has a mask of ours.
+pub(crate) fn has_mask(args: &Value) -> bool {
+    let is_masked = |text: &str| {
+        text.match_indices("[secret: ").any(|(at, _)| {
+            let mask = text[at..].split_once(']').map_or("", |(mask, _)| mask);
+            mask.rsplit_once('#').is_some_and(|(_, tag)| tag.len() == 4 && mask.len() < 200)
+        })
+    };
+    match args {
+        Value::String(text) => is_masked(text),
+        Value::Array(values) => values.iter().any(has_mask),
+        Value::Object(members) => members.values().any(has_mask),
+        _ => false,
+    }
 }
 
 /// The result of a tool, as far as a host tells it.

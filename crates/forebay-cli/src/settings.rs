@@ -18,7 +18,8 @@ use crate::error::CliError;
 use crate::hosts;
 use crate::models::{Provider, Waiting};
 use crate::print;
-use files::{ProjectFile, project_files, read_bounded};
+pub(crate) use files::read_bounded;
+use files::{ProjectFile, project_files};
 use forebay::{Session, shell_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -489,6 +490,11 @@ pub(crate) fn folder_session() -> Session {
 /// Where the user's own settings are, whether there are any or not.
 pub(crate) fn user_settings() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/settings.toml"))
+}
+
+/// The folder of the user's own rules for secrets and of registered values, whether it exists or not.
+pub(crate) fn secrets_folder() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/secrets"))
 }
 
 /// The file of facts learnt about models.

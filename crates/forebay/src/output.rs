@@ -192,7 +192,10 @@ impl Output {
     pub(crate) fn derived(&self, text: &Derived) -> Result<Output> {
         let output =
             Output::new(self.record.clone(), Box::new(text.text.clone()), Box::new(Vec::new()), None)?;
-        Ok(Output { earlier_calls: self.earlier_calls.clone(), ..output.knowing(&self.formats).masked_by(&self.masking) })
+        Ok(Output {
+            earlier_calls: self.earlier_calls.clone(),
+            ..output.knowing(&self.formats).masked_by(&self.masking)
+        })
     }
 
     /// What came by standard output, if something came by standard error too and the streams of all bytes are known.

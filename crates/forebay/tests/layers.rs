@@ -61,10 +61,10 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 /// The layers of the command line, bottom up.
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
-    ("print", &["args", "bounds", "print", "secrets"]),
+    ("print", &["args", "bounds", "print"]),
     ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress"]),
     ("context", &["capture", "screen", "settings"]),
-    ("shared", &["context"]),
+    ("shared", &["context", "secrets"]),
     ("commands", &["commands"]),
     ("typed", &["typed"]),
     ("main", &["main"]),

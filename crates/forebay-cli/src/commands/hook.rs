@@ -84,6 +84,10 @@ fn answer(args: &Args, common: &Common) {
     };
     let result = match (hooked.hear)(&event) {
         Heard::Nothing => return,
+        Heard::Refused(answer) => {
+            let _ = print::json(&answer);
+            return;
+        }
         Heard::Unknown(field) => {
             return noted(&format!("the event has another form than that of {}: {field}", host.title));
         }

@@ -6,8 +6,8 @@
 
 use super::entries::{Entry, SHELL, What};
 use super::{
-    FILE_TOKENS, Heard, Hooked, Host, HostFile, Place, Scope, ToolResult, Way, Whole, mcp_name, text,
-    text_of_blocks,
+    FILE_TOKENS, Heard, Hooked, Host, HostFile, MASK_IN_EDIT, Place, Scope, ToolResult, Way, Whole, has_mask,
+    mcp_name, text, text_of_blocks,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -29,6 +29,9 @@ pub(crate) const HOST: Host = Host {
 /// Tools whose results the hook gets.
 const TOOLS: &str = "Bash|Read|Grep|Glob|WebFetch|WebSearch|Task|Agent|mcp__.*";
 
+/// Tools that write files. They are refused to write masks of secrets.
+const EDITS: &str = "Edit|MultiEdit|Write|NotebookEdit";
+
 /// The variable that puts a program before the shell.
 pub(crate) const PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
@@ -48,7 +51,7 @@ fn hear(event: &Value) -> Heard {
     }
     match text(event, "hook_event_name") {
         Some("PostToolUse") => {}
-        // A place for hooks before a tool.
+        Some("PreToolUse") => return before(event),
         Some(_) => return Heard::Nothing,
         None => return Heard::Unknown("hook_event_name"),
     }
@@ -76,6 +79,18 @@ fn hear(event: &Value) -> Heard {
         whole,
         shown,
     }))
+}
+
+/// Refuses to write a mask into a file. All other calls are the host's own matter.
+fn before(event: &Value) -> Heard {
+    let is_edit = text(event, "tool_name").is_some_and(|name| EDITS.split('|').any(|edit| edit == name));
+    if is_edit && has_mask(&event["tool_input"]) {
+        Heard::Refused(json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": MASK_IN_EDIT,
+        }}))
+    } else {
+        Heard::Nothing
+    }
 }
 
 /// The whole output, and what the host shows of it if that is less.
@@ -181,8 +196,11 @@ fn files(place: &Place) -> Vec<HostFile> {
         Scope::Project => place.project.join(".claude"),
     };
     let handler = json!({"type": "command", "command": place.hook_command(HOST.name), "timeout": 60});
-    let group = json!({"matcher": TOOLS, "hooks": [handler]});
-    let mut entries = vec![Entry { path: &["hooks", "PostToolUse"], what: What::Item(group) }];
+    let group = |tools: &str| What::Item(json!({"matcher": tools, "hooks": [handler]}));
+    let mut entries = vec![
+        Entry { path: &["hooks", "PostToolUse"], what: group(TOOLS) },
+        Entry { path: &["hooks", "PreToolUse"], what: group(EDITS) },
+    ];
     let mut files = Vec::new();
     // A project's settings are for other machines too, where there is no such file.
     if place.scope == Scope::User {
@@ -450,7 +468,26 @@ mod tests {
         let super::super::Part::Entries(entries) = &files[0].part else { panic!("settings have entries") };
         let hooks = include_str!("../../../../integrations/claude-code/hooks/hooks.json");
         let hooks: Value = serde_json::from_str(hooks).unwrap();
-        assert_eq!(entries[0].what, What::Item(hooks["hooks"]["PostToolUse"][0].clone()));
-        assert_eq!((entries[0].path, entries.len()), (&["hooks", "PostToolUse"][..], 1));
+        assert_eq!(entries.len(), 2);
+        for (entry, event) in entries.iter().zip(["PostToolUse", "PreToolUse"]) {
+            assert_eq!(entry.path, ["hooks", event]);
+            assert_eq!(entry.what, What::Item(hooks["hooks"][event][0].clone()));
+        }
+    }
+
+    #[test]
+    fn an_edit_with_a_mask_is_refused_and_no_other_call_is() {
+        let mask = "KEY=[secret: github token, 40 characters, #k3f9]";
+        let call = |tool: &str, input: Value| {
+            hear(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}))
+        };
+        for (heard, refused) in [
+            (call("Write", json!({"file_path": "a", "content": mask})), true),
+            (call("MultiEdit", json!({"edits": [{"new_string": mask}]})), true),
+            (call("Edit", json!({"new_string": "KEY=[secret: none]"})), false),
+            (call("Bash", json!({"command": format!("echo '{mask}'")})), false),
+        ] {
+            assert_eq!(matches!(heard, Heard::Refused(_)), refused);
+        }
     }
 }

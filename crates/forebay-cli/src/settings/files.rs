@@ -58,7 +58,7 @@ fn why_ignored(inside: bool, owner: u32) -> Option<String> {
 
 /// The text of a settings file: a regular file of at most [`LARGEST`] bytes. A link is followed only where `links` says
 /// so: in a repository it could lead to any file of the user.
-pub(super) fn read_bounded(path: &Path, links: bool) -> Result<String, String> {
+pub(crate) fn read_bounded(path: &Path, links: bool) -> Result<String, String> {
     let flags = if links { OFlags::empty() } else { OFlags::NOFOLLOW };
     // To open a pipe that nobody writes to must not wait.
     let flags = flags.union(OFlags::NONBLOCK).bits();

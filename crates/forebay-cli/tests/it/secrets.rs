@@ -121,6 +121,28 @@ fn modes_are_the_users_own_and_hold_for_single_tools() {
 }
 
 #[test]
+fn values_of_variables_and_registered_ones_are_found_in_every_form() {
+    let forebay = Forebay::new();
+    let [.., (name, value)] = keys();
+    let (base64, hex) = ("Li4uIFJ2OTZtbUtZYS1Qbw==", "52763936");
+    let other = "Rv96mm-KYa*Po".to_owned();
+    let added = forebay.run_with_input(["secrets", "add", "staging"], format!("{other}\n").as_bytes());
+    assert_eq!(added.status, 0);
+    assert_eq!(forebay.run(["secrets", "ls"]).ok().text(), "staging\n");
+    let urlencoded = other.replace('*', "%2A");
+    let text = format!("it said {value} and {other} and {urlencoded} {base64} {hex}\n");
+    let file = forebay.file("said.txt", &text);
+    let mut command = forebay.command(["put"]);
+    let ran = command.arg(file).env(name, &value).output().unwrap();
+    let shown = String::from_utf8(ran.stdout).unwrap();
+    assert!(!shown.contains(&value) && !shown.contains(&other) && !shown.contains(&urlencoded), "{shown}");
+    assert!(shown.contains(base64) && shown.contains(hex), "{shown}");
+    assert!(forebay.run_with_input(["secrets", "add", "short"], b"abc\n").fails(2).contains("3 bytes"));
+    assert_eq!(forebay.run(["secrets", "rm", "staging"]).status, 0);
+    assert!(forebay.run(["secrets", "rm", "staging"]).fails(1).contains("no value is registered"));
+}
+
+#[test]
 fn outputs_with_secrets_are_removed_on_request() {
     let forebay = Forebay::new();
     forebay.run_with_input(["put", "--call-id", "secret1", "-"], dump(2).as_bytes()).ok();
