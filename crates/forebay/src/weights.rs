@@ -1063,6 +1063,9 @@ pub(crate) mod rows {
     pub(crate) const ALIKE_SHARE: f32 = 0.6;
     pub(crate) const ALIKE_TOKENS: u64 = 400;
 
+    /// Maximum tokens of a list of changed files, of which the largest changes are shown.
+    pub(crate) const CHANGES_TOKENS: u64 = 1_000;
+
     /// Maximum tokens of a view of a command that succeeded and read no file.
     pub(crate) const SUCCEEDED_TOKENS: u64 = 450;
 

@@ -196,7 +196,7 @@ pub(crate) fn recognize_rows<'p>(
             let unusual = changes.or_else(|| rows::unusual_lines(rows));
             let (most, ends) = match &unusual {
                 Some(_) if is_alike => (weights::ALIKE_TOKENS, weights::ALIKE_ENDS),
-                Some(_) => (weights::SUCCEEDED_TOKENS, weights::SUCCEEDED_ENDS),
+                Some(_) => (weights::CHANGES_TOKENS, weights::RUN_ENDS),
                 None if probe.exited_well() => (weights::SUCCEEDED_TOKENS, weights::SUCCEEDED_ENDS),
                 None => (budget.tokens, weights::RUN_ENDS),
             };
