@@ -8,7 +8,46 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 include!("src/fold.rs");
-include!("src/anchors.rs");
+
+/// Texts at which a search begins that is not one for a known form, in small letters, with the search.
+const ANCHORS: &[(&str, &str)] = &[
+    ("key", "Name"),
+    ("token", "Name"),
+    ("secret", "Name"),
+    ("passw", "Name"),
+    ("passcode", "Name"),
+    ("passphrase", "Name"),
+    ("pass=", "Name"),
+    ("pass:", "Name"),
+    ("pass\"", "Name"),
+    ("pass'", "Name"),
+    ("pass ", "Name"),
+    ("pwd", "Name"),
+    ("credential", "Name"),
+    ("auth", "Name"),
+    ("access", "Name"),
+    ("private", "Name"),
+    ("bearer", "Name"),
+    ("_pat", "Name"),
+    ("signature", "Name"),
+    ("_jwt", "Name"),
+    ("sig=", "Name"),
+    ("cookie:", "Cookie"),
+    ("cookie\":", "Cookie"),
+    ("cookie':", "Cookie"),
+    ("bearer ", "Scheme"),
+    ("basic ", "Scheme"),
+    ("://", "Url"),
+    ("-----begin", "Pem"),
+    ("-----end", "Pem"),
+    ("kind:", "Kubernetes"),
+    ("kind\":", "Kubernetes"),
+    (" -u", "Command"),
+    (" -p", "Command"),
+    (":5432:", "PgPass"),
+    (":*:", "PgPass"),
+    ("[secret: ", "Mask"),
+];
 
 /// Action of a keyword in the generated table, as Rust source.
 type Keywords = BTreeMap<String, BTreeSet<String>>;
@@ -17,7 +56,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/schema.rs");
     println!("cargo::rerun-if-changed=src/fold.rs");
-    println!("cargo::rerun-if-changed=src/anchors.rs");
     println!("cargo::rerun-if-changed=secrets");
     let mut keywords = Keywords::new();
     for (text, anchor) in ANCHORS {
@@ -41,6 +79,7 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
     let mut problems = Vec::new();
     let mut services = BTreeSet::new();
     let mut words = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for path in paths {
         let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let file: schema::File =
@@ -49,25 +88,38 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
         if !services.insert(service.clone()) {
             return Err(wrong(&format!("the service `{service}` has another file")).into());
         }
-        for word in file.words.into_iter().map(toml::Spanned::into_inner) {
+        let own = file.words.into_iter().map(|word| (word.into_inner(), true));
+        let common = file.common_words.into_iter().map(|word| (word.into_inner(), false));
+        for (word, says_enough) in own.chain(common) {
             if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
             {
                 let message = format!("the word `{word}` is not of four or more small letters and digits");
                 return Err(wrong(&message).into());
             }
-            keywords.entry(word.clone()).or_default().insert("Action::Anchor(Anchor::Service)".to_owned());
+            if says_enough {
+                keywords
+                    .entry(word.clone())
+                    .or_default()
+                    .insert("Action::Anchor(Anchor::Service)".to_owned());
+                names.insert(word.clone());
+            }
             words.insert(word);
         }
         for rule in file.secrets {
             let schema::Rule { name, pattern, keywords: given, checks, samples, counter_samples } = rule;
             let pattern = pattern.into_inner();
-            let own: Vec<String> = if given.is_empty() {
-                prefixes(&pattern).unwrap_or_else(|error| {
+            let begins = prefixes(&pattern);
+            let given: Vec<String> = given.into_iter().map(toml::Spanned::into_inner).collect();
+            let is_begun =
+                |text: &String| given.iter().any(|keyword| text.to_ascii_lowercase().starts_with(keyword));
+            let (own, at_start) = match begins {
+                Ok(begins) if given.is_empty() => (begins, true),
+                Ok(begins) if begins.iter().all(is_begun) => (given, true),
+                Err(error) if given.is_empty() => {
                     problems.push(wrong(&error));
-                    Vec::new()
-                })
-            } else {
-                given.into_iter().map(toml::Spanned::into_inner).collect()
+                    (Vec::new(), true)
+                }
+                _ => (given, false),
             };
             for keyword in own {
                 let action = format!("Action::Rule({number})");
@@ -79,7 +131,7 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
             let checks: Vec<String> = checks.iter().map(|check| format!("Check::{check:?}")).collect();
             writeln!(
                 table,
-                "Rule {{ service: {service:?}, name: {name:?}, pattern: {pattern:?}, checks: &[{}], samples: &{:?}, counter_samples: &{:?} }},",
+                "Rule {{ service: {service:?}, name: {name:?}, pattern: {pattern:?}, at_start: {at_start}, checks: &[{}], samples: &{:?}, counter_samples: &{:?} }},",
                 checks.join(", "),
                 texts(samples),
                 texts(counter_samples),
@@ -92,8 +144,9 @@ fn rules(keywords: &mut Keywords) -> Result<String, Box<dyn Error>> {
         return Err(problems.join("; ").into());
     }
     Ok(format!(
-        "pub(crate) static RULES: &[Rule] = {table};\npub(crate) static SERVICE_WORDS: &[&str] = &{:?};\n",
-        words.into_iter().collect::<Vec<_>>()
+        "pub(crate) static RULES: &[Rule] = {table};\npub(crate) static SERVICE_WORDS: &[&str] = &{:?};\npub(crate) static SERVICE_NAMES: &[&str] = &{:?};\n",
+        words.into_iter().collect::<Vec<_>>(),
+        names.into_iter().collect::<Vec<_>>()
     ))
 }
 
@@ -114,40 +167,46 @@ fn prefixes(pattern: &str) -> Result<Vec<String>, Box<dyn Error>> {
     texts.collect()
 }
 
-/// The keywords, sorted by the hash of their first four bytes, and the bits of the hashes that there are.
+/// The keywords, and for those of three bytes and for longer ones a table of the hashes that they begin with.
 fn filter(keywords: &Keywords) -> Result<String, Box<dyn Error>> {
-    let mut table = String::new();
-    let mut entries: Vec<[u32; 2]> = Vec::new();
-    writeln!(table, "pub(crate) static KEYWORDS: &[Keyword] = &[")?;
+    let mut table = "pub(crate) static KEYWORDS: &[Keyword] = &[\n".to_owned();
+    let mut short = Vec::new();
+    let mut long = Vec::new();
     for (at, (text, actions)) in (0..).zip(keywords) {
         let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
         writeln!(table, "Keyword {{ text: b{text:?}, actions: &[{}] }},", actions.join(", "))?;
-        let mut hashes = BTreeSet::new();
         match text.as_bytes() {
-            [a, b, c, d, ..] => {
-                hashes.insert(fold([*a, *b, *c, *d]));
-            }
-            [a, b, c] => hashes.extend((0..=255).map(|d| fold([*a, *b, *c, d]))),
+            [a, b, c, d, ..] => long.push(Entry { hash: fold_four([*a, *b, *c, *d]), at }),
+            [a, b, c] => short.push(Entry { hash: fold_three([*a, *b, *c, 0]), at }),
             _ => return Err(format!("the keyword `{text}` is shorter than three bytes").into()),
         }
-        entries.extend(hashes.into_iter().map(|hash| [hash, at]));
     }
     writeln!(table, "];")?;
+    writeln!(table, "pub(crate) static SHORT: Hashes = {};", hashes(short))?;
+    writeln!(table, "pub(crate) static LONG: Hashes = {};", hashes(long))?;
+    Ok(table)
+}
+
+/// A keyword by the hash of its first bytes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    hash: u32,
+    at: u32,
+}
+
+/// A table that finds entries by their hash, as Rust source.
+fn hashes(mut entries: Vec<Entry>) -> String {
     entries.sort_unstable();
     let mut bits = vec![0u64; 1 << (HASH_BITS - 6)];
-    for [hash, _] in &entries {
-        bits[*hash as usize / 64] |= 1 << (hash % 64);
-    }
     let mut starts = vec![0u16; (1 << (HASH_BITS - 4)) + 1];
-    for [hash, _] in &entries {
+    for Entry { hash, .. } in &entries {
+        bits[*hash as usize / 64] |= 1 << (hash % 64);
         starts[(hash >> 4) as usize + 1] += 1;
     }
     for at in 1..starts.len() {
         starts[at] += starts[at - 1];
     }
-    let entries: Vec<String> = entries.iter().map(|[hash, at]| format!("({hash}, {at})")).collect();
-    writeln!(table, "pub(crate) static BITS: [u64; {}] = {bits:?};", bits.len())?;
-    writeln!(table, "pub(crate) static STARTS: [u16; {}] = {starts:?};", starts.len())?;
-    writeln!(table, "pub(crate) static ENTRIES: &[(u16, u16)] = &[{}];", entries.join(", "))?;
-    Ok(table)
+    let entries: Vec<String> =
+        entries.iter().map(|Entry { hash, at }| format!("Entry {{ hash: {hash}, keyword: {at} }}")).collect();
+    format!("Hashes {{ bits: {bits:?}, starts: {starts:?}, entries: &[{}] }}", entries.join(", "))
 }

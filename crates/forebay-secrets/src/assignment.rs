@@ -8,8 +8,8 @@ mod separator;
 mod value;
 
 use crate::placeholder::is_placeholder;
-use crate::randomness::{Shape, is_random_shape, is_uuid};
-use crate::text::{is_start, line_end};
+use crate::randomness::{Shape, is_random, is_uuid};
+use crate::text::{ends_with_ignore_case, is_start, line_end, line_start};
 pub(crate) use name::{Claim, Words};
 use separator::{Join, Joint};
 use std::ops::Range;
@@ -46,16 +46,21 @@ pub(crate) fn find(text: &[u8], at: usize) -> Answer {
 /// The name that contains `at`; `None` if it is too long to be one.
 fn name_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let limit = at.saturating_sub(MAX_NAME);
-    let mut start = at;
-    while start > limit && (of_word(&text[start - 1]) || matches!(text[start - 1], b'-' | b'.')) {
-        start -= 1;
-    }
-    if start == limit && start > 0 {
+    let run_before =
+        |end: usize| text[..end].iter().rev().take(MAX_NAME).take_while(|byte| of_word(byte)).count();
+    let mut start = at - run_before(at);
+    if at - start == MAX_NAME {
         return None;
     }
+    while let [.., b'-' | b'.'] = text[..start] {
+        let length = run_before(start - 1);
+        if length == 0 || at - start + length + 1 > MAX_NAME {
+            break;
+        }
+        start -= length + 1;
+    }
     // The letter of an escape, and the end of a colour, are not of the name.
-    if start > 0 && text[start - 1] == b'\\' && matches!(text[start], b'n' | b't' | b'r') {
+    if start > 0 && start < at && text[start - 1] == b'\\' && matches!(text[start], b'n' | b't' | b'r') {
         start += 1;
     }
     if text[..start].ends_with(b"\x1b[") {
@@ -116,6 +121,16 @@ fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
         }
     }
     let claim = words.claim()?;
+    // Test runners print `PASS: ` and `TEST-PASS | ` before the name of a test.
+    let own = &text[name.clone()];
+    if ends_with_ignore_case(own, b"pass")
+        && (!own.ends_with(b"pass") && joint.join != Join::Equals || joint.join == Join::Blank)
+    {
+        return None;
+    }
+    if words.is_signature() && !joint.is_param {
+        return None;
+    }
     let range = value::at(text, &name, &joint)?;
     let value = &text[range.clone()];
     let setting = Setting { text, name, joint, claim, words: &words, before };
@@ -139,6 +154,19 @@ struct Setting<'a> {
 impl Setting<'_> {
     /// Whether a value is what the name claims.
     fn accepts(&self, value: &[u8], range: &Range<usize>) -> bool {
+        // After a blank, another assignment or an address in memory.
+        let pair = value.iter().position(|byte| *byte == b'=').is_some_and(|equals| equals + 2 < value.len());
+        if self.is_loose() && (pair || value.starts_with(b"0x")) {
+            return false;
+        }
+        // The part of a value that is left beside a mask, and the part before a call's arguments.
+        if !self.joint.quoted_value && matches!(self.text.get(range.end), Some(b'[' | b'*' | b'<' | b'(')) {
+            return false;
+        }
+        // `openssl s_client` prints the key of a connection that has ended.
+        if value.len() == 96 && self.text[self.name.clone()] == *b"Master-Key" {
+            return false;
+        }
         if value.len() < 6 || value.len() > 4096 || is_placeholder(value) || value::is_path(value) {
             return false;
         }
@@ -158,20 +186,29 @@ impl Setting<'_> {
                 !matches!(self.joint.join, Join::Pipe | Join::Flag)
                     && shape.length >= 24
                     && shape.digits >= 3
-                    && is_random_shape(&shape)
+                    && is_random(value)
                     && self.is_whole(range)
             }
         }
+    }
+
+    /// Whether the value is only beside the name.
+    fn is_loose(&self) -> bool {
+        matches!(self.joint.join, Join::Blank | Join::Dash)
     }
 
     fn accepts_password(&self, value: &[u8], shape: &Shape, range: &Range<usize>) -> bool {
         if value::is_code(value) && !self.joint.quoted_value {
             return false;
         }
-        if is_random_shape(shape) && (self.joint.join != Join::Blank || shape.digits > 0) {
+        if self.is_loose() {
+            let length = if self.is_netrc() || self.joint.quoted_value { 8 } else { 16 };
+            return shape.length >= length && shape.digits > 0 && is_random(value);
+        }
+        if is_random(value) {
             return true;
         }
-        if self.joint.join == Join::Blank || shape.length > 64 || value.iter().any(u8::is_ascii_whitespace) {
+        if self.joint.join == Join::Comma || shape.length > 64 || value.iter().any(u8::is_ascii_whitespace) {
             return false;
         }
         let letters = shape.letters();
@@ -196,7 +233,16 @@ impl Setting<'_> {
             && self.is_whole(range)
     }
 
+    /// Whether the line is one of a netrc file.
+    fn is_netrc(&self) -> bool {
+        let line = &self.text[line_start(self.text, self.name.start, 256)..self.name.start];
+        line.trim_ascii().is_empty() || memchr::memmem::find(line, b"login ").is_some()
+    }
+
     fn accepts_secret(&self, value: &[u8], shape: &Shape) -> bool {
+        if value.iter().any(u8::is_ascii_whitespace) || shape.length < 12 && !self.joint.is_env {
+            return false;
+        }
         if is_uuid(value) {
             let client_token = self.words.count() == 2 && self.words.claim() == Some(Claim::Secret) && {
                 let name = &self.text[self.name.clone()];
@@ -207,26 +253,24 @@ impl Setting<'_> {
         if value::is_code(value) && !self.joint.quoted_value {
             return false;
         }
-        let strict = matches!(self.joint.join, Join::Blank | Join::Pipe);
+        let strict = self.is_loose() || self.joint.join == Join::Pipe;
         if strict && (shape.length < 16 || shape.digits == 0 || shape.letters() == 0 || self.is_prose()) {
             return false;
         }
-        is_random_shape(shape)
+        (self.joint.join != Join::Dash || !value.contains(&b'_')) && is_random(value)
     }
 
     fn accepts_weak(&self, value: &[u8], shape: &Shape) -> bool {
-        if self.words.count() < 2 || shape.length < 16 || !is_random_shape(shape) || shape.digits < 2 {
+        if self.words.count() < 2 || shape.length < 16 || !is_random(value) || shape.digits < 2 {
             return false;
         }
         if is_uuid(value) && self.words.service().is_none() {
             return false;
         }
-        if self.joint.join == Join::Blank
-            && (self.is_prose() || self.before.is_empty() && self.words.count() < 2)
-        {
+        if self.is_loose() && (self.is_prose() || self.joint.join == Join::Dash && value.contains(&b'_')) {
             return false;
         }
-        !(value::is_code(value) && !self.joint.quoted_value)
+        !value::is_code(value) || self.joint.quoted_value
     }
 
     /// Whether the words before the name are those of a sentence rather than of a name.
@@ -260,6 +304,14 @@ impl Setting<'_> {
             b"cache",
             b"found",
             b"got",
+            b"using",
+            b"rsa",
+            b"dsa",
+            b"ecdsa",
+            b"ed25519",
+            b"ssh",
+            b"host",
+            b"gpg",
         ];
         let mut words = self.before.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         words.any(|word| WORDS.iter().any(|prose| word.eq_ignore_ascii_case(prose)))

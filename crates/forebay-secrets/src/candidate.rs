@@ -1,6 +1,7 @@
 //! Stretches of a text that a search takes for a secret.
 
 use crate::secret::Kind;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Searches by how well they know what they found. Where two find the same, the later in this list names it.
@@ -35,6 +36,15 @@ impl Candidate {
     /// A candidate in one part.
     pub(crate) fn new(range: Range<usize>, kind: Kind, source: Source) -> Candidate {
         Candidate { pieces: vec![range], kind, source, value: None }
+    }
+
+    /// The value: as it is in another form, or as it is written, without line breaks.
+    pub(crate) fn value<'a>(&'a self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        match (&self.value, &*self.pieces) {
+            (Some(value), _) => Cow::Borrowed(value),
+            (None, [piece]) => Cow::Borrowed(&text[piece.clone()]),
+            (None, pieces) => pieces.iter().flat_map(|piece| &text[piece.clone()]).copied().collect(),
+        }
     }
 
     pub(crate) fn start(&self) -> usize {

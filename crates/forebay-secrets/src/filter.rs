@@ -7,7 +7,6 @@
 use crate::text::starts_with_ignore_case;
 
 include!("fold.rs");
-include!("anchors.rs");
 
 /// Search that begins at a text which is not part of a known form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,27 +48,70 @@ pub(crate) struct Keyword {
     pub(crate) actions: &'static [Action],
 }
 
+/// Keywords by the hash of their first bytes.
+pub(crate) struct Hashes {
+    /// A bit for each hash that some keyword has.
+    bits: [u64; 1 << (HASH_BITS - 6)],
+    /// For each sixteen hashes, the first of their entries.
+    starts: [u16; (1 << (HASH_BITS - 4)) + 1],
+    entries: &'static [Entry],
+}
+
+/// A keyword by the hash of its first bytes.
+pub(crate) struct Entry {
+    hash: u16,
+    keyword: u16,
+}
+
+impl Hashes {
+    /// Whether some keyword has the hash.
+    fn has(&self, hash: u32) -> bool {
+        self.bits[hash as usize / 64] >> (hash % 64) & 1 == 1
+    }
+
+    /// The keywords that have the hash.
+    fn keywords(&self, hash: u32) -> impl Iterator<Item = &'static Keyword> {
+        let bucket = (hash >> 4) as usize;
+        let entries = &self.entries[usize::from(self.starts[bucket])..usize::from(self.starts[bucket + 1])];
+        entries
+            .iter()
+            .filter(move |entry| u32::from(entry.hash) == hash)
+            .map(|entry| &KEYWORDS[usize::from(entry.keyword)])
+    }
+}
+
 include!(concat!(env!("OUT_DIR"), "/filter.rs"));
 
 /// Calls `found` with the place of each keyword and the keyword, in the order of the text.
-pub(crate) fn for_each_keyword<'a>(text: &[u8], mut found: impl FnMut(usize, &'a Keyword)) {
-    let mut check = |at: usize, hash: u32| {
-        if BITS[hash as usize / 64] >> (hash % 64) & 1 == 0 {
-            return;
+pub(crate) fn for_each_keyword(text: &[u8], mut found: impl FnMut(usize, &'static Keyword)) {
+    let mut from = 0;
+    while let Some(hit) = next_hit(&text[from..]) {
+        let at = from + hit.at;
+        let keywords = LONG.keywords(hit.long).chain(SHORT.keywords(hit.short));
+        for keyword in keywords.filter(|keyword| starts_with_ignore_case(&text[at..], keyword.text)) {
+            found(at, keyword);
         }
-        let bucket = (hash >> 4) as usize;
-        let entries = &ENTRIES[usize::from(STARTS[bucket])..usize::from(STARTS[bucket + 1])];
-        for (_, number) in entries.iter().filter(|entry| u32::from(entry.0) == hash) {
-            let keyword = &KEYWORDS[usize::from(*number)];
-            if starts_with_ignore_case(&text[at..], keyword.text) {
-                found(at, keyword);
-            }
-        }
-    };
-    for (at, bytes) in text.array_windows::<4>().enumerate() {
-        let hash = fold(*bytes);
-        check(at, hash);
+        from = at + 1;
     }
+}
+
+/// A place at which some keyword can begin.
+struct Hit {
+    at: usize,
+    long: u32,
+    short: u32,
+}
+
+/// The first place at which some keyword can begin. Nearly all time goes into this loop; a function of its own keeps what
+/// it needs in registers.
+#[inline(never)]
+fn next_hit(text: &[u8]) -> Option<Hit> {
+    let hits = text.array_windows::<4>().enumerate().map(|(at, bytes)| Hit {
+        at,
+        long: fold_four(*bytes),
+        short: fold_three(*bytes),
+    });
+    hits.into_iter().find(|hit| LONG.has(hit.long) || SHORT.has(hit.short))
 }
 
 #[cfg(test)]

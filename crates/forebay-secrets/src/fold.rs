@@ -4,6 +4,11 @@
 pub(crate) const HASH_BITS: u32 = 16;
 
 /// Hash of four bytes, the same for upper and lower case.
-pub(crate) fn fold(bytes: [u8; 4]) -> u32 {
+pub(crate) fn fold_four(bytes: [u8; 4]) -> u32 {
     (u32::from_le_bytes(bytes) | 0x2020_2020).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)
+}
+
+/// Hash of the first three of four bytes, the same for upper and lower case.
+pub(crate) fn fold_three(bytes: [u8; 4]) -> u32 {
+    ((u32::from_le_bytes(bytes) | 0x2020_2020) << 8).wrapping_mul(0x85EB_CA6B) >> (32 - HASH_BITS)
 }

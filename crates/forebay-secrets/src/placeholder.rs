@@ -118,6 +118,8 @@ const PARTS: &[&str] = &[
     "accesstoken",
     "null",
     "none",
+    "hmac-sha",
+    "\\x",
 ];
 
 /// Parts that also a known form may contain only in a sample. They are few and long, because drawn text contains short
@@ -274,9 +276,31 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     trimmed.is_empty()
         || is_reference(trimmed)
         || is_ciphertext(trimmed)
+        || is_public_key(trimmed)
         || is_repetition(trimmed)
         || WORDS.iter().any(|word| trimmed.eq_ignore_ascii_case(word.as_bytes()))
-        || PARTS.iter().any(|part| contains_ignore_case(trimmed, part.as_bytes()))
+        || PARTS.iter().any(|part| contains_part(trimmed, part.as_bytes()))
+}
+
+/// Whether a value contains a part. Drawn text contains words of four letters by chance, so those must stand apart.
+fn contains_part(value: &[u8], part: &[u8]) -> bool {
+    if part.len() > 5 || !part.iter().all(u8::is_ascii_alphabetic) || part == b"xxxx" {
+        return contains_ignore_case(value, part);
+    }
+    let is_word = |at: usize| {
+        let word = &value[at..at + part.len()];
+        let one_case =
+            word[1..].iter().all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase);
+        let before = at.checked_sub(1).map(|before| value[before]);
+        let starts = before.is_none_or(|before| {
+            !before.is_ascii_alphabetic() || before.is_ascii_lowercase() && word[0].is_ascii_uppercase()
+        });
+        let ends = value.get(at + part.len()).is_none_or(|after| {
+            !after.is_ascii_alphabetic() || after.is_ascii_uppercase() && word[1].is_ascii_lowercase()
+        });
+        word.eq_ignore_ascii_case(part) && one_case && starts && ends
+    };
+    (0..(value.len() + 1).saturating_sub(part.len())).any(is_word)
 }
 
 /// Whether a text in a known form is a placeholder.
@@ -412,6 +436,24 @@ pub(crate) fn is_ciphertext(value: &[u8]) -> bool {
     STARTS.iter().any(|start| value.starts_with(start)) && (!value.starts_with(b"Ag") || value.len() > 300)
 }
 
+/// Whether a value is a public key or a certificate in base64.
+fn is_public_key(value: &[u8]) -> bool {
+    const STARTS: &[&[u8]] = &[
+        b"MIIBIjANBgkqhkiG9w0BAQEFAAOC",
+        b"MIICIjANBgkqhkiG9w0BAQEFAAOC",
+        b"MIGfMA0GCSqGSIb3DQEBAQUAA4GN",
+        b"MFkwEwYHKoZIzj0CAQYI",
+        b"MCowBQYDK2VwAyEA",
+        b"AAAAB3NzaC1",
+        b"AAAAC3NzaC1",
+        b"AAAAE2VjZHNh",
+        b"ssh-",
+        b"LS0tLS1CRUdJTiBDRVJU",
+        b"LS0tLS1CRUdJTiBQVUJM",
+    ];
+    STARTS.iter().any(|start| value.starts_with(start))
+}
+
 /// Whether one or two bytes make up most of a value, or it counts up.
 fn is_repetition(value: &[u8]) -> bool {
     if value.len() < 6 {
@@ -450,6 +492,8 @@ mod tests {
             "[REDACTED]",
             "ENC[AES256_GCM,data:p8,iv:q,tag:r,type:str]",
             "$2b$12$abc",
+            "fake123456x",
+            "aFakeToken9",
             "aaaaaaaaaa1111111111bbbbbbbbbb2222222222",
             "",
             "  ",
@@ -458,7 +502,13 @@ mod tests {
         for value in placeholders {
             assert!(is_placeholder(value.as_bytes()), "{value}");
         }
-        for value in ["B27rAUFdBnTPfyNdCUWuc", "2aadbf8c160ade1e", "Tr0ub4dor&3", "qaN3I0M0HXG86Q"] {
+        for value in [
+            "qSA638EFHcJ29rfAKE2QWGDQ",
+            "B27rAUFdBnTPfyNdCUWuc",
+            "2aadbf8c160ade1e",
+            "Tr0ub4dor&3",
+            "qaN3I0M0HXG86Q",
+        ] {
             assert!(!is_placeholder(value.as_bytes()), "{value}");
         }
     }

@@ -132,11 +132,6 @@ fn is_word(run: &[u8]) -> bool {
 /// Whether a value looks as if a machine drew it by lot.
 pub(crate) fn is_random(value: &[u8]) -> bool {
     let shape = Shape::of(value);
-    is_random_shape(&shape)
-}
-
-/// The same for the shape of a value.
-pub(crate) fn is_random_shape(shape: &Shape) -> bool {
     let length = shape.length;
     if length < 8 || shape.distinct * 5 < length.min(40) || shape.symbols * 3 > length {
         return false;
@@ -148,18 +143,31 @@ pub(crate) fn is_random_shape(shape: &Shape) -> bool {
         return shape.entropy >= 24 && shape.distinct >= 6;
     }
     let entropy = if length < 12 { 24 } else { 29 };
-    if shape.entropy < entropy {
+    if shape.entropy < entropy || shape.letters() == 0 {
         return false;
     }
+    let mixed = shape.lower > 0 && shape.upper > 0;
     if shape.digits == 0 {
-        let mixed = shape.lower > 0 && shape.upper > 0;
-        return length >= if mixed { 14 } else { 16 } && shape.in_words * 4 <= length;
+        // Drawn text without a digit is in one case and without symbols, or in two.
+        let plain = mixed || shape.symbols == 0;
+        return plain && length >= if mixed { 14 } else { 16 } && shape.in_words * 4 <= length;
     }
     // Short values are words with numbers more often than drawn.
     if length < 16 && (shape.digits < 2 || shape.letters() < 2 || shape.symbols > 0 && shape.upper == 0) {
         return false;
     }
-    shape.letters() > 0 && shape.in_words * 10 <= length * 4
+    // Long drawn text has runs that look like words by chance, and names have few digits.
+    let limit = if length >= 24 && mixed && shape.digits * 8 >= length { 45 } else { 30 };
+    shape.in_words * 100 <= length * limit && !is_identifier(value, &shape)
+}
+
+/// Whether a value is a name of short parts with few digits, such as `gss_krb5_rfc1964_data`.
+fn is_identifier(value: &[u8], shape: &Shape) -> bool {
+    let mut parts = value.split(|byte| !byte.is_ascii_alphanumeric());
+    shape.upper == 0
+        && shape.symbols >= 2
+        && shape.digits * 3 < shape.length
+        && parts.all(|part| part.len() <= 10)
 }
 
 /// Whether a value is a UUID.
@@ -200,6 +208,9 @@ mod tests {
             "aaaaaaaaaaaaaaaaaaaaaaaa",
             "application/json",
             "kubernetes-v1-28",
+            "gss_krb5_rfc1964_keydata",
+            "Ed25519PublicKey",
+            "foo.bar.acme.com",
             "2026-01-01T10:00:00Z",
         ];
         for value in not {

@@ -15,11 +15,16 @@ const MAX_MATCH: usize = 8 * 1024;
 /// Maximum bytes from the start of a match to the keyword in it.
 const MAX_BEFORE: usize = 256;
 
+/// Maximum bytes from a keyword to the end of the shortest match, where the keyword is not at its start.
+const MAX_AFTER: usize = 512;
+
 /// One kind of secret that is known by its form.
 pub(crate) struct Rule {
     pub(crate) service: &'static str,
     pub(crate) name: &'static str,
     pub(crate) pattern: &'static str,
+    /// Whether a match begins with its keyword.
+    pub(crate) at_start: bool,
     pub(crate) checks: &'static [Check],
     #[cfg_attr(not(test), expect(dead_code, reason = "samples are for tests and for the list of rules"))]
     pub(crate) samples: &'static [&'static str],
@@ -29,17 +34,60 @@ pub(crate) struct Rule {
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
-/// The compiled pattern of a built-in rule. A process compiles those whose keywords it meets.
+/// The compiled patterns of a built-in rule. A process compiles those whose keywords it meets.
 #[expect(clippy::expect_used, reason = "the build script has parsed the patterns, and a test compiles them")]
-fn compiled(number: usize) -> &'static Regex {
-    static COMPILED: OnceLock<Vec<OnceLock<Regex>>> = OnceLock::new();
+fn compiled(number: usize) -> &'static Compiled {
+    static COMPILED: OnceLock<Vec<OnceLock<Compiled>>> = OnceLock::new();
     let all = COMPILED.get_or_init(|| RULES.iter().map(|_| OnceLock::new()).collect());
-    all[number].get_or_init(|| compile(RULES[number].pattern).expect("a built-in pattern"))
+    let rule = &RULES[number];
+    all[number].get_or_init(|| Compiled::new(rule.pattern, rule.at_start).expect("a built-in pattern"))
 }
 
-/// Compiles a pattern with the limits that hold for all rules.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    /// Finds a match where it begins.
+    here: Regex,
+    /// Finds where a match begins; `None` if it begins with its keyword.
+    around: Option<Regex>,
+}
+
+impl Compiled {
+    /// Compiles a pattern with the limits that hold for all rules. `at_start` says that matches begin with a keyword.
+    pub(crate) fn new(pattern: &str, at_start: bool) -> Result<Compiled, regex::Error> {
+        let compile = |pattern: &str| {
+            RegexBuilder::new(pattern).unicode(false).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
+        };
+        let around = if at_start { None } else { Some(compile(pattern)?) };
+        Ok(Compiled { here: compile(&format!(r"\A(?:{pattern})"))?, around })
+    }
+
+    /// The match around a keyword, and its first group, or the match where it has none.
+    fn find(&self, text: &[u8], at: usize) -> Option<Match> {
+        let here = |start: usize| {
+            let found = self.here.captures(&text[start..text.len().min(start + MAX_MATCH)])?;
+            let place = |found: regex::bytes::Match<'_>| start + found.start()..start + found.end();
+            let whole = place(found.get_match());
+            Some(Match { secret: found.get(1).map_or(whole.clone(), place), whole })
+        };
+        let Some(around) = &self.around else { return here(at) };
+        let first = at.saturating_sub(MAX_BEFORE);
+        let window = &text[..text.len().min(at + MAX_AFTER)];
+        let mut from = first;
+        while let Some(found) = around.find_at(window, from).filter(|found| found.start() <= at) {
+            if found.end() > at {
+                return here(found.start());
+            }
+            from = found.start() + 1;
+        }
+        None
+    }
+}
+
+/// What a pattern found.
+struct Match {
+    whole: Range<usize>,
+    secret: Range<usize>,
 }
 
 /// The secret that a built-in rule finds at a keyword.
@@ -49,36 +97,29 @@ pub(crate) fn find(text: &[u8], at: usize, number: u16) -> Option<Range<usize>> 
 }
 
 /// The secret that a pattern finds at a keyword.
-pub(crate) fn find_with(text: &[u8], at: usize, pattern: &Regex, checks: &[Check]) -> Option<Range<usize>> {
-    let first = at.saturating_sub(MAX_BEFORE);
-    let last = text.len().min(at + MAX_MATCH);
-    let window = &text[first..last];
-    // Most patterns begin with their keyword; the others have it within the match.
-    let mut from = at - first;
-    let mut found = pattern.captures_at(window, from).filter(|found| found.get_match().start() == from);
-    if found.is_none() {
-        from = 0;
-        while found.is_none() {
-            let next = pattern.captures_at(window, from)?;
-            let range = next.get_match().range();
-            if range.start > at - first {
-                return None;
-            }
-            from = range.start + 1;
-            found = (range.end > at - first).then_some(next);
-        }
+pub(crate) fn find_with(
+    text: &[u8],
+    at: usize,
+    pattern: &Compiled,
+    checks: &[Check],
+) -> Option<Range<usize>> {
+    // Most keywords are in the middle of words.
+    if pattern.around.is_none()
+        && text[at].is_ascii_alphanumeric()
+        && !is_start(text, at)
+        && pattern.here.captures_len() == 1
+    {
+        return None;
     }
-    let found = found?;
-    let whole = first + found.get_match().start()..first + found.get_match().end();
-    let group = found.get(1).map_or(whole.clone(), |group| first + group.start()..first + group.end());
+    let Match { whole, secret } = pattern.find(text, at)?;
     // A token is no part of a longer word. Where the pattern has other text around it, that says so itself.
     let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let starts = group.start > whole.start
+    let starts = secret.start > whole.start
         || !text[whole.start].is_ascii_alphanumeric()
         || is_start(text, whole.start);
-    let ends = group.end < whole.end || !text.get(whole.end).is_some_and(of_word);
-    let accepted = starts && ends && accepts(&text[group.clone()], checks);
-    (accepted && !group.is_empty()).then_some(group)
+    let ends = secret.end < whole.end || !text.get(whole.end).is_some_and(of_word);
+    let accepted = starts && ends && !secret.is_empty() && accepts(&text[secret.clone()], checks);
+    accepted.then_some(secret)
 }
 
 /// Whether a value passes the checks of its rule.

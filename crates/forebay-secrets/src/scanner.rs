@@ -1,30 +1,79 @@
 //! The scanner: all searches over one text.
 
+use crate::allow::Allowlist;
 use crate::assignment;
 use crate::candidate::{Candidate, Source, join};
-use crate::encoding::base64;
 use crate::filter::{Action, Anchor, for_each_keyword};
-use crate::mask::{mask, mask_end};
+use crate::mask::{mask, mask_end, mask_range};
+use crate::needles::Needles;
 use crate::place::{command, cookie, kubernetes, pem, pgpass, scheme, url};
 use crate::randomness::is_random;
 use crate::rules::{self, RULES};
 use crate::secret::{Fingerprint, Kind, Secret, Tag};
+use crate::user::{UserRules, is_name};
+use crate::values::Values;
+use crate::window::window;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Finds secrets in texts.
-#[derive(Debug)]
+/// A value that is known to be secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedValue {
+    /// Name that a mask shows, such as that of an environment variable.
+    pub name: String,
+    /// The value. One of fewer than 8 bytes is not looked for.
+    pub value: Vec<u8>,
+}
+
+/// Finds secrets in texts. To make one takes no time to speak of; patterns are compiled when their keywords are met.
+#[derive(Clone, Debug)]
 pub struct Scanner {
     key: [u8; 32],
+    values: Vec<NamedValue>,
+    forms: Values,
+    rules: Vec<UserRules>,
+    allowed: Allowlist,
 }
 
 /// Minimum bytes of a value whose other occurrences in the text are masked too.
 const MIN_REPEATED: usize = 12;
 
+/// Maximum bytes of such a value.
+const MAX_REPEATED: usize = 512;
+
 impl Scanner {
-    /// A scanner with the built-in rules. Tags are hashes with `key`.
+    /// A scanner with the built-in rules. Tags and fingerprints are hashes with `key`.
     pub fn new(key: [u8; 32]) -> Scanner {
-        Scanner { key }
+        Scanner {
+            key,
+            values: Vec::new(),
+            forms: Values::new(&[]),
+            rules: Vec::new(),
+            allowed: Allowlist::default(),
+        }
+    }
+
+    /// Also finds these values, in every form in which tools print them.
+    #[must_use]
+    pub fn with_values(mut self, values: impl IntoIterator<Item = NamedValue>) -> Scanner {
+        self.values.extend(values);
+        let bytes: Vec<Vec<u8>> = self.values.iter().map(|named| named.value.clone()).collect();
+        self.forms = Values::new(&bytes);
+        self
+    }
+
+    /// Also finds what these rules find.
+    #[must_use]
+    pub fn with_rules(mut self, rules: UserRules) -> Scanner {
+        self.rules.push(rules);
+        self
+    }
+
+    /// Does not find what this list has.
+    #[must_use]
+    pub fn with_allowed(mut self, allowed: Allowlist) -> Scanner {
+        self.allowed = allowed;
+        self
     }
 
     /// The secrets in a text, in order, none of which overlap.
@@ -35,15 +84,29 @@ impl Scanner {
                 search.act(at, *action);
             }
         });
-        let Search { candidates, masks, .. } = search;
-        let unmasked = |candidate: &Candidate| {
-            masks.iter().all(|mask| candidate.end() <= mask.start || candidate.start() >= mask.end)
+        let Search { mut candidates, masks, .. } = search;
+        candidates.extend(self.forms.find(text).into_iter().map(|known| {
+            let NamedValue { name, value } = &self.values[known.value];
+            let name = if is_name(name) { Cow::Owned(name.clone()) } else { Cow::Borrowed("known value") };
+            let kind = Kind { service: None, name };
+            Candidate { pieces: known.pieces, kind, source: Source::Value, value: Some(value.clone()) }
+        }));
+        for rules in &self.rules {
+            rules.find(text, |range, kind| {
+                candidates.push(Candidate::new(range, kind.clone(), Source::UserRule));
+            });
+        }
+        // A text with masks is not masked again.
+        let is_masked = |candidate: &Candidate| {
+            let next = masks.partition_point(|mask| mask.end <= candidate.start());
+            masks.get(next).is_some_and(|mask| mask.start < candidate.end())
         };
-        let candidates: Vec<Candidate> = candidates.into_iter().filter(unmasked).collect();
+        candidates.retain(|candidate| !is_masked(candidate) && !self.allows(text, candidate));
         let mut joined = join(candidates);
-        let repeated = repeated(text, &joined);
+        let mut repeated = repeated(text, &joined);
+        repeated.retain(|candidate| !is_masked(candidate));
         if !repeated.is_empty() {
-            joined.extend(repeated.into_iter().filter(unmasked));
+            joined.extend(repeated);
             joined = join(joined);
         }
         joined.into_iter().map(|candidate| self.secret(text, candidate)).collect()
@@ -54,21 +117,45 @@ impl Scanner {
         mask(text, &self.scan(text))
     }
 
+    /// Part of a text with a mask for each secret. A secret that an end of the range cuts has its whole mask.
+    ///
+    /// Only the [`window`] around the range is scanned.
+    ///
+    /// # Panics
+    ///
+    /// If the range is not in the text.
+    pub fn masked_range<'a>(&self, text: &'a [u8], range: Range<usize>) -> Cow<'a, [u8]> {
+        let window = window(text.len(), range.clone());
+        let around = &text[window.clone()];
+        mask_range(around, &self.scan(around), range.start - window.start..range.end - window.start)
+    }
+
+    /// Fingerprint of a value, for an [`Allowlist`].
+    pub fn fingerprint(&self, value: &[u8]) -> Fingerprint {
+        fingerprint_of(blake3::keyed_hash(&self.key, value).as_bytes())
+    }
+
+    fn allows(&self, text: &[u8], candidate: &Candidate) -> bool {
+        let value = candidate.value(text);
+        self.allowed.has(&value, || self.fingerprint(&value))
+    }
+
     fn secret(&self, text: &[u8], candidate: Candidate) -> Secret {
-        let written: Vec<u8> =
-            candidate.pieces.iter().flat_map(|piece| &text[piece.clone()]).copied().collect();
-        let characters = written.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
-        let hash = *blake3::keyed_hash(&self.key, candidate.value.as_deref().unwrap_or(&written)).as_bytes();
-        let mut fingerprint = [0; 16];
-        fingerprint.copy_from_slice(&hash[16..]);
+        let hash = *blake3::keyed_hash(&self.key, &candidate.value(text)).as_bytes();
+        let written = candidate.pieces.iter().flat_map(|piece| &text[piece.clone()]);
+        let characters = written.filter(|byte| **byte & 0xC0 != 0x80).count();
         Secret {
             pieces: candidate.pieces,
             kind: candidate.kind,
             tag: Tag::of(&hash),
-            fingerprint: Fingerprint(fingerprint),
+            fingerprint: fingerprint_of(&hash),
             characters,
         }
     }
+}
+
+fn fingerprint_of(hash: &[u8; 32]) -> Fingerprint {
+    Fingerprint(std::array::from_fn(|at| hash[16 + at]))
 }
 
 /// One pass over a text.
@@ -96,7 +183,7 @@ impl Search<'_> {
     fn rule(&mut self, at: usize, number: u16) {
         if let Some(range) = rules::find(self.text, at, number) {
             let rule = &RULES[usize::from(number)];
-            let service = (!rule.service.is_empty()).then(|| Cow::Borrowed(rule.service));
+            let service = (!rule.service.is_empty()).then_some(Cow::Borrowed(rule.service));
             let kind = Kind { service, name: Cow::Borrowed(rule.name) };
             self.candidates.push(Candidate::new(range, kind, Source::Form));
         }
@@ -162,34 +249,33 @@ impl Search<'_> {
     }
 }
 
-/// Other occurrences of the values that were found.
+/// Other occurrences of the values that were found, as `set -x` prints them.
 fn repeated(text: &[u8], found: &[Candidate]) -> Vec<Candidate> {
-    let mut values: Vec<(&[u8], &Candidate)> = Vec::new();
+    let mut values: Vec<Repeated<'_>> = Vec::new();
     for candidate in found {
         if let [piece] = &*candidate.pieces {
             let value = &text[piece.clone()];
-            if (MIN_REPEATED..=512).contains(&value.len()) && is_random(value) {
-                values.push((value, candidate));
+            if (MIN_REPEATED..=MAX_REPEATED).contains(&value.len()) && is_random(value) {
+                values.push(Repeated { value, candidate });
             }
         }
     }
-    values.sort_by_key(|(value, _)| *value);
-    values.dedup_by_key(|(value, _)| *value);
-    if values.is_empty() {
-        return Vec::new();
-    }
+    values.sort_by_key(|repeated| repeated.value);
+    values.dedup_by_key(|repeated| repeated.value);
+    let needles = Needles::new(values.iter().map(|repeated| repeated.value.to_vec()));
     let mut candidates = Vec::new();
-    for (value, of) in values {
-        for at in memchr::memmem::find_iter(text, value) {
-            let mut candidate = Candidate::new(at..at + value.len(), of.kind.clone(), Source::Repeated);
-            candidate.value.clone_from(&of.value);
-            candidates.push(candidate);
-        }
-    }
+    needles.find(text, |at, number| {
+        let Repeated { value, candidate } = values[number];
+        let mut other = Candidate::new(at..at + value.len(), candidate.kind.clone(), Source::Repeated);
+        other.value.clone_from(&candidate.value);
+        candidates.push(other);
+    });
     candidates
 }
 
-#[expect(dead_code)]
-fn decoded(value: &[u8]) -> Option<Vec<u8>> {
-    base64(value)
+/// A value that was found, to look for once more.
+#[derive(Clone, Copy)]
+struct Repeated<'a> {
+    value: &'a [u8],
+    candidate: &'a Candidate,
 }

@@ -31,6 +31,9 @@ pub(crate) struct File {
     /// have no form of their own.
     #[serde(default)]
     pub(crate) words: Vec<Spanned<String>>,
+    /// Such words that mean something else too: `linear` in `linear_key`. Without a word for a secret they say nothing.
+    #[serde(default)]
+    pub(crate) common_words: Vec<Spanned<String>>,
     /// The kinds of secrets that the service gives out.
     #[serde(default, rename = "secret")]
     pub(crate) secrets: Vec<Rule>,

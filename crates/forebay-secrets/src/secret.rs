@@ -75,6 +75,18 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// Text that is no fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseFingerprintError;
+
+impl fmt::Display for ParseFingerprintError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a fingerprint of 32 hexadecimal digits; write a pattern as `/pattern/`")
+    }
+}
+
+impl std::error::Error for ParseFingerprintError {}
+
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {

@@ -46,6 +46,8 @@ pub(crate) fn is_start(text: &[u8], at: usize) -> bool {
             let digits = digits.take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
             before[..at - 1 - digits].ends_with(b"\x1b[")
         }
+        // The part of a file name or of a host name after a full stop.
+        [.., byte, b'.'] => !byte.is_ascii_alphanumeric(),
         [.., byte] => !byte.is_ascii_alphanumeric(),
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     use crate::settings::keys;
 
     /// Keys that are the user's own, each with the reason.
-    const OWN: [(&str, &[&str]); 7] = [
+    const OWN: [(&str, &[&str]); 8] = [
         ("where outputs are kept and which of them are read", &["root", "session"]),
         (
             "how long outputs stay",

@@ -169,7 +169,7 @@ fn json_on_stdout_is_shown_and_queried_by_itself_with_stderr_beside_it() {
         "{text}"
     );
     assert!(text.contains(" id | state | note\n"), "it is a table: {text}");
-    forebay.run(["verify", handle]).ok();
+    let _ = forebay.run(["verify", handle]).ok();
     let values = forebay.run(["json", handle, ".[300].id"]).ok().text();
     assert!(values.contains("\"item-300\""), "{values}");
     let line = forebay.run(["json", handle, "--json", ".[] | select(.id == \"item-300\")"]).ok().json();

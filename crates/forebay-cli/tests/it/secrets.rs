@@ -96,7 +96,7 @@ fn every_command_that_reads_masks_and_cat_does_not() {
 fn arguments_of_a_call_are_masked_in_listings_and_events() {
     let forebay = Forebay::new();
     let args = json!({ "command": format!("curl -H 'Authorization: Bearer {}' x", keys()[2].1) }).to_string();
-    forebay.run_with_input(["put", "--call-id", "call01", "--args", &args, "-"], b"ok\n").ok();
+    let _ = forebay.run_with_input(["put", "--call-id", "call01", "--args", &args, "-"], b"ok\n").ok();
     for command in [&["ls"][..], &["show", "call01"], &["events"]] {
         for flags in [&[][..], &["--json"]] {
             check(&forebay.run([command, flags].concat()).ok().text(), &command.join(" "));
@@ -145,8 +145,8 @@ fn values_of_variables_and_registered_ones_are_found_in_every_form() {
 #[test]
 fn outputs_with_secrets_are_removed_on_request() {
     let forebay = Forebay::new();
-    forebay.run_with_input(["put", "--call-id", "secret1", "-"], dump(2).as_bytes()).ok();
-    forebay.run_with_input(["put", "--call-id", "clean01", "-"], b"nothing\n").ok();
+    let _ = forebay.run_with_input(["put", "--call-id", "secret1", "-"], dump(2).as_bytes()).ok();
+    let _ = forebay.run_with_input(["put", "--call-id", "clean01", "-"], b"nothing\n").ok();
     assert!(forebay.run(["clean", "--with-secrets", "--dry-run"]).text().contains("secret1"));
     assert!(forebay.run(["clean", "--with-secrets"]).text().contains("secret1"));
     let left = forebay.run(["ls"]).ok().text();

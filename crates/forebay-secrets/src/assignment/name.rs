@@ -1,6 +1,6 @@
 //! What the name of a setting says about its value.
 
-use crate::rules::SERVICE_WORDS;
+use crate::rules::{SERVICE_NAMES, SERVICE_WORDS};
 
 /// How sure a name makes that its value is a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -273,7 +273,6 @@ const OTHER_KEYS: &[&str] = &[
     "from",
     "is",
     "as",
-    "host",
     "known",
     "default",
     "image",
@@ -560,6 +559,11 @@ const PUBLIC: &[&str] = &[
     "integrity",
     "etag",
     "placeholder",
+    "masked",
+    "websocket",
+    "site",
+    "publisher",
+    "sitekey",
 ];
 
 /// Words before `password` that say that the value is not one.
@@ -650,6 +654,11 @@ fn ends_acronym(last: u8, next: u8, after: u8) -> bool {
     last.is_ascii_uppercase() && next.is_ascii_uppercase() && after.is_ascii_lowercase()
 }
 
+/// Whether a sorted list has a word.
+fn is_in(sorted: &[&str], word: &str) -> bool {
+    sorted.binary_search(&word).is_ok()
+}
+
 /// The words of a name, in small letters.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
@@ -709,12 +718,12 @@ impl Words {
             "key" => {
                 !NO_KEYS.contains(&word)
                     && (SECRET_KEYS.contains(&rest)
-                        || SERVICE_WORDS.contains(&rest)
+                        || is_in(SERVICE_WORDS, rest)
                         || rest == "public"
                         || HEADS.iter().any(|inner| rest.ends_with(inner)))
             }
             "pass" => PASSES.contains(&rest),
-            "auth" | "access" | "private" => SERVICE_WORDS.contains(&rest),
+            "auth" | "access" | "private" => is_in(SERVICE_WORDS, rest),
             _ => true,
         });
         match head {
@@ -762,12 +771,17 @@ impl Words {
             "credential" | "credentials" | "auth" | "authorization" => Some(Claim::Secret),
             "key" if SECRET_KEYS.contains(&before) => Some(Claim::Secret),
             "key" if OTHER_KEYS.contains(&before) => None,
-            "key" => Some(if SERVICE_WORDS.contains(&before) { Claim::Secret } else { Claim::Weak }),
+            "key" => Some(if is_in(SERVICE_WORDS, before) { Claim::Secret } else { Claim::Weak }),
             "pat" if last > 0 => Some(Claim::Secret),
             "access" | "private" | "signature" | "sig" if last > 0 => Some(Claim::Weak),
-            _ if SERVICE_WORDS.contains(&head) && last + 1 == self.ends.len() => Some(Claim::Service),
+            _ if is_in(SERVICE_NAMES, head) && last + 1 == self.ends.len() => Some(Claim::Service),
             _ => None,
         }
+    }
+
+    /// Whether the name is that of a signature. Outside of URLs, signatures are public.
+    pub(crate) fn is_signature(&self) -> bool {
+        self.ends.len().checked_sub(1).is_some_and(|last| matches!(self.get(last), "signature" | "sig"))
     }
 
     /// Number of words.
@@ -803,7 +817,7 @@ impl Words {
 
     /// The word of the name that points to a service.
     pub(crate) fn service(&self) -> Option<&str> {
-        (0..self.ends.len()).map(|at| self.get(at)).find(|word| SERVICE_WORDS.contains(word))
+        (0..self.ends.len()).map(|at| self.get(at)).find(|word| is_in(SERVICE_WORDS, word))
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) enum Join {
     Flag,
     /// A blank.
     Blank,
+    /// A dash or a full stop, where a machine joined name and value.
+    Dash,
 }
 
 /// The way from a name to its value.
@@ -119,7 +121,9 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
         [b'|', ..] if blanks > 0 => (Join::Pipe, 1),
         [b'>', ..] if quoted_name || text[..name.start].ends_with(b"<") => (Join::Tag, 1),
         [b',', ..] if quoted_name && quote(text, skip_blanks(text, sign + 1)) > 0 => (Join::Comma, 1),
-        [b'-' | b'.', ..] if blanks == 0 && !quoted_name => (Join::Blank, 1),
+        [b'-' | b'.', ..] if blanks == 0 && !quoted_name && !matches!(before, Some(b'/' | b'\\')) => {
+            (Join::Dash, 1)
+        }
         [_, ..] if blanks > 0 && before == Some(b'-') => (Join::Flag, 0),
         [b'(', ..] if quoted_name => return None,
         [_, ..] if blanks > 0 && !quoted_name => (Join::Blank, 0),
@@ -138,11 +142,11 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
         return None;
     }
     joint.is_env &= joint.at == value;
-    if matches!(join, Join::Colon | Join::Blank) {
-        if let Some(value) = after_type(text, joint.at) {
-            joint.join = Join::Equals;
-            joint.at = value;
-        }
+    if matches!(join, Join::Colon | Join::Blank)
+        && let Some(value) = after_type(text, joint.at)
+    {
+        joint.join = Join::Equals;
+        joint.at = value;
     }
     // A quote that was open before the name ends with this one: `"token=" + …`.
     let mark = &text[name.start - opening..name.start];

@@ -2,7 +2,7 @@
 
 use crate::placeholder::is_placeholder;
 use crate::randomness::Shape;
-use crate::text::{contains_ignore_case, line_start};
+use crate::text::line_start;
 use std::ops::Range;
 
 /// Programs whose `-p` takes a password right behind it.
@@ -17,13 +17,13 @@ const APART: &[&[u8]] = &[
     b"oc login",
     b"az login",
     b"mongo",
+    b"mongosh",
     b"smbclient",
     b"redis-cli",
     b"cf login",
     b"skopeo login",
     b"buildah login",
     b"nmcli",
-    b"wachtwoord",
 ];
 
 /// Programs whose `-u` takes a name, a colon and a password.
@@ -34,7 +34,7 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
     let option = text[at + 2];
     let from = at + 3;
     let command = &text[line_start(text, at, 400)..at];
-    let names = |programs: &[&[u8]]| programs.iter().any(|program| contains_ignore_case(command, program));
+    let names = |programs: &[&[u8]]| programs.iter().any(|program| runs(command, program));
     let blank = text.get(from) == Some(&b' ');
     let value = match option {
         b'u' | b'U' if names(USERS) => {
@@ -42,7 +42,9 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
             let colon = memchr::memchr(b':', &text[argument.clone()])?;
             argument.start + colon + 1..argument.end
         }
-        b'p' if !blank && names(ATTACHED) => argument(text, from)?,
+        b'p' if !blank && names(ATTACHED) => argument(text, from).filter(|value| {
+            !text[value.clone()].iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'-')
+        })?,
         b'p' if blank && names(APART) => argument(text, from + 1)?,
         _ => return None,
     };
@@ -51,6 +53,19 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
     let plausible =
         content.len() >= 5 && !(shape.is_number() && content.len() < 8) && !content.starts_with(b"-");
     (plausible && !is_placeholder(content) && shape.distinct >= 4).then_some(value)
+}
+
+/// Whether a command line runs a program.
+fn runs(command: &[u8], program: &[u8]) -> bool {
+    let mut places = memchr::memmem::find_iter(command, program);
+    places.any(|at| {
+        let before = at.checked_sub(1).is_none_or(|before| {
+            !command[before].is_ascii_alphanumeric() && !matches!(command[before], b'-' | b'_' | b'.')
+        });
+        let after =
+            command.get(at + program.len()).is_none_or(|byte| *byte == b' ' || program.ends_with(b" "));
+        before && after
+    })
 }
 
 /// The argument at `at` without its quotes.

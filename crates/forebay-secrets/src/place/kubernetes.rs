@@ -144,7 +144,7 @@ fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> 
     if HARMLESS.iter().any(|name| key.eq_ignore_ascii_case(name.as_bytes())) || content.len() < 8 {
         return None;
     }
-    if encoded && (content.len() % 4 != 0 || content.iter().any(u8::is_ascii_whitespace)) {
+    if encoded && (!content.len().is_multiple_of(4) || content.iter().any(u8::is_ascii_whitespace)) {
         return None;
     }
     let decoded = if encoded { Some(base64(content)?) } else { None };

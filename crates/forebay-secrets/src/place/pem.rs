@@ -55,6 +55,9 @@ fn body_before(text: &[u8], end: usize) -> Option<Vec<Range<usize>>> {
         return None;
     }
     let start = line_start(text, end, 64);
+    if start > 0 && text[start - 1] != b'\n' {
+        return None;
+    }
     let prefix = &text[start..end];
     let mut pieces = Vec::new();
     let mut at = start;
@@ -96,6 +99,12 @@ fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
         match &text[from..to] {
             [b'\\', b'n' | b'r', ..] => from += 2,
             [b'\\', ..] => from += 1,
+            [0x1b, b'[', code @ ..] => {
+                from += 2 + code
+                    .iter()
+                    .position(|byte| byte.is_ascii_alphabetic())
+                    .map_or(code.len(), |end| end + 1);
+            }
             [byte, ..] if !is_material(*byte) => from += 1,
             _ => break,
         }
@@ -103,11 +112,20 @@ fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
     while from < to {
         match &text[from..to] {
             [.., b'\\', b'n' | b'r'] => to -= 2,
+            [code @ .., b'm'] if let Some(start) = colour_start(code) => to = from + start,
             [.., byte] if !is_material(*byte) => to -= 1,
             _ => break,
         }
     }
     from..to
+}
+
+/// Start of a colour that ends after the text.
+fn colour_start(text: &[u8]) -> Option<usize> {
+    let digits =
+        text.iter().rev().take(12).take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+    let start = (text.len() - digits).checked_sub(2)?;
+    text[start..].starts_with(b"\x1b[").then_some(start)
 }
 
 fn is_material(byte: u8) -> bool {

@@ -29,8 +29,8 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Credentials> {
     if basic {
         let pair = base64(value)?;
         let colon = memchr::memchr(b':', &pair)?;
-        let readable = pair.iter().all(|byte| (b' '..0x7f).contains(byte) || *byte >= 0x80);
-        let secret = readable && !is_placeholder(&pair[colon + 1..]);
+        let readable = std::str::from_utf8(&pair).is_ok_and(|pair| !pair.chars().any(char::is_control));
+        let secret = readable && length >= 8 && !is_placeholder(&pair[colon + 1..]);
         return secret.then_some(Credentials { range, name: "basic credentials" });
     }
     let secret = length >= 12 && (is_random(value) || is_uuid(value));

@@ -34,11 +34,14 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
     match memchr::memchr(b':', user_info) {
         Some(colon) => {
             let password = &user_info[colon + 1..];
-            let secret = !password.is_empty() && !is_placeholder(password) && password != &user_info[..colon];
+            let secret = password.len() >= 3 && !is_placeholder(password) && password != &user_info[..colon];
             secret.then(|| from + colon + 1..from + sign)
         }
         None => {
-            let token = user_info.len() >= 20 && is_random(user_info) && !is_placeholder(user_info);
+            // What Sentry calls its DSN is published with web pages.
+            let published = memchr::memmem::find(&rest[sign..], b"sentry").is_some();
+            let token =
+                user_info.len() >= 20 && is_random(user_info) && !is_placeholder(user_info) && !published;
             token.then(|| from..from + sign)
         }
     }

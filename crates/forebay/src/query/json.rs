@@ -10,7 +10,8 @@ pub(crate) mod print;
 pub(crate) mod together;
 pub(crate) mod tree;
 
-#[cfg(all(test, feature = "json"))]
+#[cfg(test)]
+#[cfg(feature = "json")]
 mod tests;
 
 pub(crate) use print::{shape as shape_excerpt, values as values_excerpt};

@@ -1,0 +1,80 @@
+//! Finds many texts in one pass over another one.
+
+/// Texts to look for by their first four bytes. The search costs the same for one text and for hundreds.
+#[derive(Clone, Debug)]
+pub(crate) struct Needles {
+    /// A bit for each hash that some text has.
+    bits: Box<[u64]>,
+    /// The texts, sorted by their hashes.
+    entries: Vec<Needle>,
+}
+
+/// A text to look for.
+#[derive(Clone, Debug)]
+struct Needle {
+    hash: u32,
+    text: Vec<u8>,
+    /// Number of the text in the order in which they were given.
+    number: usize,
+}
+
+/// Bits of the hash.
+const HASH_BITS: u32 = 16;
+
+fn hash(bytes: [u8; 4]) -> u32 {
+    u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)
+}
+
+impl Needles {
+    /// Looks for these texts. Those of fewer than four bytes are never found.
+    pub(crate) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Needles {
+        let needle = |(number, text): (usize, Vec<u8>)| {
+            Some(Needle { hash: hash(*text.first_chunk()?), text, number })
+        };
+        let mut entries: Vec<Needle> = texts.into_iter().enumerate().filter_map(needle).collect();
+        entries.sort_by_key(|needle| needle.hash);
+        let mut bits = vec![0; 1 << (HASH_BITS - 6)].into_boxed_slice();
+        for needle in &entries {
+            bits[needle.hash as usize / 64] |= 1 << (needle.hash % 64);
+        }
+        Needles { bits, entries }
+    }
+
+    /// Whether there is nothing to look for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Calls `found` with the place and the number of each text that is there.
+    pub(crate) fn find(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
+        if self.is_empty() {
+            return;
+        }
+        let has = |hash: u32| self.bits[hash as usize / 64] >> (hash % 64) & 1 == 1;
+        for (at, bytes) in text.array_windows::<4>().enumerate() {
+            let hash = hash(*bytes);
+            if has(hash) {
+                let first = self.entries.partition_point(|needle| needle.hash < hash);
+                let same = self.entries[first..].iter().take_while(|needle| needle.hash == hash);
+                for needle in same.filter(|needle| text[at..].starts_with(&needle.text)) {
+                    found(at, needle.number);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_texts_are_found_where_they_are() {
+        let needles = Needles::new(["abcd", "abcde", "xyz", "cdab"].map(|text| text.as_bytes().to_vec()));
+        let mut found = Vec::new();
+        needles.find(b"xyz abcdeabcdabc", |at, number| found.push((at, number)));
+        found.sort_unstable();
+        assert_eq!(found, [(4, 0), (4, 1), (9, 0), (11, 3)]);
+        Needles::new([]).find(b"abcd", |_, _| panic!("found nothing"));
+    }
+}
