@@ -317,11 +317,14 @@ mod tests {
 
     #[test]
     fn every_preset_gives_a_smaller_view_where_its_own_does_not_fit() {
+        // No two lines are alike: of such lines the digest would show few.
+        let words = |n: u64| format!("{n:b}").replace('0', "no ").replace('1', "yes ");
+        let text: String = (1..6_000).map(|n| format!("{}is said\n", words(n))).collect();
         for preset in [Preset::HeadTail, Preset::Materialize, Preset::Recovery, Preset::Digest] {
             let store = MemoryStore::default();
             let outputs = outputs(&store);
             outputs.set_used_tokens(8_300).unwrap();
-            let output = put(&store, "output", &numbered(50_000));
+            let output = put(&store, "output", &text);
             let settings = Settings { preset, ..Settings::default() };
             let reply = outputs.reply(&output, &settings).unwrap();
             let folded = reply.folded.unwrap();

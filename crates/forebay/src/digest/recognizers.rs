@@ -1,6 +1,7 @@
 //! The recognizers in their order: the first that claims an output plans its view.
 
 use crate::digest::fit::top_and_bottom;
+use crate::digest::frame::framed;
 use crate::digest::plan::{Recognizer, Wanted};
 use crate::digest::probe::Probe;
 use crate::digest::{
@@ -8,7 +9,7 @@ use crate::digest::{
     run, screen, sections, source, table, threads, totals,
 };
 use crate::view::View;
-use crate::weights::folding::{CHOSEN_TOKENS, SUCCEEDED_RUN_TOKENS, SUCCEEDED_TOKENS};
+use crate::weights::folding::{CHOSEN_TOKENS, FULL_FRAME_TOKENS, SUCCEEDED_RUN_TOKENS, SUCCEEDED_TOKENS};
 use crate::{Budget, Result};
 
 /// Recognizers by name. Those of one rare kind come before those of runs, and these before those of a form; the last one
@@ -68,9 +69,14 @@ fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static s
             name if TELLING.contains(name) => SUCCEEDED_RUN_TOKENS,
             _ => SUCCEEDED_TOKENS,
         };
-        let budget = Budget { tokens: budget.tokens.min(most), ..budget };
-        if let Some(plan) = recognize(probe, &wanted, budget)? {
-            return Ok((name, plan.view(probe.output, &wanted, budget)?));
+        let capped = Budget { tokens: budget.tokens.min(most), ..budget };
+        if let Some(plan) = recognize(probe, &wanted, capped)? {
+            let view = plan.view(probe.output, &wanted, capped)?;
+            // A short view where there is room for more names the output as a larger one does.
+            let is_short = probe.exited_well() && capped.tokens < FULL_FRAME_TOKENS;
+            let has_room = budget.tokens >= FULL_FRAME_TOKENS;
+            let view = if is_short && has_room { framed(view, probe.output, budget)? } else { view };
+            return Ok((name, view));
         }
     }
     Ok(("ends", top_and_bottom(probe.output, budget)?))
