@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Needles {
     /// A bit for each hash that some text has.
-    bits: Box<[u64]>,
+    bits: Box<[u64; 1 << (HASH_BITS - 6)]>,
     /// The texts, sorted by their hashes.
     entries: Vec<Needle>,
 }
@@ -33,7 +33,7 @@ impl Needles {
         };
         let mut entries: Vec<Needle> = texts.into_iter().enumerate().filter_map(needle).collect();
         entries.sort_by_key(|needle| needle.hash);
-        let mut bits = vec![0; 1 << (HASH_BITS - 6)].into_boxed_slice();
+        let mut bits = Box::new([0; 1 << (HASH_BITS - 6)]);
         for needle in &entries {
             bits[needle.hash as usize / 64] |= 1 << (needle.hash % 64);
         }
@@ -50,18 +50,33 @@ impl Needles {
         if self.is_empty() {
             return;
         }
-        let has = |hash: u32| self.bits[hash as usize / 64] >> (hash % 64) & 1 == 1;
-        for (at, bytes) in text.array_windows::<4>().enumerate() {
-            let hash = hash(*bytes);
-            if has(hash) {
-                let first = self.entries.partition_point(|needle| needle.hash < hash);
-                let same = self.entries[first..].iter().take_while(|needle| needle.hash == hash);
-                for needle in same.filter(|needle| text[at..].starts_with(&needle.text)) {
-                    found(at, needle.number);
-                }
+        let mut from = 0;
+        while let Some(hit) = self.next_hit(&text[from..]) {
+            let at = from + hit.at;
+            let first = self.entries.partition_point(|needle| needle.hash < hit.hash);
+            let same = self.entries[first..].iter().take_while(|needle| needle.hash == hit.hash);
+            for needle in same.filter(|needle| text[at..].starts_with(&needle.text)) {
+                found(at, needle.number);
             }
+            from = at + 1;
         }
     }
+
+    /// The first place at which some text can begin, in a function of its own for the same reason as
+    /// [`crate::filter`]'s.
+    #[inline(never)]
+    fn next_hit(&self, text: &[u8]) -> Option<Hit> {
+        let bits = &*self.bits;
+        let mut hits =
+            text.array_windows::<4>().enumerate().map(|(at, bytes)| Hit { at, hash: hash(*bytes) });
+        hits.find(|hit| bits[hit.hash as usize / 64] >> (hit.hash % 64) & 1 == 1)
+    }
+}
+
+/// A place at which some text can begin.
+struct Hit {
+    at: usize,
+    hash: u32,
 }
 
 #[cfg(test)]
