@@ -29,6 +29,7 @@ const ANCHORS: &[(&str, &str)] = &[
     ("private", "Name"),
     ("bearer", "Name"),
     ("_pat", "Name"),
+    ("_api", "Name"),
     ("signature", "Name"),
     ("_jwt", "Name"),
     ("sig=", "Name"),

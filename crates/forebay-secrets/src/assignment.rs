@@ -170,6 +170,12 @@ impl Setting<'_> {
         if value.len() < 6 || value.len() > 4096 || is_placeholder(value) || value::is_path(value) {
             return false;
         }
+        // `settings.api_key = module.api_key`, and a date such as `2026-01-31T10:00:00Z`.
+        let own = &self.text[self.name.clone()];
+        let repeats = own.len() >= 6 && !self.joint.quoted_value && value.ends_with(own);
+        if repeats || value::is_date(value) {
+            return false;
+        }
         let shape = Shape::of(value);
         // The text of an element ends with the next tag.
         if self.joint.join == Join::Tag && !self.joint.quoted_value {
@@ -203,7 +209,7 @@ impl Setting<'_> {
         }
         if self.is_loose() {
             let length = if self.is_netrc() || self.joint.quoted_value { 8 } else { 16 };
-            return shape.length >= length && shape.digits > 0 && is_random(value);
+            return shape.length >= length && (shape.digits > 0 || self.is_netrc()) && is_random(value);
         }
         if is_random(value) {
             return true;
@@ -270,7 +276,7 @@ impl Setting<'_> {
         if self.is_loose() && (self.is_prose() || self.joint.join == Join::Dash && value.contains(&b'_')) {
             return false;
         }
-        !value::is_code(value) || self.joint.quoted_value
+        self.joint.quoted_value || !value::is_code(value)
     }
 
     /// Whether the words before the name are those of a sentence rather than of a name.

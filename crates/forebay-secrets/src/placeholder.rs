@@ -1,5 +1,6 @@
 //! Values that stand where a secret would: placeholders, references to a secret, masks and ciphertext.
 
+use crate::randomness::is_random;
 use crate::text::{contains_ignore_case, starts_with_ignore_case};
 
 /// Texts that make a placeholder of any value that contains them, in small letters.
@@ -284,6 +285,26 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
 
 /// Whether a value contains a part. Drawn text contains words of four letters by chance, so those must stand apart.
 fn contains_part(value: &[u8], part: &[u8]) -> bool {
+    // `apikey_` can begin a drawn value.
+    const PREFIXES: &[&[u8]] = &[
+        b"apikey",
+        b"api-key",
+        b"api_key",
+        b"token-",
+        b"client-secret",
+        b"secret-key",
+        b"access-token",
+        b"access-key",
+        b"secretkey",
+        b"accesskey",
+        b"accesstoken",
+    ];
+    if PREFIXES.contains(&part)
+        && value.len() >= part.len() + 24
+        && value[..part.len()].eq_ignore_ascii_case(part)
+    {
+        return !is_random(&value[part.len()..]);
+    }
     if part.len() > 5 || !part.iter().all(u8::is_ascii_alphabetic) || part == b"xxxx" {
         return contains_ignore_case(value, part);
     }
@@ -454,7 +475,7 @@ fn is_public_key(value: &[u8]) -> bool {
     STARTS.iter().any(|start| value.starts_with(start))
 }
 
-/// Whether one or two bytes make up most of a value, or it counts up.
+/// Whether one byte makes up most of a value, or it counts up, as `abc123def456` and `a1B2c3` do.
 fn is_repetition(value: &[u8]) -> bool {
     if value.len() < 6 {
         return false;
@@ -463,7 +484,25 @@ fn is_repetition(value: &[u8]) -> bool {
     value.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let most = counts.iter().max().copied().unwrap_or(0) as usize;
     let rising = value.array_windows::<2>().filter(|pair| pair[1].wrapping_sub(pair[0]) <= 1).count();
-    most * 2 > value.len() || rising * 10 >= (value.len() - 1) * 7
+    most * 2 > value.len() || rising * 10 >= (value.len() - 1) * 7 || counts_up(value)
+}
+
+/// Whether the letters of a value follow each other in the alphabet, and its digits too.
+fn counts_up(value: &[u8]) -> bool {
+    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase);
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit());
+    let mut tail: Vec<u8> = letters.collect();
+    // What is before the value itself, such as a prefix, does not count.
+    let skipped = tail.len().saturating_sub(value.len() / 2 + 1);
+    tail.drain(..skipped.min(tail.len()));
+    let digits: Vec<u8> = digits.map(|digit| digit - b'0').collect();
+    let mostly = |count: usize, of: usize| of >= 8 && count * 10 >= of * 9;
+    let letters = tail
+        .array_windows::<2>()
+        .filter(|pair| pair[1].wrapping_sub(pair[0]) <= 1 || pair[1] == b'a')
+        .count();
+    let digits_up = digits.array_windows::<2>().filter(|pair| pair[1] == (pair[0] + 1) % 10).count();
+    mostly(digits_up, digits.len().saturating_sub(1)) && letters * 10 >= tail.len().saturating_sub(1) * 8
 }
 
 #[cfg(test)]

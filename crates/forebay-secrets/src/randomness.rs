@@ -133,7 +133,9 @@ fn is_word(run: &[u8]) -> bool {
 pub(crate) fn is_random(value: &[u8]) -> bool {
     let shape = Shape::of(value);
     let length = shape.length;
-    if length < 8 || shape.distinct * 5 < length.min(40) || shape.symbols * 3 > length {
+    // Long values may have more symbols: Django draws secret keys from fourteen of them.
+    let symbols = if length < 30 { 3 } else { 2 };
+    if length < 8 || shape.distinct * 5 < length.min(40) || shape.symbols * symbols > length {
         return false;
     }
     if shape.is_number() {
@@ -164,10 +166,9 @@ pub(crate) fn is_random(value: &[u8]) -> bool {
 /// Whether a value is a name of short parts with few digits, such as `gss_krb5_rfc1964_data`.
 fn is_identifier(value: &[u8], shape: &Shape) -> bool {
     let mut parts = value.split(|byte| !byte.is_ascii_alphanumeric());
-    shape.upper == 0
-        && shape.symbols >= 2
-        && shape.digits * 3 < shape.length
-        && parts.all(|part| part.len() <= 10)
+    let few_digits = shape.digits * 3 < shape.length && parts.clone().all(|part| part.len() <= 10);
+    let mut number = |part: &[u8]| part.len() <= 4 || part.iter().all(u8::is_ascii_digit);
+    (2..=6).contains(&shape.symbols) && shape.upper == 0 && (few_digits || parts.all(&mut number))
 }
 
 /// Whether a value is a UUID.
@@ -193,6 +194,7 @@ mod tests {
             "3lyTWqHMt5UySny2drdPYheRTEzrNux8Cn5JWFHL",
             "9y5etze3pnemosm9k",
             "qXvbtzkwpdlmhrsgjfcn",
+            "mm37h(s90rg^=@9xl!#o)&**-@p08-%%j2tmf=a!(^nf1#-vr^",
         ];
         for value in random {
             assert!(is_random(value.as_bytes()), "{value}: {:?}", Shape::of(value.as_bytes()));
@@ -210,6 +212,7 @@ mod tests {
             "kubernetes-v1-28",
             "gss_krb5_rfc1964_keydata",
             "Ed25519PublicKey",
+            "cmp2-qat-1208358310",
             "foo.bar.acme.com",
             "2026-01-01T10:00:00Z",
         ];

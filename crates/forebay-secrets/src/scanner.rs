@@ -183,8 +183,7 @@ impl Search<'_> {
     fn rule(&mut self, at: usize, number: u16) {
         if let Some(range) = rules::find(self.text, at, number) {
             let rule = &RULES[usize::from(number)];
-            let service = (!rule.service.is_empty()).then_some(Cow::Borrowed(rule.service));
-            let kind = Kind { service, name: Cow::Borrowed(rule.name) };
+            let kind = Kind { service: Some(Cow::Borrowed(rule.service)), name: Cow::Borrowed(rule.name) };
             self.candidates.push(Candidate::new(range, kind, Source::Form));
         }
     }

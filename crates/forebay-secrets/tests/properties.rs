@@ -66,9 +66,8 @@ fn text() -> impl Strategy<Value = Text> {
     prop::collection::vec(line, 1..12).prop_map(|lines| {
         let mut all = Text { text: String::new(), secrets: vec![KNOWN.to_owned()] };
         for (template, mut short, mut long) in lines {
-            let mut signs = template.chars().peekable();
             let mut user_info = template.contains("://app:");
-            for sign in signs.by_ref() {
+            for sign in template.chars() {
                 let secret = match sign {
                     '@' if user_info || !template.contains("://app:") => short.pop(),
                     '#' if template.contains("BEGIN") => long.pop(),

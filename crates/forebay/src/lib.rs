@@ -69,6 +69,7 @@ pub(crate) mod terminal;
 #[doc(hidden)] // for the crates of this workspace, which print counts in the same form
 pub mod text;
 mod threads;
+pub mod tokens;
 pub mod tools;
 pub mod view;
 mod weights;
@@ -80,7 +81,6 @@ pub use call::Call;
 pub use clock::Clock;
 pub use error::{Error, NameKind, Result};
 pub use event::{Event, What};
-pub use forebay_tokens as tokens;
 pub use formats::Formats;
 pub use handle::{Handle, SHORTEST_PREFIX, Session, fingerprint, fresh_id};
 pub use jiff::Timestamp;

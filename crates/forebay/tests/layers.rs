@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "base",
         &[
             "clock", "call", "error", "formats", "handle", "kind", "limits", "masking", "record", "settings",
-            "size", "stop", "terminal", "text", "threads",
+            "size", "stop", "terminal", "text", "threads", "tokens",
         ],
     ),
     ("request", &["request", "surface"]),

@@ -396,7 +396,7 @@ fn entries_in(report: &mut Report, file: &HostFile, scope: Scope) -> Vec<Registe
     {
         return Vec::new();
     }
-    let value = match entries::value_of(&text) {
+    let mut value = match entries::value_of(&text) {
         Ok(value) => value,
         Err(error) => {
             report
@@ -405,6 +405,10 @@ fn entries_in(report: &mut Report, file: &HostFile, scope: Scope) -> Vec<Registe
             return Vec::new();
         }
     };
+    // The hook before an edit only refuses masks; it replaces no result.
+    if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
+        hooks.shift_remove("PreToolUse");
+    }
     let mut commands = Vec::new();
     hook_commands(&value, &mut commands);
     commands.iter().map(|command| registered(by_shell(command))).collect()

@@ -178,6 +178,7 @@ fn stats_deduct_every_cost() {
         a view: size_cap               1                465,006
         a view: token_budget           0                      -
         a view: compact                0                      -
+        a view: secrets                0                      -
         something else than meant      1                      -
 
            TOKENS
@@ -202,6 +203,7 @@ fn stats_deduct_every_cost() {
         a view: size_cap               0                      -
         a view: token_budget           0                      -
         a view: compact                0                      -
+        a view: secrets                0                      -
         something else than meant      1                      -
 
            TOKENS
@@ -218,7 +220,7 @@ fn stats_deduct_every_cost() {
         &forebay.run(["stats", "--all", "--by", "day", "--since", "2026-11-16T10:01:30.011Z"]).ok().text(),
     );
     expect![[r#"
-        {"outputs":2,"bytes":469250,"cut_short":1,"passed":1,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":1,"characters_saved":465006,"mean_characters_saved":465006},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":10090,"given":1073,"queries":2,"retrieved":423,"extractions":1,"extracted":1790,"fallbacks":1,"swept":1,"swept_bytes":345,"saved":6804,"by_day":{"2026-11-15":{"outputs":1,"bytes":345,"cut_short":0,"passed":1,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":0,"characters_saved":0,"mean_characters_saved":null},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":90,"given":90,"queries":0,"retrieved":0,"extractions":0,"extracted":0,"fallbacks":0,"swept":0,"swept_bytes":0,"saved":0},"2026-11-16":{"outputs":1,"bytes":468905,"cut_short":1,"passed":0,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":1,"characters_saved":465006,"mean_characters_saved":465006},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":10000,"given":983,"queries":2,"retrieved":423,"extractions":1,"extracted":1790,"fallbacks":1,"swept":1,"swept_bytes":345,"saved":6804}}}
+        {"outputs":2,"bytes":469250,"cut_short":1,"passed":1,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":1,"characters_saved":465006,"mean_characters_saved":465006},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"secrets":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":10090,"given":1073,"queries":2,"retrieved":423,"extractions":1,"extracted":1790,"fallbacks":1,"swept":1,"swept_bytes":345,"saved":6804,"by_day":{"2026-11-15":{"outputs":1,"bytes":345,"cut_short":0,"passed":1,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":0,"characters_saved":0,"mean_characters_saved":null},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"secrets":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":90,"given":90,"queries":0,"retrieved":0,"extractions":0,"extracted":0,"fallbacks":0,"swept":0,"swept_bytes":0,"saved":0},"2026-11-16":{"outputs":1,"bytes":468905,"cut_short":1,"passed":0,"reserve_failed":{"times":0,"characters_saved":0,"mean_characters_saved":null},"size_cap":{"times":1,"characters_saved":465006,"mean_characters_saved":465006},"token_budget":{"times":0,"characters_saved":0,"mean_characters_saved":null},"compact":{"times":0,"characters_saved":0,"mean_characters_saved":null},"secrets":{"times":0,"characters_saved":0,"mean_characters_saved":null},"baseline":10000,"given":983,"queries":2,"retrieved":423,"extractions":1,"extracted":1790,"fallbacks":1,"swept":1,"swept_bytes":345,"saved":6804}}}
     "#]].assert_eq(&forebay.run(["stats", "--json", "--by", "day"]).ok().text());
 }
 

@@ -773,6 +773,7 @@ impl Words {
             "key" if OTHER_KEYS.contains(&before) => None,
             "key" => Some(if is_in(SERVICE_WORDS, before) { Claim::Secret } else { Claim::Weak }),
             "pat" if last > 0 => Some(Claim::Secret),
+            "api" if last > 0 => Some(Claim::Weak),
             "access" | "private" | "signature" | "sig" if last > 0 => Some(Claim::Weak),
             _ if is_in(SERVICE_NAMES, head) && last + 1 == self.ends.len() => Some(Claim::Service),
             _ => None,

@@ -207,6 +207,10 @@ fn after_type(text: &[u8], at: usize) -> Option<usize> {
     {
         return None;
     }
+    // A type is one word, or two with a blank before `=`; more words are a sentence.
+    if rest[..equals].trim_ascii().iter().filter(|byte| **byte == b' ').count() > 1 {
+        return None;
+    }
     let value = skip_blanks(text, at + equals + 1);
     (quote(text, value) > 0).then_some(value)
 }

@@ -1,7 +1,7 @@
 //! Where a value begins and ends.
 
 use crate::assignment::separator::{Join, Joint, quote, quote_before};
-use crate::text::{line_end, skip_blanks, starts_with_ignore_case};
+use crate::text::{ends_with_ignore_case, line_end, skip_blanks, starts_with_ignore_case};
 use std::ops::Range;
 
 /// Maximum bytes of a value.
@@ -10,6 +10,7 @@ const MAX_VALUE: usize = 4096;
 /// The value that a joint leads to, without quotes and without the name of an authentication scheme.
 pub(crate) fn at(text: &[u8], name: &Range<usize>, joint: &Joint) -> Option<Range<usize>> {
     let opening = quote(text, joint.at);
+    let is_authorization = ends_with_ignore_case(&text[name.clone()], b"authorization");
     let range = if opening > 0 {
         let from = joint.at + opening;
         from..quoted_end(text, from, &text[joint.at..from])
@@ -17,9 +18,13 @@ pub(crate) fn at(text: &[u8], name: &Range<usize>, joint: &Joint) -> Option<Rang
         let from = joint.at;
         let enclosing = quote_before(text, name.start);
         let mark = if joint.quoted_name { &[][..] } else { &text[name.start - enclosing..name.start] };
+        let from = if is_authorization { after_word(text, from) } else { from };
         from..plain_end(text, from, mark, joint)
     };
-    let from = after_scheme(text, range.clone());
+    let mut from = after_scheme(text, range.clone());
+    if from == range.start && is_authorization {
+        from = after_word(&text[..range.end], from);
+    }
     let blanks_after =
         text[from..range.end].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     let range = from..range.end - blanks_after;
@@ -109,6 +114,13 @@ fn after_scheme(text: &[u8], range: Range<usize>) -> usize {
     skip_blanks(&text[..range.end], range.start + length.unwrap_or(0))
 }
 
+/// Start of the credentials after a scheme of any name.
+fn after_word(text: &[u8], at: usize) -> usize {
+    let of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let word = at + text[at..].iter().take(16).take_while(of_word).count();
+    if word > at && text.get(word) == Some(&b' ') { skip_blanks(text, word) } else { at }
+}
+
 /// Whether a value is the path of a file, or an address without credentials.
 pub(crate) fn is_path(value: &[u8]) -> bool {
     let starts = matches!(value, [b'/', b'a'..=b'z' | b'A'..=b'Z' | b'.', ..] | [b'.', b'/', ..] | [b'.', b'.', ..] | [b'~', ..] | [b'\\', b'\\', ..]);
@@ -129,6 +141,13 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
 fn has_words(value: &[u8]) -> bool {
     let shape = crate::randomness::Shape::of(value);
     shape.in_words * 4 > shape.length || shape.length < 16
+}
+
+/// Whether a value begins with a date.
+pub(crate) fn is_date(value: &[u8]) -> bool {
+    let fits =
+        |(at, byte): (usize, &u8)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() };
+    value.len() >= 10 && value[..10].iter().enumerate().all(fits)
 }
 
 /// Whether a value without quotes is an expression rather than a literal.

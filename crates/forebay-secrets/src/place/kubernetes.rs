@@ -1,7 +1,7 @@
 //! The values of Kubernetes secrets, in YAML and JSON.
 
 use crate::encoding::base64;
-use crate::placeholder::is_placeholder;
+use crate::placeholder::is_reference;
 use crate::text::{line_end, line_start};
 use std::ops::Range;
 
@@ -21,7 +21,10 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Value> {
     let kind = kind.trim_ascii();
     let kind = kind.strip_prefix(b"\\").unwrap_or(kind);
     let kind = kind.strip_prefix(b"\"").unwrap_or(kind);
-    let Some(after) = kind.strip_prefix(b"Secret") else { return Vec::new() };
+    let kind = kind.strip_prefix(b"'").unwrap_or(kind);
+    let Some(after) = kind.strip_prefix(b"Secret").or_else(|| kind.strip_prefix(b"secret")) else {
+        return Vec::new();
+    };
     if after.first().is_some_and(u8::is_ascii_alphanumeric) {
         return Vec::new();
     }
@@ -38,28 +41,57 @@ fn in_yaml(text: &[u8], at: usize, around: Range<usize>) -> Vec<Value> {
     let own_line = line_start(text, at, 256);
     let indent = at - own_line;
     let mut values = Vec::new();
-    let mut block: Option<(usize, bool)> = None;
+    let mut block: Option<Block> = None;
+    // The key of a value that is on the lines after it.
+    let mut scalar: Option<Scalar> = None;
     let mut line = line_start(text, from, 256);
     while line < to {
         let end = line_end(text, line, MAX_OBJECT).min(to);
-        let content = line + text[line..end].iter().take_while(|byte| **byte == b' ').count();
+        let content = line + text[line..end].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let depth = content - line;
-        let entry = &text[content..end];
-        // The entries of a list's items are indented by the dash too.
-        if let Some((of, encoded)) = block {
-            if depth <= of && !entry.trim_ascii().is_empty() {
-                block = None;
-            } else if let Some(colon) = memchr::memmem::find(entry, b": ") {
-                values.extend(value(text, content..content + colon, content + colon + 2..end, encoded));
-            }
-        }
-        let name = entry.trim_ascii_end();
-        if block.is_none() && depth <= indent + 2 && (name == b"data:" || name == b"stringData:") {
-            block = Some((depth, name == b"data:"));
-        }
+        let entry = text[content..end].trim_ascii_end();
         line = end + 1;
+        if entry.is_empty() {
+            continue;
+        }
+        scalar = scalar.filter(|scalar| depth > scalar.depth);
+        block = block.filter(|block| depth > block.depth);
+        match (&block, &scalar) {
+            (Some(Block { encoded: true, .. }), Some(scalar)) => {
+                values.extend(value(text, scalar.key.clone(), content..end, true));
+            }
+            (Some(block), None) => {
+                if let Some(colon) = memchr::memmem::find(entry, b": ") {
+                    let key = content..content + colon;
+                    if matches!(entry[colon + 2], b'|' | b'>') {
+                        scalar = Some(Scalar { depth, key });
+                    } else {
+                        values.extend(value(text, key, content + colon + 2..end, block.encoded));
+                    }
+                }
+            }
+            (None, _) if depth <= indent + 2 && (entry == b"data:" || entry == b"stringData:") => {
+                block = Some(Block { depth, encoded: entry == b"data:" });
+            }
+            _ => {}
+        }
     }
     values
+}
+
+/// The `data` of a secret, or its `stringData`.
+struct Block {
+    /// Indentation of its name.
+    depth: usize,
+    /// Whether the values are in base64.
+    encoded: bool,
+}
+
+/// A value that is written on the lines after its key.
+struct Scalar {
+    /// Indentation of the key.
+    depth: usize,
+    key: Range<usize>,
 }
 
 /// The values of the `"data"` next to `at`, before or after it.
@@ -151,7 +183,7 @@ fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> 
     let plain = decoded.as_deref().unwrap_or(content);
     let harmless = plain.starts_with(b"-----BEGIN CERT")
         || plain.starts_with(b"-----BEGIN PUBLIC")
-        || is_placeholder(plain);
+        || is_reference(plain);
     (!harmless && plain.len() >= 6).then_some(Value { range, decoded })
 }
 
@@ -170,9 +202,8 @@ mod tests {
                 1,
             ),
             (
-                format!(
-                    "kind: Secret\nstringData:\n  KEY: s9Kd82kfQ7\n  other: \"s9Kd82kfQ7\"\ntype: Opaque\n"
-                ),
+                "kind: Secret\nstringData:\n  KEY: s9Kd82kfQ7\n  other: \"s9Kd82kfQ7\"\ntype: Opaque\n"
+                    .to_owned(),
                 2,
             ),
             (
@@ -185,6 +216,8 @@ mod tests {
             (format!("{{\"data\": {{\"a\": \"{value}\", \"b\":\"{value}\"}}, \"kind\": \"Secret\"}}"), 2),
             (format!("{{\\\"kind\\\": \\\"Secret\\\", \\\"data\\\": {{\\\"a\\\": \\\"{value}\\\"}}}}"), 1),
             (format!("{{\"data\": {{\"a\": \"{value}\"}}, \"kind\": \"ConfigMap\"}}"), 0),
+            (format!("kind: secret\ndata:\n\t.dockercfg: |\n\t\t{value}\n\t\t{value}\ntype: x\n"), 2),
+            (format!("kind: Secret\ndata:\n  ca.crt: |\n    {value}\n"), 0),
             ("kind: Secret\ndata:\n  note: hello world\n".to_owned(), 0),
         ];
         for (text, want) in table {

@@ -43,7 +43,12 @@ fn body_after(text: &[u8], begin: usize, from: usize) -> Option<Vec<Range<usize>
         .iter()
         .map(|piece| text[piece.clone()].iter().filter(|byte| is_material(**byte)).count())
         .sum();
-    (length >= 16 && material * 10 >= length * 8 && is_varied(text, &pieces)).then_some(pieces)
+    let run = |piece: &Range<usize>| {
+        let runs = text[piece.clone()].split(|byte| !is_material(*byte));
+        runs.map(<[u8]>::len).max().unwrap_or(0)
+    };
+    let longest = pieces.iter().map(run).max().unwrap_or(0);
+    (longest >= 16 && material * 10 >= length * 8 && is_varied(text, &pieces)).then_some(pieces)
 }
 
 /// The lines before the last line of a block whose first line is not there.
@@ -217,5 +222,7 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\"", "\"-----END PRIVATE KEY-----"
         );
         assert_eq!(find(code.as_bytes(), 0), None);
+        let sample = code.replace("\" in text and \"", "<a very long private key string>");
+        assert_eq!(find(sample.as_bytes(), 0), None);
     }
 }

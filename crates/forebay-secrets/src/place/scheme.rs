@@ -23,7 +23,7 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Credentials> {
     let length = text[from..].iter().take(8192).take_while(of_token).count();
     let range = from..from + length;
     let value = &text[range.clone()];
-    if length < 6 || is_placeholder(value) {
+    if length < 6 || is_placeholder(value) || memchr::memmem::find(value, b"://").is_some() {
         return None;
     }
     if basic {

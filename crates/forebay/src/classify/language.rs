@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::classify::hint::Hint;
-use crate::classify::languages::Language;
+use crate::classify::languages::{Language, NoTree};
 use crate::classify::lines::Source;
 use crate::classify::parse;
 use crate::classify::sample::Sample;
@@ -169,7 +169,7 @@ impl Fit {
                 Some(Fit { language, share, is_hinted, of_text, of_code: misfit * 100 / code, faults })
             }
             // Without a grammar, many lines have to look like the language.
-            Err(parse::NoTree::NoGrammar) if share >= weights::LINES_WITHOUT_GRAMMAR => {
+            Err(NoTree::NoGrammar) if share >= weights::LINES_WITHOUT_GRAMMAR => {
                 let misfit = worst.min(weights::MISFIT_WITHOUT_GRAMMAR);
                 let faults = weights::MAX_FAULTS;
                 Some(Fit { language, share, is_hinted, of_text: misfit, of_code: misfit, faults })

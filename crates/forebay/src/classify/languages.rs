@@ -25,6 +25,13 @@ pub enum Language {
     Other,
 }
 
+/// Reason why there is no syntax tree of a text.
+pub(crate) enum NoTree {
+    NoGrammar,
+    /// Parsing took too much work.
+    Slow,
+}
+
 /// Node that is an item: its kind in the grammar, and the kind of the item.
 pub(crate) struct Rule {
     pub(crate) node: &'static str,

@@ -1,15 +1,8 @@
 //! How well a text fits the grammar of a language.
 
-use crate::classify::languages::Language;
+use crate::classify::languages::{Language, NoTree};
 #[cfg(feature = "outline")]
 use crate::classify::syntax_tree;
-
-/// Reason why there is no tree.
-pub(crate) enum NoTree {
-    NoGrammar,
-    /// Parsing took too much work.
-    Slow,
-}
 
 /// Parts of a text by what a grammar makes of them.
 pub(crate) struct Fit {

@@ -1,7 +1,6 @@
 //! Parsing with a bound on the work, and how well a text fits a grammar.
 
-use crate::classify::languages::Language;
-use crate::classify::parse::NoTree;
+use crate::classify::languages::{Language, NoTree};
 use memchr::{memchr, memrchr};
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point, Tree};

@@ -549,7 +549,7 @@ fn the_same_bytes_are_shown_again_where_the_model_may_no_longer_have_them() {
         show("first1", &numbered(50_000), Timestamp::UNIX_EPOCH);
         let outputs = Outputs::new(&store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH);
         used.iter().for_each(|used| outputs.set_used_tokens(*used).unwrap());
-        (0..answers).for_each(|more| drop(show(&format!("other{more}"), &numbered(20_000 + more), now)));
+        (0..answers).for_each(|more| drop(show(&format!("other{more}"), &numbered(4_000 + more), now)));
         let text = show("second", &numbered(50_000), now);
         assert_eq!(text.starts_with("[nothing changed since s/first1"), is_repeated, "{when}: {text}");
         assert!(text.contains("since s/"), "{when}: {text}");

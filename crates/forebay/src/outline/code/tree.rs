@@ -1,7 +1,6 @@
 //! Definitions of source code, from its syntax tree.
 
-use crate::classify::languages::{Language, Rule, When};
-use crate::classify::parse::NoTree;
+use crate::classify::languages::{Language, NoTree, Rule, When};
 use crate::classify::syntax_tree;
 use crate::outline::{Items, Symbol, shortened};
 use std::collections::HashMap;

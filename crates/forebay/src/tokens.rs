@@ -1,0 +1,3 @@
+//! Counts tokens: see the crate `forebay-tokens`.
+
+pub use forebay_tokens::*;
