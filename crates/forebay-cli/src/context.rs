@@ -106,7 +106,7 @@ impl Context {
             }
         };
         let store = DiskStore::new(settings.root).observed(common.log.map(live_log::observer));
-        settings.shown.masking = secrets::masking(&settings.shown, &store, false);
+        settings.shown.masking = secrets::masking(&settings.shown, &store);
         Ok(Context {
             store,
             with_fallback: None,
@@ -140,7 +140,9 @@ impl Context {
     /// The same; returns what there is to say of it, if there is anything.
     pub(crate) fn keep_elsewhere(&mut self) -> Option<String> {
         let told = self.fall_back();
-        self.settings.masking = secrets::masking(&self.settings, &self.store, true);
+        if told.is_some() {
+            self.settings.masking = secrets::masking(&self.settings, &self.store);
+        }
         told
     }
 
@@ -195,7 +197,7 @@ impl Context {
     pub(crate) fn scanning(&self) -> Masking {
         let mut settings = self.settings.clone();
         settings.secrets.mode = Secrets::Mask;
-        secrets::masking(&settings, &self.store, false)
+        secrets::masking(&settings, &self.store)
     }
 
     /// The output that is meant by a handle as it was typed.

@@ -12,10 +12,10 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Masking for the outputs of a store. A command that writes has the key made if there is none.
+/// Masking for the outputs of a store.
 ///
 /// What is wrong in the user's own rules is reported and left out; all other secrets are masked as always.
-pub(crate) fn masking(settings: &Settings, store: &DiskStore, writes: bool) -> Masking {
+pub(crate) fn masking(settings: &Settings, store: &DiskStore) -> Masking {
     let modes = &settings.secrets;
     let is_off = |mode: &Secrets| *mode == Secrets::Off;
     if is_off(&modes.mode) && modes.tools.values().all(is_off) {
@@ -24,7 +24,7 @@ pub(crate) fn masking(settings: &Settings, store: &DiskStore, writes: bool) -> M
     let mut fresh = [0; 32];
     // Without random numbers, equal secrets have equal tags in all stores.
     let _ = getrandom::fill(&mut fresh);
-    let mut scanner = Scanner::new(store.secret_key(fresh, writes)).with_values(known_values());
+    let mut scanner = Scanner::new(store.secret_key(fresh)).with_values(known_values());
     for path in rule_files() {
         let parsed = read_bounded(&path, true)
             .map_err(|message| vec![Problem { line: 1, message }])

@@ -94,7 +94,7 @@ fn an_archive_goes_through_a_pipe() {
     assert_eq!(told(&there), told(&here));
     let names: Vec<_> = fs::read_dir(there.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(
-        names.iter().filter(|name| *name != ".forebay-root").count(),
+        names.iter().filter(|name| *name != ".forebay-root" && *name != ".forebay-key").count(),
         1,
         "nothing is left of the pipe"
     );
@@ -246,6 +246,10 @@ fn an_import_that_is_stopped_leaves_nothing() {
     } else {
         assert_eq!(status.code(), Some(3));
         let left = listing(&there.root());
-        assert!(left.keys().all(|path| path.ends_with(".forebay-root")), "{:?}", left.keys());
+        assert!(
+            left.keys().all(|path| path.ends_with(".forebay-root") || path.ends_with(".forebay-key")),
+            "{:?}",
+            left.keys()
+        );
     }
 }

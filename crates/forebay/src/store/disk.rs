@@ -44,7 +44,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 const FOLDERS: [&str; 2] = ["tool", "terminal"];
@@ -75,6 +75,8 @@ pub struct DiskStore {
     patience: Patience,
     /// Guards the first note that could not be written because somebody else has the file, or made it something else.
     problem: Mutex<Option<String>>,
+    /// The key of the tags in masks of secrets, once it is known. It is written when the first output comes.
+    key: OnceLock<[u8; 32]>,
 }
 
 /// A listener for the events that a store logs: the session, and the event's line without its newline.
@@ -89,6 +91,7 @@ impl DiskStore {
             observer: None,
             patience: Patience::default(),
             problem: Mutex::default(),
+            key: OnceLock::new(),
         }
     }
 

@@ -16,7 +16,7 @@ use std::{io, io::Read, path::Path};
 pub(crate) const MARKER: &str = ".forebay-root";
 
 /// The file with the key of the tags in masks of secrets, in hexadecimal.
-const KEY: &str = ".forebay-key";
+pub(crate) const KEY: &str = ".forebay-key";
 
 /// Text of the marker before the version of the layout.
 const SAYS: &str = "forebay root ";
@@ -36,22 +36,16 @@ impl DiskStore {
         if files::stat(&path).is_none() {
             let _ = files::claim(&path, format!("{SAYS}{VERSION}\n").as_bytes());
         }
+        let path = self.root().join(KEY);
+        if let Some(key) = self.key.get().filter(|_| files::stat(&path).is_none()) {
+            let _ = files::claim(&path, format!("{}\n", blake3::Hash::from_bytes(*key).to_hex()).as_bytes());
+        }
     }
 
-    /// The key of the tags in masks of secrets. Without one, `fresh` becomes the key: kept if the command `writes`, else for
-    /// this process only.
-    pub fn secret_key(&self, fresh: [u8; 32], writes: bool) -> [u8; 32] {
-        let path = self.root().join(KEY);
-        let known = || blake3::Hash::from_hex(files::whole(&path).ok()?.trim_ascii()).ok();
-        if let Some(key) = known() {
-            return *key.as_bytes();
-        }
-        if writes && files::make_folder(self.root()).is_ok() {
-            let text = format!("{}\n", blake3::Hash::from_bytes(fresh).to_hex());
-            // Another process may have made it first.
-            let _ = files::claim(&path, text.as_bytes());
-        }
-        known().map_or(fresh, |key| *key.as_bytes())
+    /// The key of the tags in masks of secrets. Without one, `fresh` becomes the key; it is written with the first output.
+    pub fn secret_key(&self, fresh: [u8; 32]) -> [u8; 32] {
+        let known = || blake3::Hash::from_hex(files::whole(&self.root().join(KEY)).ok()?.trim_ascii()).ok();
+        *self.key.get_or_init(|| known().map_or(fresh, |key| *key.as_bytes()))
     }
 
     /// Whether the root is ours to sweep. One without a mark, which an earlier version made, is marked if it holds what

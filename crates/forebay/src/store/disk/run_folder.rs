@@ -9,7 +9,7 @@
 //! are reused. A folder gets its lock file only when the file is locked, so a new folder never looks dead.
 
 use crate::store::disk::files::{self, beside, is_at, make_folder, names_in};
-use crate::store::disk::root::MARKER;
+use crate::store::disk::root::{KEY, MARKER};
 use crate::store::disk::turn::SWEPT;
 use crate::store::disk::{DiskStore, sweep};
 use crate::{Error, Result, Timestamp, fresh_id};
@@ -152,7 +152,7 @@ fn is_bare(folder: &Path) -> bool {
 
 /// Whether a file of a run folder is its own and no session's.
 fn is_own(name: &str) -> bool {
-    [LOCK, MARKER, SWEPT].contains(&name) || files::is_temporary(name)
+    [LOCK, MARKER, KEY, SWEPT].contains(&name) || files::is_temporary(name)
 }
 
 /// Removes a run folder that has only its own files; the lock goes last, because it is what keeps others out.
