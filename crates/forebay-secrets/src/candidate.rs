@@ -15,6 +15,8 @@ pub(crate) enum Source {
     Place,
     /// Its own form.
     Form,
+    /// The lines around it, which say where it begins and ends.
+    Block,
     /// A rule of the user.
     UserRule,
     /// A value that is known to be secret.

@@ -15,7 +15,7 @@
 //!
 //! 1. Its value is known: the caller passes values that a user registered, or those of environment variables
 //!    ([`is_secret_variable`]). They are found in base64, in hexadecimal digits, with escapes, and over line breaks.
-//! 2. It has a known form. The files of `secrets/` hold the forms of several hundred services, and a user can add files
+//! 2. It has a known form. The files of `secrets/` hold the forms of more than 200 services, and a user can add files
 //!    ([`UserRules`]).
 //! 3. The place says so: the password of a URL, the body of a private key, a value of a Kubernetes secret.
 //! 4. The name beside it says so, and the value looks drawn: `ASANA_PAT=…`.

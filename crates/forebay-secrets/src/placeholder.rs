@@ -477,7 +477,7 @@ fn is_public_key(value: &[u8]) -> bool {
 
 /// Whether one byte makes up most of a value, or it counts up, as `abc123def456` and `a1B2c3` do.
 fn is_repetition(value: &[u8]) -> bool {
-    if value.len() < 6 {
+    if value.len() < 8 {
         return false;
     }
     let mut counts = [0u32; 256];

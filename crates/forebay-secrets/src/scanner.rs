@@ -210,7 +210,8 @@ impl Search<'_> {
             Anchor::Pem => {
                 if let Some(pieces) = pem::find(text, at) {
                     let kind = Kind::of("private key");
-                    self.candidates.push(Candidate { pieces, kind, source: Source::Place, value: None });
+                    let value = Some(pem::key(text, &pieces));
+                    self.candidates.push(Candidate { pieces, kind, source: Source::Block, value });
                 }
             }
             Anchor::Kubernetes => {

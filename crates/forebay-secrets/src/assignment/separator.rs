@@ -12,7 +12,7 @@ pub(crate) enum Join {
     Colon,
     /// `,` between two quoted texts, as in the arguments of a call.
     Comma,
-    /// The end of an XML tag, or the next attribute.
+    /// The end of an XML tag.
     Tag,
     /// The border of a table's cells.
     Pipe,
@@ -83,7 +83,7 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
         Joint { join: Join::Blank, at, quoted_name, quoted_value: false, is_env: false, is_param: false };
 
     if let Some(value) = labelled_value(text, at) {
-        joint.join = Join::Tag;
+        joint.join = Join::Colon;
         joint.at = value;
         return finish(text, joint);
     }

@@ -80,10 +80,15 @@ fn body_before(text: &[u8], end: usize) -> Option<Vec<Range<usize>>> {
     (length >= 32 && is_varied(text, &pieces)).then_some(pieces)
 }
 
-/// A line of a block without what is before each line of it: an indentation, the sign of a diff, a number.
+/// A line of a block without what is before each line of it: an indentation, a quotation mark, a number.
 fn line(text: &[u8], range: Range<usize>, prefix: &[u8]) -> Range<usize> {
     let own = &text[range.clone()];
     let mut from = range.start;
+    // The sign of a diff can as well be the first character of the line, so it does not stay.
+    if let [sign @ (b'+' | b'-')] = prefix {
+        let rest = trim(text, from + usize::from(own.first() == Some(sign))..range.end);
+        return if rest.is_empty() { rest } else { from..rest.end };
+    }
     if !prefix.is_empty() && own.starts_with(prefix) {
         from += prefix.len();
     } else if prefix.iter().any(u8::is_ascii_digit) {
@@ -91,10 +96,28 @@ fn line(text: &[u8], range: Range<usize>, prefix: &[u8]) -> Range<usize> {
             own.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t')).count();
         let rule = own[number..].iter().take_while(|byte| !is_material(**byte)).count();
         from += if rule > 0 { number + rule } else { 0 };
-    } else if let [b'+' | b'-' | b' ', ..] = prefix {
-        from += usize::from(own.first() == prefix.first());
     }
     trim(text, from..range.end)
+}
+
+/// The key itself, without line breaks and what is before lines, so that equal keys are known as equal.
+pub(crate) fn key(text: &[u8], pieces: &[Range<usize>]) -> Vec<u8> {
+    let sign = pieces.first().map(|piece| text[piece.start]).filter(|sign| matches!(sign, b'+' | b'-'));
+    let signed = pieces.len() > 1 && pieces.iter().all(|piece| Some(text[piece.start]) == sign);
+    let mut key = Vec::new();
+    for piece in pieces {
+        let mut rest = &text[piece.start + usize::from(signed)..piece.end];
+        while let [byte, after @ ..] = rest {
+            rest = match rest {
+                [b'\\', b'n' | b'r', after @ ..] => after,
+                _ => {
+                    key.extend(Some(*byte).filter(|byte| is_material(*byte)));
+                    after
+                }
+            };
+        }
+    }
+    key
 }
 
 /// Without blanks, quotes and escaped line breaks at the ends.
@@ -139,6 +162,7 @@ fn is_material(byte: u8) -> bool {
 
 /// Whether a line can be one of a block: base64, or a field such as `Proc-Type: 4,ENCRYPTED`.
 fn is_body(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"-").unwrap_or(line);
     line.iter().all(|byte| is_material(*byte))
         && (line.len() >= 40 || line.ends_with(b"=") || line.starts_with(b"="))
         || [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"]
@@ -181,20 +205,26 @@ mod tests {
             let text = block(before, "\n");
             let begin = memchr::memmem::find(text.as_bytes(), b"-----BEGIN").unwrap();
             let pieces = find(text.as_bytes(), begin).unwrap();
+            let sign = if matches!(before, "+" | "-") { before } else { "" };
+            let want = BODY.map(|line| format!("{sign}{line}"));
             assert_eq!(
                 pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(),
-                BODY,
+                want,
                 "{before:?}"
             );
+            assert_eq!(key(text.as_bytes(), &pieces), BODY.concat().as_bytes());
             // Also without the first line.
             let text = &text[memchr::memchr(b'\n', text.as_bytes()).unwrap() + 1..];
             let end = memchr::memmem::find(text.as_bytes(), b"-----END").unwrap();
             let pieces = find(text.as_bytes(), end).unwrap();
+            let sign = if matches!(before, "+" | "-") { before } else { "" };
+            let want = BODY.map(|line| format!("{sign}{line}"));
             assert_eq!(
                 pieces.iter().map(|piece| &text[piece.clone()]).collect::<Vec<_>>(),
-                BODY,
+                want,
                 "{before:?}"
             );
+            assert_eq!(key(text.as_bytes(), &pieces), BODY.concat().as_bytes());
         }
     }
 
@@ -204,6 +234,7 @@ mod tests {
         let pieces = find(text.as_bytes(), 0).unwrap();
         assert_eq!(pieces.len(), 1);
         assert_eq!(&text[pieces[0].clone()], BODY.join("\\n"));
+        assert_eq!(key(text.as_bytes(), &pieces), BODY.concat().as_bytes());
     }
 
     #[test]
