@@ -31,7 +31,7 @@ pub(crate) struct Host {
     pub(crate) checked: Option<&'static str>,
     /// Where its results can be replaced.
     pub(crate) way: Way,
-    /// What `init` and the documentation say of it, a line each.
+    /// Remarks that `init` prints and the documentation repeats, a line each.
     pub(crate) notes: &'static [&'static str],
     /// Folders below the home folder that only this host makes.
     pub(crate) traces: &'static [&'static str],
@@ -109,7 +109,7 @@ pub(crate) enum Part {
     Program(String),
 }
 
-/// What an event says.
+/// Meaning of an event.
 pub(crate) enum Heard {
     /// Nothing that concerns us.
     Nothing,
@@ -153,7 +153,7 @@ pub(crate) struct ToolResult {
     pub(crate) args: Value,
     pub(crate) whole: Whole,
     pub(crate) exit: Option<i32>,
-    /// What the host shows the model if nobody replaces it; `None` if that is the whole.
+    /// Text that the host shows the model if nothing replaces it; `None` if that is the whole output.
     pub(crate) shown: Option<String>,
     /// Maximum tokens of a result that passes, if it is not that of the settings.
     pub(crate) most_tokens: Option<u64>,

@@ -1,4 +1,4 @@
-//! What masks secrets: the scanner with the store's key, the user's values and rules, and the modes of the settings.
+//! Builds the masking of secrets: the scanner with the store's key, the user's values and rules, and the settings' modes.
 
 use crate::error::CliError;
 use crate::print;

@@ -65,7 +65,7 @@ struct Finding {
     check: &'static str,
     state: Health,
     finding: String,
-    /// What mends it: a command, or what to do.
+    /// Remedy: a command, or an instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
 }
@@ -171,7 +171,7 @@ fn since() -> Timestamp {
     Timestamp::now() - Duration::from_secs(DAYS as u64 * 24 * 3600)
 }
 
-/// What happened in all sessions in the last days.
+/// Counts of all sessions in the last days.
 fn week(context: &Context) -> Result<Counts, CliError> {
     let mut week = Counts::default();
     for session in context.store().sessions()? {
@@ -246,7 +246,7 @@ struct Registered {
     file: PathBuf,
     command: Vec<String>,
     scope: Scope,
-    /// What brought it, if that was not init.
+    /// Plugin or extension that brought it, if `init` did not.
     bundle: Option<&'static str>,
 }
 

@@ -369,7 +369,7 @@ fn without_instructions(text: &str) -> String {
     }
 }
 
-/// What of a host's settings keeps our entries from working.
+/// Settings of a host that keep our entries from working.
 pub(crate) fn obstacles(host: &Host, place: &Place) -> Vec<String> {
     if host.name != claude_code::HOST.name {
         return Vec::new();

@@ -107,7 +107,7 @@ impl OutputFile {
         found.is_file().then_some(OutputFile { path, start: found.len() })
     }
 
-    /// What the command wrote, from the start.
+    /// Output of the command, from the start.
     fn open(&self) -> io::Result<File> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.start))?;

@@ -94,7 +94,7 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// What the transcript says of the command of this call, if it says anything yet.
+/// The transcript's entry for the command of this call, if there is one yet.
 fn executed(event: &Value) -> Option<Value> {
     let (path, call) = (text(event, "transcript_path")?, text(event, "tool_use_id")?);
     let end = end_of(Path::new(path)).ok()?;
@@ -115,7 +115,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
-/// What the transcript kept of an output.
+/// Part of an output that the transcript kept.
 fn kept_of(kept: &str) -> Whole {
     if kept.len() < KEPT {
         return Whole::text(kept);
@@ -125,7 +125,7 @@ fn kept_of(kept: &str) -> Whole {
     Whole::Cut { text, why: "Codex kept only its first and last 32 KiB".to_owned() }
 }
 
-/// What is left of an output that Codex has cut.
+/// The rest of an output that Codex has cut.
 fn cut(output: &str) -> Option<Whole> {
     let (tokens, rest) = output.strip_prefix(CUT)?.split_once(')')?;
     let (_, rest) = rest.trim_start_matches('\n').split_once("\n\n")?;
