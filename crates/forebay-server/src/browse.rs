@@ -178,7 +178,9 @@ pub(crate) fn tree(server: &Server, request: &Request) -> Result<Response, Probl
         _ => return Err(Problem::bad_request("start and end belong together, and start comes first")),
     };
     let max = usize::try_from(number("max").unwrap_or(100)).unwrap_or(usize::MAX);
-    Ok(json(&json!(nodes(&output, within, number("from"), max)?)))
+    let mut members = json!(nodes(&output, within, number("from"), max)?);
+    server.config.settings.masking.json(&mut members);
+    Ok(json(&members))
 }
 
 /// Maximum bytes of an output that is compared.

@@ -5,6 +5,7 @@
 //! that reads the rest.
 
 use crate::event::Answered;
+use crate::masking;
 use crate::query::grep::Match;
 use crate::query::{Found, fitted};
 use crate::request::declared::{Arguments, Declared, Takes, optional, required};
@@ -155,6 +156,7 @@ fn tail(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
     let from = output.line_start(total - arguments.number("lines").unwrap_or(0).min(total))?;
     let start = from.max(output.len().saturating_sub(budget.bytes));
     let end = output.read(start..output.len())?;
+    let masks = output.masks_in(start..output.len())?;
     largest(end.len() as u64, budget, |count| {
         let mut cut = end.len() - count as usize;
         // Whole lines where one fits, else whole characters.
@@ -169,7 +171,8 @@ fn tail(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
         }
         let shown = start + cut as u64;
         let first = output.newlines_before(shown)?;
-        let content = String::from_utf8_lossy(&end[cut..]);
+        let content = masking::masked(&end[cut..], shown, &masks);
+        let content = String::from_utf8_lossy(&content);
         let mut answer = json!({"id": id, "lines": total - first, "totalLines": total, "content": content});
         if shown > from {
             let limit = (shown - from).min(LONGEST_READ);
@@ -265,6 +268,7 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
     let wanted = arguments.number("limit").unwrap_or(0).min(rest).min(budget.bytes);
     // With what follows, to see whether a character is cut.
     let bytes = output.read(offset..offset + wanted + 1)?;
+    let masks = output.masks_in(offset..(offset + wanted).min(output.len()))?;
     largest(wanted, budget, |count| {
         let mut end = count as usize;
         // A cut of ours keeps characters whole.
@@ -277,7 +281,7 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
             "offset": offset,
             "limit": end,
             "done": end as u64 == rest && !output.is_growing(),
-            "content": String::from_utf8_lossy(&bytes[..end]),
+            "content": String::from_utf8_lossy(&masking::masked(&bytes[..end], offset, &masks)),
         }))
     })
 }
