@@ -140,8 +140,8 @@ mod tests {
     fn real_texts() -> Vec<String> {
         let folder =
             |path: &str| std::fs::read_dir(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let files =
-            ["../../testdata", "../../testdata/gallery", "src", "src/tokens"].into_iter().flat_map(folder);
+        let folders = ["../../testdata", "../../testdata/gallery", "../forebay/src", "src"];
+        let files = folders.into_iter().flat_map(folder);
         let files = files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
         files.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect()
     }
