@@ -212,6 +212,8 @@ fn fit(settings: &mut Settings, most_bytes: u64, output: &Output, result: &ToolR
     let digest = &mut settings.digest;
     if let Some(tokens) = result.most_tokens {
         digest.tokens = digest.tokens.max(tokens);
+        // An edit repeats the file as it is.
+        digest.compact_from = 0;
     }
     if result.shown.is_some() || output.len() > most_bytes {
         digest.tokens = 1;

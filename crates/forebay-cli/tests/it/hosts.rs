@@ -100,6 +100,28 @@ fn a_large_result_becomes_a_view_whose_calls_work() {
     }
 }
 
+/// An edit repeats lines of the file, so it is neither folded nor made compact.
+#[test]
+fn a_file_of_records_that_is_read_whole_passes_as_it_is() {
+    let records: Vec<Value> = (0..150)
+        .map(|id| json!({"id": id, "name": format!("part {id}"), "state": "ready", "note": ""}))
+        .collect();
+    let text = serde_json::to_string_pretty(&records).unwrap();
+    let read = |tool: &str| {
+        json!({"session_id": "h", "hook_event_name": "PostToolUse", "tool_name": tool, "tool_use_id": "c1",
+        "tool_input": {"file_path": "parts.json"}, "tool_response": match tool {
+            "Read" => json!({"type": "text", "file": {"filePath": "parts.json", "content": text,
+                "numLines": text.lines().count(), "startLine": 1, "totalLines": text.lines().count()}}),
+            _ => json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false}),
+        }})
+    };
+    for (tool, is_compact) in [("Read", false), ("Bash", true)] {
+        let ran = hook(&Forebay::new(), "claude-code", read(tool).to_string().as_bytes()).ok();
+        assert_eq!(ran.text().contains("as tables"), is_compact, "{tool}: {}", ran.text());
+        assert_eq!(ran.text().is_empty(), !is_compact, "{tool}: {}", ran.text());
+    }
+}
+
 #[test]
 fn a_small_result_is_kept_and_passes_in_silence() {
     for (host, event, _) in events("one\ntwo\n") {
