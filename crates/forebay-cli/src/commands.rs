@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Put(put::Args),
     /// Print the bytes of an output, for pipes
     Cat(cat::Args),
-    /// Show a person the lines of an output in which secrets are masked
+    /// Show a person the lines with secrets of an output, unmasked
     Reveal(reveal::Args),
     /// List the secrets in stored outputs, without their values
     Scan(scan::Args),

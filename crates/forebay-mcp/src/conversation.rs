@@ -95,7 +95,7 @@ struct Known {
 }
 
 impl State {
-    /// An id for a request of our own: one that no request has which waits, whatever a client calls its own.
+    /// An id for a request of our own: one that no waiting request has, whatever ids the client uses.
     fn own_id(&mut self) -> String {
         loop {
             self.asked += 1;

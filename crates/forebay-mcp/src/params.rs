@@ -107,7 +107,7 @@ pub(crate) fn headers(params: &[Param], arguments: &Value) -> Headers {
     params.iter().filter_map(header).collect()
 }
 
-/// Whether the headers of a call say what its arguments say. `given` has all values of a header.
+/// Checks that the headers of a call say what its arguments say. `given` has all values of a header.
 pub(crate) fn check<'a>(
     params: &[Param],
     arguments: &Value,

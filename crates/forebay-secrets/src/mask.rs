@@ -46,8 +46,8 @@ pub(crate) fn mask_end(text: &[u8], at: usize) -> Option<usize> {
         return None;
     }
     let end = rest.iter().position(|byte| matches!(byte, b']' | b'\n'))?;
-    let hash = rest[..end].strip_suffix(&rest[end.checked_sub(5)?..end]).is_some() && rest[end - 5] == b'#';
-    (rest[end] == b']' && hash).then_some(at + end + 1)
+    let has_tag = rest.get(end.checked_sub(5)?) == Some(&b'#');
+    (rest[end] == b']' && has_tag).then_some(at + end + 1)
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn ascii_run(text: &[u8], from: usize, wanted: impl Fn(Class) -> bool) -> Option
     Some(at)
 }
 
-/// Like [`first_piece`], for a piece of ASCII that ASCII ends; `None` for any other. Nearly all tool output is ASCII,
+/// Like [`first_piece`], for a piece of ASCII that is followed by ASCII; `None` for any other. Nearly all tool output is ASCII,
 /// and bytes are classified much faster than characters.
 #[inline]
 fn ascii_piece(text: &[u8]) -> Option<usize> {

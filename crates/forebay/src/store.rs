@@ -38,7 +38,7 @@ const LISTED_IDS: usize = 5;
 pub enum Part {
     /// The tool's bytes, exactly.
     Bytes,
-    /// The line index: the newlines before every further [`STRIDE`](crate::size::STRIDE), 8 bytes each.
+    /// The line index: for each [`STRIDE`](crate::size::STRIDE) bytes, the number of newlines before them, as 8 bytes.
     Lines,
     /// The stream of each stretch of the bytes, where there was more than one stream.
     Streams,

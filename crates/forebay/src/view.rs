@@ -223,7 +223,6 @@ impl View {
     }
 }
 
-/// Reason for a gap: overwritten if it is inside of one line and ends with a carriage return.
 /// Whether a screen shows lines as they are but for the time stamps of a service, which a reader needs.
 fn is_stamped_by_service(bytes: &[u8]) -> bool {
     let lines = || bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -231,6 +230,7 @@ fn is_stamped_by_service(bytes: &[u8]) -> bool {
         && !lines().any(timestamp::is_of_runner)
 }
 
+/// Reason for a gap: overwritten if it is inside of one line and ends with a carriage return.
 fn why(output: &Output, gap: &Range<u64>) -> Result<Why> {
     let ends_overwritten = output.read(gap.end - 1..gap.end)? == b"\r" && gap.end < output.len();
     let one_line =

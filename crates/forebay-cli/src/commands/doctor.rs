@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Check that the agents that are set up work, and show what Forebay did for them.
 ///
-/// Each finding comes with the command that mends it. A sample event is fed through the very command that each agent runs.
+/// A fault comes with the command that mends it, or with what to do. A sample event is fed through the very command that each agent runs.
 /// The exit status is 1 if something is broken.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -17,7 +17,8 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// Continue to store an output: a process's standard output on stdin, its standard error on stderr, the file on stdout.
+/// Continue to store an output. Reads the process's standard output from descriptor 0 and its standard error from 2;
+/// descriptor 1 is the file to append to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     handle: Handle,

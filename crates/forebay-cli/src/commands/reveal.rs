@@ -6,7 +6,7 @@ use crate::print;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-/// Show a person the lines of an output in which secrets are masked.
+/// Show a person the lines with secrets of an output, unmasked.
 ///
 /// Works only at a terminal, so that no model reads what it prints, and is recorded as an event. The fingerprint of a value
 /// that is no secret can be added to the setting `secrets.allow`.

@@ -58,7 +58,8 @@ pub(super) fn said(answer: &Value) -> Result<Answer, Unreadable> {
     Ok(Answer { text, calls, stop, usage, raw: content })
 }
 
-/// A stream of answers, each with the parts that are new. Any of them may have the end, the count or the refusal.
+/// A stream of answers, each with the parts that are new. Any of them may have the reason why it ended, the
+/// usage, or the reason why it was blocked.
 #[derive(Default)]
 pub(super) struct Stream {
     parts: Vec<Value>,

@@ -12,8 +12,8 @@ use crate::view::View;
 use crate::weights::folding::{CHOSEN_TOKENS, FULL_FRAME_TOKENS, SUCCEEDED_RUN_TOKENS, SUCCEEDED_TOKENS};
 use crate::{Budget, Result};
 
-/// Recognizers by name. Those of one rare kind come before those of runs, and these before those of a form; the last one
-/// claims every output.
+/// Recognizers by name: first those of kinds that are rare and sure, then those of runs, then those of a form. Those that
+/// make an output compact stand before the digest that they replace. The last one claims every output.
 static ORDER: &[(&str, Recognizer)] = &[
     ("binary", binary::recognize),
     ("screen", screen::recognize),

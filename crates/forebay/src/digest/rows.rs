@@ -193,8 +193,8 @@ impl Choice {
         smooth
     }
 
-    /// Takes the first line of each block if these lines tell the blocks apart, then whole blocks, the best first, and of the first that does not fit the best
-    /// part.
+    /// Takes the first line of each block if these lines tell the blocks apart, then whole blocks, the best first, then part
+    /// of the first block that does not fit.
     pub(crate) fn take_blocks(&mut self, blocks: &[Range<usize>], has_heads: bool) {
         let most = self.used + self.budget * SIGNATURES;
         for block in blocks.iter().filter(|_| has_heads) {

@@ -3,7 +3,7 @@
 use crate::{Output, Result};
 use memchr::memchr;
 
-/// Minimum characters of a text that counts as a quote: shorter words in quotation marks are names as often.
+/// Minimum characters of a text that counts as a quote: shorter words in quotation marks are just as often names.
 pub(crate) const SHORTEST: usize = 12;
 
 /// Maximum quotes and copied lines of an answer that are searched in the output.

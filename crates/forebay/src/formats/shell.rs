@@ -136,7 +136,7 @@ pub(crate) fn name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The line that a shell is given: `bash -lc LINE`, or `ssh host LINE`.
+/// The line that a shell is given: `bash -lc LINE`.
 fn inner_line(words: &Words) -> Option<&str> {
     let program = name(words.first()?);
     if SHELLS.contains(&program) {

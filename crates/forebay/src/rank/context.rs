@@ -87,7 +87,7 @@ pub(crate) fn with_context(
     Ok(context.units.into_values().collect())
 }
 
-/// TextUnits found so far, with what is needed to score the next ones.
+/// Units found so far, with what is needed to score the next ones.
 struct Context<'a> {
     output: &'a Output,
     question: &'a Question,

@@ -5,9 +5,11 @@
 use crate::{Call, Output};
 use std::collections::{HashMap, HashSet};
 
-/// Weight of a word of a call: twice that if it is a name.
+/// Weight of a word of a call.
 const WORD: f32 = 2.0;
-const NAME: f32 = 2.0;
+
+/// Factor on the weight of a word that is a name.
+const NAME_FACTOR: f32 = 2.0;
 
 /// Factor on the weights of a call for each later one.
 const AGE: f32 = 0.9;
@@ -74,7 +76,7 @@ impl Interest {
                 if COMMON.contains(&word.to_ascii_lowercase().as_str()) {
                     continue;
                 }
-                let weight = WORD * factor * if is_name(word.as_bytes()) { NAME } else { 1.0 };
+                let weight = WORD * factor * if is_name(word.as_bytes()) { NAME_FACTOR } else { 1.0 };
                 let known = self.weights.entry(word.to_owned()).or_insert(0.0);
                 *known = known.max(weight);
             }

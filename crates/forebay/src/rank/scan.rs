@@ -75,9 +75,9 @@ pub(crate) struct Scored {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanned {
     pub(crate) seen: Vec<Seen>,
-    /// TextUnits of the output.
+    /// Units of the output.
     pub(crate) units: u64,
-    /// TextUnits that contain each term.
+    /// Units that contain each term.
     pub(crate) having: Vec<u64>,
 }
 

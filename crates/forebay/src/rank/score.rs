@@ -207,7 +207,7 @@ impl Reports {
     }
 }
 
-/// Whether a line in lower case contains a word in quotes, alone.
+/// Whether a line in lower case contains a word between quotes, with nothing else between them.
 fn is_quoted(line: &[u8], word: &str) -> bool {
     let quotes = [("\"", "\""), ("“", "”")];
     memmem::find_iter(line, word).any(|at| {

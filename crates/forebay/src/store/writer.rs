@@ -1,4 +1,4 @@
-//! Takes an output as it comes: appends it, measures it in the same pass, and survives a failing store.
+//! Stores an output while it comes: appends its bytes, measures them in the same pass, and survives a failing store.
 
 pub(crate) mod measuring;
 
@@ -38,7 +38,7 @@ pub struct End {
 /// Bytes of the beginning that are kept in memory, so that a small output need not be read back from its store.
 const HEAD: usize = 256 * 1024;
 
-/// Bytes of the end that are kept in memory of an output that cannot be stored.
+/// Of an output that cannot be stored, bytes of its end that stay in memory.
 const TAIL: usize = 256 * 1024;
 
 /// Takes one new output.

@@ -170,7 +170,7 @@ impl Common {
         asked.open.is_empty().then(|| asked.heard.elapsed())
     }
 
-    /// Whether the headers of a call say what its arguments say, as far as the schema of the tool is known.
+    /// Checks that the headers of a call say what its arguments say, as far as the schema of the tool is known.
     fn arguments_agree(
         &self,
         headers: &HeaderMap,

@@ -1,4 +1,5 @@
-//! Measuring what comes: by hand while there is little, then in threads, so that it does not hold up the writing.
+//! Measures an output while it comes: first in the thread that writes, and in threads of its own once there is more, so
+//! that it does not hold up the writing.
 
 use crate::size::{Measure, Measured, Text};
 use std::{

@@ -14,8 +14,8 @@ pub(crate) const STACK: usize = 1024 * 1024 * 1024;
 /// Bytes of the stack that calls may take; the rest is for dropping, comparing and printing their values.
 const CALLS: usize = STACK / 8;
 
-/// Maximum calls of filters with filters as arguments to themselves. Each such call may hold the one before, and all of
-/// them are dropped at once, each in the drop of the next.
+/// Maximum nested calls of a filter that passes filters to itself. Each may hold the one before, so dropping the last
+/// drops all of them, recursively.
 const NESTED: u32 = 2_000_000;
 
 /// Maximum depth of a value that a filter makes.
@@ -27,7 +27,7 @@ const MANY_BITS: u64 = 1 << 20;
 /// Maximum compiled patterns in the cache: filters use the same few for each value.
 const PATTERNS: usize = 8;
 
-/// Number of new arrays and objects after which the depth of one is measured.
+/// Of so many new arrays and objects, the depth of one is measured.
 const MEASURED: u32 = 4096;
 
 /// Fuel that is left for one run of a filter.
