@@ -38,6 +38,39 @@ pub fn mask_range<'a>(text: &'a [u8], secrets: &[Secret], range: Range<usize>) -
     Cow::Owned(out)
 }
 
+/// Finds the places of a masked text in the text without masks.
+pub(crate) struct Unmasked {
+    /// For each mask, its end in the masked text and the end of what it stands for.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Unmasked {
+    /// `secrets` are those that are masked.
+    pub(crate) fn new(secrets: &[Secret]) -> Unmasked {
+        let mut ends = Vec::new();
+        let (mut masked, mut unmasked) = (0, 0);
+        for secret in secrets {
+            for (number, piece) in secret.pieces.iter().enumerate() {
+                let mask = if number == 0 { secret.mask() } else { secret.mask_of_line() };
+                masked += piece.start - unmasked + mask.len();
+                unmasked = piece.end;
+                ends.push((masked, unmasked));
+            }
+        }
+        Unmasked { ends }
+    }
+
+    /// A secret of the masked text, which no mask is part of.
+    pub(crate) fn secret(&self, mut secret: Secret) -> Secret {
+        for piece in &mut secret.pieces {
+            let masks = self.ends.partition_point(|(masked, _)| *masked <= piece.start);
+            let (masked, unmasked) = if masks == 0 { (0, 0) } else { self.ends[masks - 1] };
+            *piece = piece.start - masked + unmasked..piece.end - masked + unmasked;
+        }
+        secret
+    }
+}
+
 /// End of the mask that begins at `at`, if one does. Masks are at most 200 bytes long.
 pub(crate) fn mask_end(text: &[u8], at: usize) -> Option<usize> {
     const START: &[u8] = b"[secret: ";

@@ -4,7 +4,7 @@ use crate::allow::Allowlist;
 use crate::assignment;
 use crate::candidate::{Candidate, Source, join};
 use crate::filter::{Action, Anchor, for_each_keyword};
-use crate::mask::{mask, mask_end, mask_range};
+use crate::mask::{Unmasked, mask, mask_end, mask_range};
 use crate::needles::Needles;
 use crate::place::{command, cookie, kubernetes, pem, pgpass, scheme, url};
 use crate::randomness::is_random;
@@ -41,6 +41,9 @@ const MIN_REPEATED: usize = 12;
 /// Maximum bytes of such a value.
 const MAX_REPEATED: usize = 512;
 
+/// Maximum further searches of a text with masks, for texts that are made to need many.
+const MAX_SEARCHES: usize = 16;
+
 impl Scanner {
     /// A scanner with the built-in rules. Tags and fingerprints are hashes with `key`.
     pub fn new(key: [u8; 32]) -> Scanner {
@@ -76,8 +79,26 @@ impl Scanner {
         self
     }
 
-    /// The secrets in a text, in order, none of which overlap.
+    /// The secrets in a text, in order, none of which overlap. In the masked text there are none.
     pub fn scan(&self, text: &[u8]) -> Vec<Secret> {
+        let mut secrets = self.search(text);
+        // A mask may end a longer word, so that what is before it or after it now looks like a secret.
+        for _ in 0..MAX_SEARCHES {
+            if secrets.is_empty() {
+                break;
+            }
+            let further = self.search(&mask(text, &secrets));
+            if further.is_empty() {
+                break;
+            }
+            let unmasked = Unmasked::new(&secrets);
+            secrets.extend(further.into_iter().map(|secret| unmasked.secret(secret)));
+            secrets.sort_by_key(|secret| secret.range().start);
+        }
+        secrets
+    }
+
+    fn search(&self, text: &[u8]) -> Vec<Secret> {
         let mut search = Search { text, candidates: Vec::new(), masks: Vec::new(), name_end: 0 };
         for_each_keyword(text, |at, keyword| {
             for action in keyword.actions {

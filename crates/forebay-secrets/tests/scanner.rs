@@ -128,3 +128,10 @@ fn a_long_key_is_masked_far_from_its_first_line() {
     assert_eq!(shown.lines().count(), 3);
     assert!(shown.lines().all(|line| line.starts_with("[secret: ")), "{shown}");
 }
+
+#[test]
+fn what_a_mask_makes_look_like_a_secret_is_masked_too() {
+    let once = masked(&scanner(), "tokenBearer 0a0AAa0A0aaaf1Secret://:5432:00Aa00aAAPRIVATE KEY-----");
+    assert!(!once.contains("0a0AAa0A0aaaf1Secret"), "{once}");
+    assert_eq!(masked(&scanner(), &once), once);
+}
