@@ -1,6 +1,6 @@
 """Runs real agent programs with and without Forebay against a scripted model, and compares what the model saw.
 
-check.py FOREBAY PACKAGES [AGENT…]
+check.py FOREBAY PACKAGES [--quick] [AGENT…]
 """
 
 import json
@@ -110,7 +110,8 @@ def a_word_gives_the_result_unfolded(bare, ours):
     for command in (f"{MANY} #whole", f"FOREBAY_OFF=1 {MANY}"):
         without, with_us = bare.turn(command)[0][0], ours.turn(command)[0][0]
         check("[forebay view of " not in with_us, "an unfolded result is a view", with_us)
-        check(abs(len(with_us) - len(without)) < 200, "an unfolded result is not the agent's own", len(with_us), len(without))
+        # An agent cuts a result where a part of it happened to end.
+        check(abs(len(with_us) - len(without)) < len(without) / 5, "an unfolded result is not the agent's own", len(with_us), len(without))
     return "#whole and FOREBAY_OFF=1 give the agent's own result"
 
 
@@ -287,11 +288,16 @@ def the_sandbox_reads_and_keeps(bare, ours):
 CASES = [results_are_replaced, a_word_gives_the_result_unfolded, background_output_is_live, files_and_searches, mcp_results,
          the_sandbox_reads_and_keeps, a_folder_of_the_repository_can_be_installed, the_doctor_is_content, the_settings_come_back, rules_decide_as_before]
 
+# Cases of a quick run with an agent that takes long.
+QUICK = [results_are_replaced, the_settings_come_back]
+SLOW_AGENTS = ["gemini-cli", "opencode", "copilot"]
+
 
 def main():
     forebay, packages = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     names = [name for name in sys.argv[3:] if not name.startswith("-")]
-    only = [name[1:] for name in sys.argv[3:] if name.startswith("-")]
+    is_quick = "--quick" in sys.argv[3:]
+    only = [name[1:] for name in sys.argv[3:] if name.startswith("-") and name != "--quick"]
     packages.mkdir(parents=True, exist_ok=True)
     failures = 0
     for agent in agents.AGENTS:
@@ -302,6 +308,8 @@ def main():
             continue
         for case in CASES:
             if only and case.__name__ not in only:
+                continue
+            if is_quick and agent.name in SLOW_AGENTS and case not in QUICK:
                 continue
             # Not in the system's folder for temporary files, which a sandbox can write to.
             with tempfile.TemporaryDirectory(dir=packages, ignore_cleanup_errors=True) as folder:
