@@ -30,6 +30,11 @@ impl CliError {
         CliError { message: message.into(), hints: Vec::new(), code: NOT_THERE }
     }
 
+    /// The error of a command that a signal ended.
+    pub(crate) fn interrupted() -> CliError {
+        CliError { message: "interrupted".to_owned(), hints: Vec::new(), code: INTERRUPTED }
+    }
+
     /// The error of a program that could not be started, with the status a shell would give.
     pub(crate) fn cannot_run(program: &std::ffi::OsStr, error: &std::io::Error) -> CliError {
         let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };

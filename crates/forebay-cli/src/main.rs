@@ -18,6 +18,7 @@ mod print;
 mod progress;
 mod pty;
 mod screen;
+mod sealing;
 mod secrets;
 mod settings;
 mod stop;

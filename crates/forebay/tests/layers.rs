@@ -62,7 +62,7 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
     ("print", &["args", "bounds", "print"]),
-    ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress"]),
+    ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress", "sealing"]),
     ("context", &["capture", "screen", "settings"]),
     ("shared", &["context", "secrets"]),
     ("commands", &["commands"]),

@@ -1,12 +1,17 @@
 //! `forebay export`: all outputs of a session in one file.
 
+use crate::commands::scan;
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::progress::Progress;
+use crate::sealing::SealWith;
 use crate::stop::Stop;
 use forebay::Session;
 use forebay::archive::{Exported, export};
+use forebay::text::count::count;
+use forebay_age::{Lock, Writer};
+use serde::Serialize;
 use serde_json::json;
 use std::{
     fs::{self, File, OpenOptions},
@@ -19,13 +24,16 @@ use std::{
 /// Export a session to an archive.
 ///
 /// The archive holds bytes, records, views and events, and `forebay import` restores them under the same handles. A growing
-/// output is exported as it is now and marked as cut short.
+/// output is exported as it is now and marked as cut short. Secrets stay in an archive as they are, and the result says how
+/// many there are; --encrypt seals it in the age format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay export --out session.tar.zst
   forebay export build-17 --out build-17.tar.zst --force
-  forebay export --out - | ssh elsewhere forebay import -")]
+  forebay export --out - | ssh elsewhere forebay import -
+  forebay export --out session.age --encrypt age1…
+  forebay export --out session.age --encrypt passphrase")]
 pub(crate) struct Args {
     /// Session to export; default: the current one
     #[arg(value_name = "SESSION")]
@@ -36,6 +44,19 @@ pub(crate) struct Args {
     /// Replace an existing file
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    seal: SealWith,
+}
+
+/// Result of an export.
+#[derive(Serialize)]
+struct Done {
+    #[serde(flatten)]
+    exported: Exported,
+    /// Whether the archive is encrypted.
+    encrypted: bool,
+    /// Number of secrets in the outputs; absent if they could not be searched.
+    secrets: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -47,18 +68,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         let hint = "`forebay ls --all` lists the outputs of all sessions";
         return Err(CliError::not_there(format!("nothing is kept in session {session}")).hint(hint));
     }
-    if args.out.as_os_str() == "-" { to_stdout(&session, context) } else { to_file(&session, args, context) }
+    if args.out.as_os_str() == "-" {
+        to_stdout(&session, args, context)
+    } else {
+        to_file(&session, args, context)
+    }
 }
 
-fn to_stdout(session: &Session, context: &Context) -> Outcome {
+fn to_stdout(session: &Session, args: &Args, context: &Context) -> Outcome {
     if context.json {
         return Err(CliError::usage("--json and `--out -` both write to standard output"));
     }
     if io::stdout().is_terminal() {
         return Err(CliError::usage("an archive is not for a terminal").hint("send it through a pipe"));
     }
-    let exported = write(session, &mut io::stdout().lock(), context)?;
-    print::err(&format!("{}\n", told(&exported)));
+    let lock = args.seal.lock()?;
+    let done = write(session, &mut Stop::on_signals(io::stdout().lock())?, lock.as_ref(), context)?;
+    print::err(&format!("{}\n", told(&done)));
     Ok(ExitCode::from(DONE))
 }
 
@@ -75,10 +101,11 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
         Ok(_) if !args.force => return Err(there()),
         _ => {}
     }
+    let lock = args.seal.lock()?;
     let cannot = |error: io::Error| CliError::not_there(format!("cannot write {}: {error}", out.display()));
     let mut new = New::beside(out).map_err(cannot)?;
     // A signal must not leave half a file.
-    let exported = write(session, &mut Stop::on_signals(&new.file)?, context)?;
+    let done = write(session, &mut Stop::on_signals(&new.file)?, lock.as_ref(), context)?;
     // Whoever deletes the outputs now must not lose them to a power cut.
     new.file.sync_all().map_err(cannot)?;
     match new.place(out, args.force) {
@@ -86,11 +113,11 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
         placed => placed.map_err(cannot)?,
     }
     if context.json {
-        let mut value = json!(exported);
+        let mut value = json!(done);
         value["path"] = json!(out);
         print::json(&value)?;
     } else {
-        print::out(format!("{}: {}\n", out.display(), told(&exported)).as_bytes())?
+        print::out(format!("{}: {}\n", out.display(), told(&done)).as_bytes())?
     }
     Ok(ExitCode::from(DONE))
 }
@@ -177,20 +204,71 @@ impl Drop for New {
     }
 }
 
-fn write(session: &Session, out: &mut dyn Write, context: &Context) -> Result<Exported, CliError> {
+/// Writes the archive, encrypted if there is a lock.
+fn write(
+    session: &Session,
+    out: &mut dyn Write,
+    lock: Option<&Lock>,
+    context: &Context,
+) -> Result<Done, CliError> {
     let mut progress = Progress::new();
-    let exported = export(context.store(), session, out, &mut |done| progress.done(done));
+    let mut counted = Counted { out, written: 0 };
+    let mut write =
+        |to: &mut dyn Write| export(context.store(), session, to, &mut |done| progress.done(done));
+    let exported = match lock {
+        None => write(&mut counted),
+        Some(lock) => {
+            let cannot = |error| CliError::not_there(format!("cannot encrypt the archive: {error}"));
+            let mut sealed = Writer::new(&mut counted, lock).map_err(cannot)?;
+            let exported = write(&mut sealed);
+            if exported.is_ok() {
+                sealed.finish()?;
+            }
+            exported
+        }
+    };
     progress.clear();
-    Ok(exported?)
+    let mut exported = exported?;
+    exported.written = counted.written;
+    let found = scan::search_sessions(context, std::slice::from_ref(session)).ok();
+    let secrets = found.map(|found| found.iter().map(|output| output.secrets.len() as u64).sum());
+    Ok(Done { exported, encrypted: lock.is_some(), secrets })
 }
 
-fn told(exported: &Exported) -> String {
-    let Exported { session, outputs, growing, bytes, written, .. } = exported;
+/// Counts the bytes that are written.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    written: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn told(done: &Done) -> String {
+    let Done { exported: Exported { session, outputs, growing, bytes, written, .. }, encrypted, secrets } =
+        done;
     let growing = match growing {
         0 => String::new(),
         growing => format!(", {} of them still growing", grouped(*growing)),
     };
-    let s = if *outputs == 1 { "" } else { "s" };
+    let sealed = if *encrypted { ", encrypted" } else { "" };
+    let secrets = match secrets {
+        None => "; their secrets could not be counted".to_owned(),
+        Some(0) => String::new(),
+        Some(secrets) => format!("; {} in them, unmasked", count("secret", *secrets)),
+    };
     let (bytes, written) = (print::bytes(*bytes), print::bytes(*written));
-    format!("{} output{s} of session {session}{growing}, {bytes} in {written}", grouped(*outputs))
+    format!(
+        "{} of session {session}{growing}, {bytes} in {written}{sealed}{secrets}",
+        count("output", *outputs)
+    )
 }

@@ -4,6 +4,7 @@ use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::print::{self, grouped};
 use crate::progress::Progress;
+use crate::sealing::OpenWith;
 use crate::stop::Stop;
 use forebay::archive::{Imported, Options, import};
 use serde_json::json;
@@ -17,14 +18,16 @@ use std::{
 /// Import a session archive.
 ///
 /// The outputs keep their handles. The whole archive is verified before anything is stored, and a damaged one is refused.
-/// Existing outputs stay unchanged; if an existing handle has other bytes, nothing is imported.
+/// Existing outputs stay unchanged; if an existing handle has other bytes, nothing is imported. An encrypted archive is
+/// decrypted while it is read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   forebay import session.tar.zst
   forebay import session.tar.zst --dry-run
   forebay import build.tar.zst --as build-of-monday
-  ssh elsewhere forebay export --out - | forebay import -")]
+  ssh elsewhere forebay export --out - | forebay import -
+  forebay import session.age --identity key.txt")]
 pub(crate) struct Args {
     /// Archive; `-` reads standard input
     #[arg(value_name = "FILE")]
@@ -38,20 +41,21 @@ pub(crate) struct Args {
     /// Refuse an archive that unpacks to more than this (500MB, 2GiB); default: the free space on the disk
     #[arg(long, value_name = "SIZE", value_parser = crate::units::size)]
     max_bytes: Option<u64>,
+    #[command(flatten)]
+    open: OpenWith,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let session = args.name.as_deref().map(str::parse).transpose()?;
     let root = context.store.root();
-    let source = open(args, root)?;
+    let mut source = args.open.open(Stop::on_signals(open(args, root)?)?)?;
     let max_bytes = match args.max_bytes {
         Some(max_bytes) => max_bytes,
         None => free(root)?,
     };
     let options = Options { session, dry_run: args.dry_run, max_bytes };
     let mut progress = Progress::new();
-    let imported =
-        import(context.store(), &mut Stop::on_signals(source)?, &options, &mut |done| progress.done(done));
+    let imported = import(context.store(), &mut source, &options, &mut |done| progress.done(done));
     progress.clear();
     let imported = imported?;
     if context.json {

@@ -29,11 +29,11 @@ pub(crate) struct Args {
 }
 
 /// An output in which secrets were found.
-struct Found {
+pub(crate) struct Found {
     handle: Handle,
     bytes: u64,
     growing: bool,
-    secrets: Vec<FoundSecret>,
+    pub(crate) secrets: Vec<FoundSecret>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -81,7 +81,12 @@ fn handles(context: &Context, sessions: &[Session]) -> Result<Vec<Handle>, CliEr
     Ok(handles)
 }
 
-/// The outputs that have secrets.
+/// The outputs of some sessions that have secrets.
+pub(crate) fn search_sessions(context: &Context, sessions: &[Session]) -> Result<Vec<Found>, CliError> {
+    search(context, &handles(context, sessions)?)
+}
+
+/// Those of some outputs that have secrets.
 fn search(context: &Context, handles: &[Handle]) -> Result<Vec<Found>, CliError> {
     let masking = context.scanning();
     let mut found = Vec::new();
@@ -104,7 +109,7 @@ pub(crate) fn remove(context: &Context, dry_run: bool) -> Outcome {
         Some(session) => vec![session.clone()],
         None => context.store().sessions()?,
     };
-    let found = search(context, &handles(context, &sessions)?)?;
+    let found = search_sessions(context, &sessions)?;
     let (mut removed, mut bytes, mut stay) = (0u64, 0, 0u64);
     for output in &found {
         if output.growing {

@@ -103,6 +103,117 @@ fn an_archive_goes_through_a_pipe() {
 }
 
 #[test]
+fn an_export_says_how_many_secrets_are_inside() {
+    let forebay = Forebay::new();
+    forebay.put("env", b"HOME=/root\nDB_PASSWORD=kV8xq2LmZr0TfW4y\n", &[]);
+    forebay.put("log", b"postgres://app:9fKq3LzxWv7Rt2@db/app\n", &[]);
+    forebay.put("plain", b"nothing of interest\n", &[]);
+    let exported = forebay.run(["export", "--json", "--out", "a"]).ok().json();
+    assert_eq!((&exported["secrets"], &exported["encrypted"]), (&2.into(), &false.into()));
+    let text = forebay.run(["export", "--out", "b"]).ok().text();
+    assert!(text.trim_end().ends_with("; 2 secrets in them, unmasked"), "{text}");
+    assert!(!text.contains("kV8xq2"), "{text}");
+}
+
+/// A file with a new key, and its recipient.
+fn key(forebay: &Forebay, name: &str) -> (PathBuf, String) {
+    let identity = forebay_age::Identity::generate().unwrap();
+    let path = forebay.folder().join("work").join(name);
+    let recipient = identity.recipient().to_string();
+    fs::write(&path, format!("# public key: {recipient}\n{}\n", identity.to_text())).unwrap();
+    (path, recipient)
+}
+
+#[test]
+fn an_encrypted_archive_is_imported_with_any_of_its_keys() {
+    let here = filled();
+    let ((first, to_first), (second, to_second)) = (key(&here, "first"), key(&here, "second"));
+    let exported = here
+        .run(["export", "--json", "--out", "s.age", "--encrypt", &to_first, "--encrypt", &to_second])
+        .ok()
+        .json();
+    let file = here.folder().join("work/s.age");
+    assert_eq!(exported["encrypted"], true);
+    assert_eq!(exported["written"], fs::metadata(&file).unwrap().len());
+    let sealed = fs::read(&file).unwrap();
+    for key in [&first, &second] {
+        let there = Forebay::new();
+        let arguments = ["import", file.to_str().unwrap(), "--identity", key.to_str().unwrap()];
+        let imported = there.run(arguments).ok().text();
+        assert!(imported.starts_with("session s: 4 outputs, "), "{imported}");
+        assert_eq!(told(&there), told(&here));
+        assert_eq!(there.run(["verify"]).status, 0);
+    }
+    let there = Forebay::new();
+    let imported = there.run_with_input(["import", "-", "--identity", first.to_str().unwrap()], &sealed).ok();
+    assert!(imported.text().starts_with("session s: 4 outputs, "), "{}", imported.text());
+}
+
+#[test]
+fn a_passphrase_file_encrypts_and_decrypts_an_archive() {
+    let (here, there) = (filled(), Forebay::new());
+    let passphrase = here.folder().join("work/passphrase");
+    fs::write(&passphrase, "correct horse battery staple\nand a note\n").unwrap();
+    let passphrase = passphrase.to_str().unwrap();
+    let piped = here.run(["export", "--out", "-", "--passphrase-file", passphrase]);
+    assert!(piped.err.contains(", encrypted"), "{}", piped.err);
+    let imported = there.run_with_input(["import", "-", "--passphrase-file", passphrase], &piped.out).ok();
+    assert!(imported.text().starts_with("session s: 4 outputs, "), "{}", imported.text());
+    assert_eq!(told(&there), told(&here));
+}
+
+#[test]
+fn a_wrong_key_is_refused_and_nothing_is_written() {
+    let here = filled();
+    let (key_file, recipient) = key(&here, "right");
+    let (wrong, _) = key(&here, "wrong");
+    let passphrase = here.folder().join("work/passphrase");
+    fs::write(&passphrase, "correct horse\n").unwrap();
+    let _ = here.run(["export", "--out", "for-key", "--encrypt", &recipient]).ok();
+    let _ = here.run(["export", "--out", "for-words", "--passphrase-file", "passphrase"]).ok();
+    let _ = here.run(["export", "--out", "plain"]).ok();
+    let path = |name: &str| here.folder().join("work").join(name).to_str().unwrap().to_owned();
+    let mut cut = fs::read(path("for-key")).unwrap();
+    cut.pop();
+    fs::write(path("cut"), cut).unwrap();
+    fs::write(path("no-key"), "# nothing\n").unwrap();
+    fs::write(path("other-words"), "wrong horse\n").unwrap();
+    let wrong = wrong.to_str().unwrap();
+    let right = key_file.to_str().unwrap();
+    for (file, options, status, expected) in [
+        ("for-key", &["--identity", wrong][..], 1, "it is not sealed for this key"),
+        ("for-key", &[], 1, "give the key with --identity FILE"),
+        ("for-key", &["--passphrase-file", &path("passphrase")], 1, "it is sealed for a key"),
+        ("for-words", &["--identity", right], 1, "give it with --passphrase-file FILE"),
+        ("for-words", &["--passphrase-file", &path("other-words")], 1, "the passphrase is wrong"),
+        ("cut", &["--identity", right], 1, "damaged or cut off at its end"),
+        ("plain", &["--identity", right], 1, "the archive is not encrypted"),
+        ("for-key", &["--identity", &path("no-key")], 2, "has no key"),
+        ("for-key", &["--identity", &path("passphrase")], 2, "passphrase:1: it is not an identity"),
+        ("for-key", &["--identity", &path("none")], 1, "cannot read"),
+    ] {
+        let there = Forebay::new();
+        let file = path(file);
+        let arguments: Vec<&str> = ["import", &file].into_iter().chain(options.iter().copied()).collect();
+        let error = there.run(&arguments).fails(status);
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        assert!(!there.root().exists(), "{arguments:?}: something was written");
+    }
+    for (options, expected) in [
+        (&["--encrypt", "age1nobody"][..], "age-keygen"),
+        (&["--encrypt", &recipient, "--encrypt", "passphrase"], "not both"),
+        (&["--passphrase-file", "no-words"], "no passphrase in its first line"),
+    ] {
+        fs::write(path("no-words"), "\n").unwrap();
+        let arguments: Vec<&str> =
+            ["export", "--out", "new"].into_iter().chain(options.iter().copied()).collect();
+        let error = here.run(&arguments).fails(2);
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        assert!(!here.folder().join("work/new").exists());
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn an_export_that_is_killed_leaves_no_file() {
     let forebay = Forebay::new();

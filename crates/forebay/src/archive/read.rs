@@ -51,6 +51,9 @@ pub(crate) fn walk(
     if start.is_empty() {
         return Err(bad("it is empty"));
     }
+    if start.starts_with(b"age-encryption.org/") {
+        return Err(bad("it is encrypted; `forebay import --identity KEY` decrypts it"));
+    }
     if !start.starts_with(&MAGIC) && !MAGIC.starts_with(start) {
         return Err(bad("it is not a zstd file"));
     }
