@@ -521,6 +521,30 @@ test('the address with the token opens the page once, and a cookie that no scrip
   await well(stranger, { fine: [/401 \(Unauthorized\)/] });
 });
 
+test('secrets are masked until a person asks for them, and that is recorded', async () => {
+  const value = [...'kV9wq27LmZx4tRbQ8sYc3J'].reverse().join('');
+  await put(server, 'secrets', 'env', `HOME=/root\nDEPLOY_TOKEN=${value}\n`, { tool: 'env', args: { command: 'env' }, exit: 0 });
+  await put(server, 'secrets', 'plain', 'nothing to hide\n', { tool: 'echo' });
+  const page = await look(server, at('secrets', 'env'));
+  await page.getByText('[secret: token, 22 characters').first().waitFor();
+  assert.ok(!(await page.locator('body').innerText()).includes(value));
+  await page.getByRole('button', { name: 'Secrets' }).click();
+  await page.getByText('The events of the session will say so').waitFor();
+  assert.ok(!(await page.locator('body').innerText()).includes(value));
+  await page.getByRole('button', { name: 'Show them' }).click();
+  await page.locator('dialog', { hasText: value }).waitFor();
+  await picture(page, 'secrets');
+  const { events } = await ask(server, 'sessions/secrets/events');
+  assert.equal(events.filter(event => event.event === 'secrets-revealed').length, 1);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('dialog').count(), 0);
+  await page.goto(`${server.address}/${at('secrets', 'plain')}`);
+  await page.getByRole('button', { name: 'Secrets' }).click();
+  await page.getByRole('button', { name: 'Show them' }).click();
+  await page.getByText('No secrets are found').waitFor();
+  await well(page);
+});
+
 test('a server with tokens is asked with one, and raw bytes can be saved', async () => {
   const file = join(folder, 'tokens.toml');
   const token = (await forebay('serve', 'token', '--tokens', file)).split('\n').at(-1);

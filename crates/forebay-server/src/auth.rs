@@ -130,6 +130,17 @@ impl Caller {
         self.rights.contains(&right)
     }
 
+    /// Refuses a caller that may be a program with a token for some purpose: only a browser that a person logged in, or
+    /// a caller with all rights, passes.
+    pub(crate) fn require_person(&self) -> Result<(), Problem> {
+        if self.by_cookie || Right::ALL.iter().all(|right| self.has(*right)) {
+            return Ok(());
+        }
+        Err(Problem::forbidden(
+            "a token with some rights only does not reveal secrets; use one with all of them",
+        ))
+    }
+
     /// Refuses a caller without a right.
     pub(crate) fn require(&self, right: Right) -> Result<(), Problem> {
         if self.has(right) {

@@ -294,6 +294,22 @@ fn schemas() -> Value {
             }),
             &["context_window", "output_reserve", "safety_buffer", "reported", "given", "left"],
         ),
+        "RevealedSecrets": object(
+            json!({
+                "secrets": list(&object(
+                    json!({
+                        "line": count,
+                        "bytes": object(json!({ "start": count, "end": count }), &["start", "end"]),
+                        "kind": text,
+                        "tag": text,
+                        "fingerprint": text,
+                        "text": text,
+                    }),
+                    &["line", "bytes", "kind", "tag", "fingerprint", "text"],
+                )),
+            }),
+            &["secrets"],
+        ),
         "Events": object(
             json!({
                 "events": list(&json!({ "anyOf": [

@@ -97,6 +97,23 @@ fn record_json(server: &Server, request: &Request, record: &Record, usage: &Hash
     value
 }
 
+/// Lists the secrets of an output with their lines, unmasked, for the person at the page.
+pub(crate) fn reveal(server: &Server, request: &Request) -> Result<Response, Problem> {
+    request.caller.require_person()?;
+    let outputs = request.outputs(server)?;
+    let output = outputs.open(request.path_parameter("output"))?;
+    let found = output.found_secrets()?;
+    if !found.is_empty() {
+        outputs.secrets_revealed(&output, found.len() as u64);
+    }
+    let secrets = found.iter().map(|secret| {
+        let mut value = json!(secret);
+        value["text"] = json!(output.revealed(secret)?);
+        Ok(value)
+    });
+    Ok(json(&json!({ "secrets": secrets.collect::<forebay::Result<Vec<Value>>>()? })))
+}
+
 /// Lists the outputs of a session, the newest first.
 pub(crate) fn list(server: &Server, request: &Request) -> Result<Response, Problem> {
     let (store, session) = (request.store(), request.session()?);

@@ -340,6 +340,20 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint {
+            method: Method::POST,
+            path: "/v1/sessions/{session}/outputs/{output}/reveal",
+            right: Some(Right::Read),
+            name: "reveal_secrets",
+            summary: "Show a person the lines with secrets of an output, unmasked. It is recorded as an event. Not for tokens with some rights only.",
+            parameters: &[],
+            tool: None,
+            body: RequestBody::Nothing,
+            response: ResponseBody::Json("RevealedSecrets"),
+        },
+        handler: |server, request| request.blocking(server, outputs::reveal),
+    },
+    Route {
+        endpoint: Endpoint {
             method: Method::GET,
             path: "/v1/sessions/{session}/outputs/{output}/bytes",
             right: Some(Right::Read),

@@ -20,9 +20,6 @@ pub(crate) struct Args {
     handle: String,
 }
 
-/// Maximum bytes of a line that are shown.
-const LONGEST: u64 = 16 * 1024;
-
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(CliError::not_there("secrets are shown only to a person at a terminal")
@@ -38,9 +35,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     outputs.secrets_revealed(&output, found.len() as u64);
     for secret in &found {
-        let (start, end) = (output.line_start(secret.line - 1)?, output.line_start(secret.line)?);
-        let start = start.max(secret.bytes.start.saturating_sub(LONGEST / 2));
-        let line = output.read(start..end.max(secret.bytes.end).min(start + LONGEST))?;
         print::out(
             format!(
                 "line {}, {}, #{}, fingerprint {}\n{}\n",
@@ -48,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
                 secret.kind,
                 secret.tag,
                 secret.fingerprint,
-                forebay::printable(String::from_utf8_lossy(&line).trim_end())
+                forebay::printable(&output.revealed(secret)?)
             )
             .as_bytes(),
         )?;

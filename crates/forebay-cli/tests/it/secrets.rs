@@ -177,6 +177,45 @@ fn the_http_api_masks_and_gives_the_bytes_to_programs() {
 }
 
 #[test]
+fn the_page_reveals_secrets_to_a_person_and_not_to_a_token_with_some_rights() {
+    let forebay = Forebay::new();
+    let file = ["--tokens", "tokens.toml"];
+    let made = |may: &[&str]| {
+        let args: Vec<&str> = ["serve", "token"].into_iter().chain(file).chain(may.iter().copied()).collect();
+        format!("Bearer {}", forebay.run(args).text().trim())
+    };
+    let (person, reader) =
+        (made(&["--may", "read,write,extract,delete,metrics"]), made(&["--may", "read,write"]));
+    let server = Server::start(&forebay, &file);
+    let ask =
+        |token: &str, request: &str, body: &[u8]| server.ask(request, &[("authorization", token)], body);
+    ask(&reader, "PUT /v1/sessions/s/outputs/dump01", dump(20).as_bytes()).is(201);
+    ask(&reader, "PUT /v1/sessions/s/outputs/plain1", b"nothing to hide").is(201);
+    let refused = ask(&reader, "POST /v1/sessions/s/outputs/dump01/reveal", b"").is(403).text();
+    assert!(refused.contains("does not reveal secrets"), "{refused}");
+    let events = |name: &str| {
+        let events = ask(&person, "GET /v1/sessions/s/events", b"").is(200).json();
+        let all = events["events"].as_array().unwrap().clone();
+        all.into_iter().filter(|event| event["event"] == name).collect::<Vec<_>>()
+    };
+    assert_eq!(events("secrets-revealed").len(), 0);
+    let revealed = ask(&person, "POST /v1/sessions/s/outputs/dump01/reveal", b"").is(200).json();
+    let secrets = revealed["secrets"].as_array().unwrap();
+    for (secret, (at, (name, key))) in secrets.iter().zip(keys().into_iter().enumerate()) {
+        assert_eq!((&secret["line"], &secret["text"]), (&json!(21 + at), &json!(format!("{name}={key}"))));
+    }
+    assert_eq!(secrets.len(), keys().len());
+    let revealed = ask(&person, "POST /v1/sessions/s/outputs/plain1/reveal", b"").is(200).json();
+    assert_eq!(revealed, json!({ "secrets": [] }));
+    let told = events("secrets-revealed");
+    assert_eq!(
+        (told.len(), &told[0]["id"], &told[0]["secrets"]),
+        (1, &json!("dump01"), &json!(keys().len()))
+    );
+    check(&json!(told).to_string(), "the event");
+}
+
+#[test]
 fn the_mcp_gateway_masks_small_results_and_kept_ones() {
     let forebay = Forebay::new();
     let mut client = Client::new(&forebay, &[]).greeted();

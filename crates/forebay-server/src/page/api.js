@@ -61,12 +61,12 @@ function newToken(refused) {
 }
 
 /** A response that is as wanted; anything else is a problem. */
-export async function fetched(path, { headers = {}, signal } = {}) {
+export async function fetched(path, { headers = {}, signal, method = 'GET' } = {}) {
   for (;;) {
     const used = token;
     let response;
     try {
-      response = await fetch(path, { headers: used === null ? headers : { ...headers, authorization: `Bearer ${used}` }, signal, cache: 'no-store' });
+      response = await fetch(path, { headers: used === null ? headers : { ...headers, authorization: `Bearer ${used}` }, signal, method, cache: 'no-store' });
     } catch (error) {
       if (error.name === 'AbortError') throw error;
       throw new Problem(0, 'The server cannot be reached. Is forebay serve still running?');
@@ -106,6 +106,12 @@ export class Source {
 
   lines(params, signal) {
     return this.ask('lines', { width: 1000, ...params }, signal);
+  }
+
+  /** The secrets with their lines, unmasked. The server records that they were shown. */
+  async revealed() {
+    const response = await fetched(address([...this.parts, 'reveal']), { method: 'POST' });
+    return (await response.json()).secrets;
   }
 
   get address() {

@@ -2,6 +2,7 @@
 
 import { tokenCommand } from './api.js';
 import { h, button } from './dom.js';
+import { inked } from './ink.js';
 
 const KEYS = [
   ['j k ↓ ↑', 'next and previous: output in a list, line in an output, value in JSON'],
@@ -55,6 +56,27 @@ export function askToken(again) {
     shown(dialog);
     field.focus();
   });
+}
+
+/** Asks once, then shows a person the lines with secrets of an output. */
+export function askReveal(source) {
+  const close = button('Close', () => dialog.close());
+  const show = button('Show them', async () => {
+    show.disabled = true;
+    try {
+      const secrets = await source.revealed();
+      body.replaceChildren(secrets.length
+        ? h('dl', {}, secrets.map(({ line, kind, tag, text }) => [h('dt', {}, `Line ${line}: ${kind}, #${tag}`), h('dd', {}, h('pre', {}, inked(text)))]))
+        : h('p', {}, 'No secrets are found in this output.'));
+    } catch (error) {
+      body.replaceChildren(h('p.trouble', {}, error.message));
+    }
+    show.remove();
+    close.focus();
+  });
+  const body = h('div', { 'aria-live': 'polite' }, h('p', {}, 'Show the lines with secrets, unmasked? The events of the session will say so.'));
+  const dialog = h('dialog.reveal', { 'aria-labelledby': 'reveal-title' }, h('h2', { id: 'reveal-title' }, 'Secrets'), body, h('div.buttons', {}, show, close));
+  shown(dialog);
 }
 
 function shown(dialog) {

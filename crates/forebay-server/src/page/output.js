@@ -8,6 +8,7 @@ import { bytesOf, exitOf, gotOf, hashOf, oneLine, savedOf, trouble } from './lis
 import { called, count, minute, moment, size } from './words.js';
 import { Asked } from './asked.js';
 import { Diff } from './diff.js';
+import { askReveal } from './dialogs.js';
 import { Tree } from './tree.js';
 import { View } from './view.js';
 import { Whole } from './whole.js';
@@ -117,7 +118,7 @@ export class OutputPage {
         h('h1', {}, inked(record.tool)), command && h('code.command', {}, inked(oneLine(command).slice(0, 1000)))),
       h('div.facts', {}, facts.map(fact => h('span', {}, fact))),
       h('div.handles', {}, h('span.handle', {}, h('code', {}, record.handle), copyButton(record.handle, 'the handle')),
-        h('button', { type: 'button', onclick: () => copy(`forebay read ${record.handle}`, 'the command') }, 'Copy command'), raw),
+        h('button', { type: 'button', onclick: () => copy(`forebay read ${record.handle}`, 'the command') }, 'Copy command'), raw, button('Secrets', () => askReveal(this.source))),
       record.lost && h('p.trouble', {}, `${count('byte', record.lost.bytes)} of it could not be kept: ${record.lost.why}`),
       typeof record.state === 'object' && h('p.note', {}, `It was cut short: ${Object.values(record.state)[0]}`));
     const focused = this.tabs.contains(document.activeElement) && document.activeElement.id;

@@ -25,6 +25,9 @@ pub struct FoundSecret {
 /// Bytes that are searched at once.
 const BLOCK: u64 = 1024 * 1024;
 
+/// Maximum bytes that are shown of the lines of a secret.
+const MAX_REVEALED: u64 = 16 * 1024;
+
 impl Output {
     /// What happens to its secrets.
     pub(crate) fn secrets(&self) -> Secrets {
@@ -82,6 +85,14 @@ impl Output {
             Ok(true)
         })?;
         Ok(found)
+    }
+
+    /// The lines of a secret, unmasked, for a person. Of long lines it is the part around the beginning of the secret.
+    pub fn revealed(&self, secret: &FoundSecret) -> Result<String> {
+        let (start, end) = (self.line_start(secret.line - 1)?, self.line_start(secret.line)?);
+        let start = start.max(secret.bytes.start.saturating_sub(MAX_REVEALED / 2));
+        let lines = self.read(start..end.max(secret.bytes.end).min(start + MAX_REVEALED))?;
+        Ok(String::from_utf8_lossy(&lines).trim_end().to_owned())
     }
 
     /// Gives the secrets of each block to `take`, with the offset of the bytes in which they were found, until it returns
