@@ -17,6 +17,12 @@ use std::ops::Range;
 /// Maximum bytes of a name. Longer runs of letters are data.
 const MAX_NAME: usize = 64;
 
+/// Minimum bytes of a value.
+const MIN_VALUE: usize = 6;
+
+/// Minimum bytes of a value that is only beside its name.
+const MIN_LOOSE: usize = 8;
+
 /// A value that its name makes a secret.
 #[derive(Debug)]
 pub(crate) struct Named {
@@ -112,6 +118,10 @@ fn words_before(text: &[u8], start: usize) -> &[u8] {
 fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
     // Most names are in prose and in code that assigns nothing: they are left before their words are looked at.
     let joint = separator::after(text, name.clone())?;
+    let range = value::at(text, &name, &joint)?;
+    if !can_be_secret(&text[range.clone()], &text[name.clone()], &joint) {
+        return None;
+    }
     let mut before: &[u8] = &[];
     let mut words = Words::of(before, &text[name.clone()]);
     if words.count() <= 2 && !joint.quoted_name {
@@ -131,7 +141,6 @@ fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
     if words.is_signature() && !joint.is_param {
         return None;
     }
-    let range = value::at(text, &name, &joint)?;
     let value = &text[range.clone()];
     let setting = Setting { text, name, joint, claim, words: &words, before };
     setting.accepts(value, &range).then(|| Named {
@@ -139,6 +148,21 @@ fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
         label: words.label(),
         service: words.service().map(str::to_owned),
     })
+}
+
+/// Whether a value can be secret, whatever its name claims. In prose, the next word is no such value.
+fn can_be_secret(value: &[u8], name: &[u8], joint: &Joint) -> bool {
+    if !joint.is_loose() {
+        return value.len() >= MIN_VALUE;
+    }
+    // Another assignment, or an address in memory.
+    let is_pair = value.iter().position(|byte| *byte == b'=').is_some_and(|equals| equals + 2 < value.len());
+    let names_password =
+        || name.array_windows::<2>().any(|two| matches!(two, [b'p' | b'P', b'a' | b'A' | b'w' | b'W']));
+    value.len() >= MIN_LOOSE
+        && !is_pair
+        && !value.starts_with(b"0x")
+        && (value.iter().any(u8::is_ascii_digit) || names_password())
 }
 
 /// A name with what it claims and how its value is joined to it.
@@ -154,11 +178,6 @@ struct Setting<'a> {
 impl Setting<'_> {
     /// Whether a value is what the name claims.
     fn accepts(&self, value: &[u8], range: &Range<usize>) -> bool {
-        // After a blank, another assignment or an address in memory.
-        let pair = value.iter().position(|byte| *byte == b'=').is_some_and(|equals| equals + 2 < value.len());
-        if self.is_loose() && (pair || value.starts_with(b"0x")) {
-            return false;
-        }
         // The part of a value that is left beside a mask, and the part before a call's arguments.
         if !self.joint.quoted_value && matches!(self.text.get(range.end), Some(b'[' | b'*' | b'<' | b'(')) {
             return false;
@@ -167,7 +186,7 @@ impl Setting<'_> {
         if value.len() == 96 && self.text[self.name.clone()] == *b"Master-Key" {
             return false;
         }
-        if value.len() < 6 || value.len() > 4096 || is_placeholder(value) || value::is_path(value) {
+        if value.len() > value::MAX_VALUE || is_placeholder(value) || value::is_path(value) {
             return false;
         }
         // `settings.api_key = module.api_key`, and a date such as `2026-01-31T10:00:00Z`.
@@ -198,16 +217,11 @@ impl Setting<'_> {
         }
     }
 
-    /// Whether the value is only beside the name.
-    fn is_loose(&self) -> bool {
-        matches!(self.joint.join, Join::Blank | Join::Dash)
-    }
-
     fn accepts_password(&self, value: &[u8], shape: &Shape, range: &Range<usize>) -> bool {
         if value::is_code(value) && !self.joint.quoted_value {
             return false;
         }
-        if self.is_loose() {
+        if self.joint.is_loose() {
             let length = if self.is_netrc() || self.joint.quoted_value { 8 } else { 16 };
             return shape.length >= length && (shape.digits > 0 || self.is_netrc()) && is_random(value);
         }
@@ -259,7 +273,7 @@ impl Setting<'_> {
         if value::is_code(value) && !self.joint.quoted_value {
             return false;
         }
-        let strict = self.is_loose() || self.joint.join == Join::Pipe;
+        let strict = self.joint.is_loose() || self.joint.join == Join::Pipe;
         if strict && (shape.length < 16 || shape.digits == 0 || shape.letters() == 0 || self.is_prose()) {
             return false;
         }
@@ -273,7 +287,9 @@ impl Setting<'_> {
         if is_uuid(value) && self.words.service().is_none() {
             return false;
         }
-        if self.is_loose() && (self.is_prose() || self.joint.join == Join::Dash && value.contains(&b'_')) {
+        if self.joint.is_loose()
+            && (self.is_prose() || self.joint.join == Join::Dash && value.contains(&b'_'))
+        {
             return false;
         }
         self.joint.quoted_value || !value::is_code(value)

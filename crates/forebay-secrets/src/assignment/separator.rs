@@ -40,6 +40,13 @@ pub(crate) struct Joint {
     pub(crate) is_param: bool,
 }
 
+impl Joint {
+    /// Whether the value is only beside the name.
+    pub(crate) fn is_loose(&self) -> bool {
+        matches!(self.join, Join::Blank | Join::Dash)
+    }
+}
+
 /// Bytes of the quote at `at`, with the backslashes of escaped text; 0 if there is none.
 pub(crate) fn quote(text: &[u8], at: usize) -> usize {
     let rest = &text[at..];

@@ -5,7 +5,7 @@ use crate::text::{ends_with_ignore_case, line_end, skip_blanks, starts_with_igno
 use std::ops::Range;
 
 /// Maximum bytes of a value.
-const MAX_VALUE: usize = 4096;
+pub(super) const MAX_VALUE: usize = 4096;
 
 /// The value that a joint leads to, without quotes and without the name of an authentication scheme.
 pub(crate) fn at(text: &[u8], name: &Range<usize>, joint: &Joint) -> Option<Range<usize>> {
