@@ -8,6 +8,7 @@
   bench/bench.py --only mcp     the MCP gateway against the server alone and another gateway (ten minutes)
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
   bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
+  bench/bench.py --only secrets what the search for secrets takes (two minutes)
   bench/bench.py --only recall  the share of marked lines that views and answers show (four minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
@@ -82,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view', 'recall'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, of making views, or of recall')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view', 'recall', 'secrets'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, of making views, of recall, or of the search for secrets')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -195,6 +196,26 @@ def main():
                          f'{at(a, .5) / at(b, .5):.2f} ×']
                 print(f'| {what}; {processes} | ' + ' | '.join(cells) + ' |', flush=True)
 
+    def files(path):
+        """Writes 100 MB of one kind of output after the other into a file; their names."""
+        words = 'river stone cloud engine window garden market signal thread buffer handle reader writer socket parser'.split()
+        word = lambda: random.choice(words)
+        kinds = [
+            ('search results', '', lambda n: f'src/{words[n // 300 % 15]}/{n // 30}.c:{n % 30 * 17}:    {word()} {word()}({word()}, {n % 97});\n'),
+            ('a diff', '', lambda n: f'diff --git a/src/{n}.c b/src/{n}.c\n--- a/src/{n}.c\n+++ b/src/{n}.c\n@@ -{n % 90 + 1},4 +{n % 90 + 1},4 @@ int {word()}(void)\n {word()} {word()};\n-  {word()};\n+  {word()} + {n};\n }}\n {word()};\n'),
+            ('paths', '', lambda n: f'./src/{words[n // 400 % 15]}/{words[n // 20 % 15]}/{word()}-{n}.{("c", "h", "o", "txt")[n % 4]}\n'),
+            ('`ls -lR`', '', lambda n: (f'\n./{words[n // 50 % 15]}/{n // 50}:\ntotal 84\n' if n % 50 == 0 else '') + f'-rw-r--r-- 1 root root {random.randrange(10**6):>8} Nov 17 09:{n % 60:02} {word()}-{n}.txt\n'),
+            ('a table', '    PID USER      PR     VIRT     RES S  %CPU     TIME COMMAND\n', lambda n: f'{n % 10**6:>7} root      20 {random.randrange(10**6):>8} {random.randrange(10**5):>7} S {random.random() * 3:>5.1f}  0:{n % 60:02}.{n % 100:02} {word()}\n'),
+            ('CSV', 'id,name,city,cents,state\n', lambda n: f'{n},{word()} {word()},{word()},{random.randrange(10**5)},{("paid", "open", "sent")[n % 3]}\n'),
+            ('JSON lines', '', lambda n: f'{{"at": {n}, "level": "info", "msg": "{word()} {word()}", "n": {random.randrange(10**6)}, "user": {{"id": {n % 977}, "name": "{word()}"}}}}\n'),
+            ('C', '', lambda n: f'/* {word()} {word()} */\nstatic int {word()}_{n}(struct {word()} *p, int n)\n{{\n    if (n > {n % 97}) {{\n        return {word()}(p, n - 1);\n    }}\n    return {n};\n}}\n\n'),
+        ]
+        for what, first, line in kinds:
+            with open(path, 'w') as f:
+                written, n = f.write(first), 0
+                while written < 10**8: written, n = written + f.write(line(n)), n + 1
+            yield what
+
     def views():
         """What a digest takes beside keeping: the CPU and the time of `put` less those of `put --preset handle`, whose view is one line."""
         def taken(path, *more):
@@ -219,23 +240,28 @@ def main():
         measured('a million lines that are like no other', path)
         with open(path, 'wb') as f: f.write(b'[' * 10**6)
         measured('a million open brackets', path)
-        words = 'river stone cloud engine window garden market signal thread buffer handle reader writer socket parser'.split()
-        word = lambda: random.choice(words)
-        kinds = [
-            ('search results', '', lambda n: f'src/{words[n // 300 % 15]}/{n // 30}.c:{n % 30 * 17}:    {word()} {word()}({word()}, {n % 97});\n'),
-            ('a diff', '', lambda n: f'diff --git a/src/{n}.c b/src/{n}.c\n--- a/src/{n}.c\n+++ b/src/{n}.c\n@@ -{n % 90 + 1},4 +{n % 90 + 1},4 @@ int {word()}(void)\n {word()} {word()};\n-  {word()};\n+  {word()} + {n};\n }}\n {word()};\n'),
-            ('paths', '', lambda n: f'./src/{words[n // 400 % 15]}/{words[n // 20 % 15]}/{word()}-{n}.{("c", "h", "o", "txt")[n % 4]}\n'),
-            ('`ls -lR`', '', lambda n: (f'\n./{words[n // 50 % 15]}/{n // 50}:\ntotal 84\n' if n % 50 == 0 else '') + f'-rw-r--r-- 1 root root {random.randrange(10**6):>8} Nov 17 09:{n % 60:02} {word()}-{n}.txt\n'),
-            ('a table', '    PID USER      PR     VIRT     RES S  %CPU     TIME COMMAND\n', lambda n: f'{n % 10**6:>7} root      20 {random.randrange(10**6):>8} {random.randrange(10**5):>7} S {random.random() * 3:>5.1f}  0:{n % 60:02}.{n % 100:02} {word()}\n'),
-            ('CSV', 'id,name,city,cents,state\n', lambda n: f'{n},{word()} {word()},{word()},{random.randrange(10**5)},{("paid", "open", "sent")[n % 3]}\n'),
-            ('JSON lines', '', lambda n: f'{{"at": {n}, "level": "info", "msg": "{word()} {word()}", "n": {random.randrange(10**6)}, "user": {{"id": {n % 977}, "name": "{word()}"}}}}\n'),
-            ('C', '', lambda n: f'/* {word()} {word()} */\nstatic int {word()}_{n}(struct {word()} *p, int n)\n{{\n    if (n > {n % 97}) {{\n        return {word()}(p, n - 1);\n    }}\n    return {n};\n}}\n\n'),
-        ]
-        for what, first, line in kinds:
-            with open(path, 'w') as f:
-                written, n = f.write(first), 0
-                while written < 10**8: written, n = written + f.write(line(n)), n + 1
+        for what in files(path):
             measured('100 MB of ' + what, path)
+
+    def secrets():
+        """The search for secrets alone, on one core, and what it adds to a small command."""
+        speed = ['cargo', 'run', '--release', '--locked', '--quiet', '-p', 'forebay-secrets', '--example', 'speed', '--']
+        path, part = os.path.join(work, 'whole'), os.path.join(work, 'part')
+        print('| output | secrets | search of all of it | of 100 kB of it |\n|---|---|---|---|', flush=True)
+        def measured(what):
+            with open(path, 'rb') as whole, open(part, 'wb') as f: f.write(whole.read(100_000))
+            lines = subprocess.run([*speed, path, part], cwd=REPO, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+            (found, rate, _), (_, _, took) = [re.search(r'bytes, (\d+) secrets, .*?, (\d+) MB/s, ([\d.]+) ms', line).groups() for line in lines]
+            print(f'| {what} | {int(found):,} | {int(rate):,} MB/s | {took} ms |', flush=True)
+        log(path, 10**8); measured('100 MB of log')
+        for what in files(path): measured('100 MB of ' + what)
+        with open(path, 'w') as f:
+            for n in range(10**6): f.write(f'SERVICE_{n}_TOKEN={random.getrandbits(128):032x}\n' if n % 50 == 0 else f'SETTING_{n}=value number {n} of an environment with names of many kinds\n')
+        measured('an environment whose every 50th line is a secret')
+        off = dict(env, FOREBAY_SECRETS_MODE="off")
+        once = [forebay, 'run', '--', 'env']
+        ours, peer = pair(lambda: run(once, env=env), lambda: run(once, env=off), 200)
+        print(f'\n`run -- env` takes {ours * 1000:.2f} ms, and {peer * 1000:.2f} ms with `secrets.mode` off.', flush=True)
 
     def extract():
         """Models that read in chunks, played by a server that takes half a second for every answer."""
@@ -281,6 +307,7 @@ def main():
         if args.only == 'load': return load()
         if args.only == 'extract': return extract()
         if args.only == 'view': return views()
+        if args.only == 'secrets': return secrets()
         print('| what; against | forebay | peer | | peak memory | target |\n|---|---|---|---|---|---|', flush=True)
         if args.only == 'queries': return queries()
         big = os.path.join(work, 'big.log'); log(big, 1 << 30)

@@ -20,7 +20,11 @@ fn main() -> std::io::Result<()> {
             best = best.min(begin.elapsed());
         }
         let speed = text.len() as f64 / best.as_secs_f64() / 1e6;
-        println!("{path}: {} bytes, {found} secrets, {best:?}, {speed:.0} MB/s", text.len());
+        println!(
+            "{path}: {} bytes, {found} secrets, {speed:.0} MB/s, {:.2} ms",
+            text.len(),
+            best.as_secs_f64() * 1e3
+        );
     }
     Ok(())
 }

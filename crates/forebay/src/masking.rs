@@ -143,7 +143,7 @@ pub(crate) fn masks(scanner: &Scanner, text: &[u8], offset: u64) -> Vec<Mask> {
 }
 
 /// The masks of a secret: the whole mask first, and a short one for each further line.
-fn masks_of(secret: &Secret, offset: u64) -> Vec<Mask> {
+pub(crate) fn masks_of(secret: &Secret, offset: u64) -> Vec<Mask> {
     let of_piece = |(number, piece): (usize, &Range<usize>)| Mask {
         range: offset + piece.start as u64..offset + piece.end as u64,
         text: if number == 0 { secret.mask() } else { secret.mask_of_line() },

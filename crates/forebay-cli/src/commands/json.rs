@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let query = match args.filter {
-        Some(filter) => Query::Json(Filter { filter, skip: args.skip, max: args.max, together: false }),
+        Some(filter) => Query::Json(Filter { skip: args.skip, max: args.max, ..Filter::new(filter) }),
         None => Query::Shape { skip: args.skip },
     };
     context.answer(&args.handle, &query)

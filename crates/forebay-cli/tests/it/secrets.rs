@@ -93,6 +93,35 @@ fn every_command_that_reads_masks_and_cat_does_not() {
 }
 
 #[test]
+fn a_filter_that_takes_texts_apart_gets_masks() {
+    let forebay = Forebay::new();
+    let (_, key) = &keys()[2];
+    let text = json!({ "db": { "password": key, "pin": 90_417_263_558_201u64, "path": "a/b" } }).to_string();
+    forebay.put("config", text.as_bytes(), &[]);
+    for filter in [
+        ".db.password[0:8]",
+        ".db.password | explode",
+        ".db.password | @base64",
+        "[.db.password | split(\"\")[]] | join(\" \")",
+        ".db.password | ascii_downcase",
+        ".db.password | explode | reverse | implode",
+        ".db.password / \"\"",
+        "\"\\(.db.password[2:14])\"",
+    ] {
+        let shown = forebay.run(["json", "config", filter]).ok().text();
+        let (result, codes) =
+            (shown.lines().nth(1).unwrap(), format!("{:?}", key.as_bytes()).replace(' ', ""));
+        check(result, filter);
+        check(&result.chars().rev().collect::<String>(), filter);
+        assert!(!result.contains(&codes) && !result.contains(&key[..4].to_lowercase()), "{filter}: {result}");
+    }
+    let path = forebay.run(["json", "config", ".db.path | split(\"/\")"]).ok().text();
+    assert!(path.contains(r#"["a","b"]"#), "{path}");
+    let found = forebay.run(["json", "config", &format!(".db | select(.password == \"{key}\") | .path")]);
+    assert!(found.text().contains("a/b"), "{}", found.text());
+}
+
+#[test]
 fn arguments_of_a_call_are_masked_in_listings_and_events() {
     let forebay = Forebay::new();
     let args = json!({ "command": format!("curl -H 'Authorization: Bearer {}' x", keys()[2].1) }).to_string();

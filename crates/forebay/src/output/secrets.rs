@@ -45,6 +45,18 @@ impl Output {
         Ok(masks)
     }
 
+    /// Masks of all of its secrets, if it is to be masked.
+    pub(crate) fn all_masks(&self) -> Result<Vec<Mask>> {
+        let mut masks = Vec::new();
+        if self.secrets() == Secrets::Mask {
+            self.each_block_of_secrets(|offset, secrets| {
+                masks.extend(secrets.iter().flat_map(|secret| masking::masks_of(secret, offset)));
+                Ok(true)
+            })?;
+        }
+        Ok(masking::joined(masks))
+    }
+
     /// Bytes of a range as they are shown: with masks in place of secrets.
     pub fn shown(&self, range: Range<u64>) -> Result<Vec<u8>> {
         Ok(masking::masked(&self.read(range.clone())?, range.start, &self.masks_in(range)?))

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "json")]
 pub(crate) mod jq;
+#[cfg(feature = "json")]
+mod masked;
 pub(crate) mod print;
 #[cfg(feature = "json")]
 pub(crate) mod together;
@@ -26,9 +28,13 @@ use crate::classify::stdout::Stdout;
 use crate::query::json::jq::{results::Wanted, run};
 use crate::request::filter::{Filter, Values};
 use crate::{Output, Result};
+#[cfg(feature = "json")]
+use std::ops::Range;
 
 /// Runs a jq filter on each document of an output, here or where the caller's [`Bounds`](crate::Bounds) run it.
 pub(crate) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<Values> {
+    #[cfg(feature = "json")]
+    let wanted = &Filter { masks: masked::masks(output, &wanted.filter)?, ..wanted.clone() };
     match output.bounds().and_then(|bounds| bounds.filter(output, wanted, enough, output.stop())) {
         Some(values) => values,
         None => here(output, wanted, enough, THREADS),
@@ -39,7 +45,11 @@ pub(crate) fn bounded(output: &Output, wanted: &Filter, enough: u64) -> Result<V
 /// `enough` bytes of its results.
 #[cfg(feature = "json")]
 pub(crate) fn run_filter(output: &Output, code: &str, enough: u64) -> Result<Values> {
-    bounded(output, &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX, together: true }, enough)
+    bounded(
+        output,
+        &Filter { filter: code.to_owned(), skip: 0, max: u64::MAX, together: true, masks: Vec::new() },
+        enough,
+    )
 }
 
 /// Runs a jq filter on an output in this process, in one thread, and returns up to `enough` bytes of its results.
@@ -78,7 +88,23 @@ fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result
     let run = |output: &Output| run::run(output, &wanted.filter, Wanted { skip, max, enough, threads });
     let stdout = Stdout::of(output)?.filter(|stdout| stdout.form == Form::Json);
     let source = stdout.as_ref().map_or(output, |stdout| &stdout.output);
+    let masks: Vec<_> = match &stdout {
+        None => wanted.masks.clone(),
+        Some(stdout) => {
+            let within = |range| stdout.text.within(range);
+            let moved = |range: Range<usize>| range.start as u64..range.end as u64;
+            wanted.masks.iter().map(|(range, mask)| (moved(within(range)), mask.clone())).collect()
+        }
+    };
+    let masked = if masks.is_empty() { None } else { Some(masked::text(source, &masks)?) };
+    let with_masks = masked.as_ref().map(|text| source.derived(text)).transpose()?;
+    let source = &with_masks.map_or(source.clone(), |masked| masked.ended_by(source.stop()));
     let mut values = if wanted.together { run(&together(source)?) } else { run(source) }?;
+    if let Some(text) = &masked {
+        for value in &mut values.values {
+            value.at = value.at.take().map(|at| text.origin(&at));
+        }
+    }
     if let Some(stdout) = &stdout {
         for value in &mut values.values {
             value.at = value.at.take().map(|at| stdout.text.origin(&at));

@@ -15,6 +15,10 @@ pub struct Filter {
     /// Whether the documents of JSON lines are one array, as with `jq -s`. Only for outputs that fit in memory.
     #[serde(default)]
     pub together: bool,
+    /// Masks in the text that the filter reads, each with the bytes that it stands for. Set for filters that may take texts
+    /// with secrets apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<(Range<u64>, String)>,
 }
 
 impl Filter {
@@ -23,7 +27,7 @@ impl Filter {
 
     /// A filter with all its results, up to the default maximum.
     pub fn new(filter: impl Into<String>) -> Filter {
-        Filter { filter: filter.into(), skip: 0, max: Filter::SHOWN, together: false }
+        Filter { filter: filter.into(), skip: 0, max: Filter::SHOWN, together: false, masks: Vec::new() }
     }
 }
 

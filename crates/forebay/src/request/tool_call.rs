@@ -175,6 +175,7 @@ pub(crate) fn query_with(name: &str, arguments: &Arguments) -> Result<Query> {
                     skip,
                     max: arguments.number("max").unwrap_or(Filter::SHOWN),
                     together: false,
+                    masks: Vec::new(),
                 }),
             }
         }
