@@ -251,7 +251,7 @@ def main():
         def measured(what):
             with open(path, 'rb') as whole, open(part, 'wb') as f: f.write(whole.read(100_000))
             lines = subprocess.run([*speed, path, part], cwd=REPO, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
-            (found, rate, _), (_, _, took) = [re.search(r'bytes, (\d+) secrets, .*?, (\d+) MB/s, ([\d.]+) ms', line).groups() for line in lines]
+            (found, rate, _), (_, _, took) = [re.search(r'bytes, (\d+) secrets, (\d+) MB/s, ([\d.]+) ms', line).groups() for line in lines]
             print(f'| {what} | {int(found):,} | {int(rate):,} MB/s | {took} ms |', flush=True)
         log(path, 10**8); measured('100 MB of log')
         for what in files(path): measured('100 MB of ' + what)
