@@ -332,6 +332,20 @@ pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
     Some(texts.collect::<Option<Vec<_>>>()?.join("\n"))
 }
 
+/// A project in which tests register hooks.
+#[cfg(test)]
+fn project_of_tests() -> Place {
+    Place {
+        scope: Scope::Project,
+        home: "/home/u".into(),
+        config: "/home/u/.config".into(),
+        project: "/p".into(),
+        program: "/opt/forebay".into(),
+        word: "forebay".into(),
+        allows_reads: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -455,16 +455,7 @@ mod tests {
 
     #[test]
     fn the_plugin_has_the_hook_that_init_registers() {
-        let place = Place {
-            scope: super::super::Scope::Project,
-            home: "/home/u".into(),
-            config: "/home/u/.config".into(),
-            project: "/p".into(),
-            program: "/opt/forebay".into(),
-            word: "forebay".into(),
-            allows_reads: false,
-        };
-        let files = files(&place);
+        let files = files(&super::super::project_of_tests());
         let super::super::Part::Entries(entries) = &files[0].part else { panic!("settings have entries") };
         let hooks = include_str!("../../../../integrations/claude-code/hooks/hooks.json");
         let hooks: Value = serde_json::from_str(hooks).unwrap();

@@ -104,10 +104,9 @@ pub(crate) fn masks(output: &Output, filter: &str) -> Result<Vec<(Range<u64>, St
     }
     let masks = output.all_masks()?;
     if !masks.is_empty() && output.len() > MAX_MASKED {
-        return Err(Error::BadQuery(format!(
-            "this filter may take texts apart, and the output has secrets and is too large to be masked for it: select \
-             whole values, without slices and functions on texts; `.a.b`, `select(.a == 1)` and `map(.a)` are such filters",
-        )));
+        let why = "this filter may take texts apart, and the output has secrets and is too large to be masked for it: select \
+             whole values, without slices and functions on texts; `.a.b`, `select(.a == 1)` and `map(.a)` are such filters";
+        return Err(Error::BadQuery(why.to_owned()));
     }
     Ok(masks.into_iter().map(|Mask { range, text }| (range, text)).collect())
 }
