@@ -1,0 +1,10 @@
+//! The shared store against real servers, which the tests start themselves.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod conformance;
+mod contention;
+mod lifetime;
+mod postgres;
+mod schema;
+mod workers;
