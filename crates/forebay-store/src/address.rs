@@ -1,5 +1,6 @@
 //! Addresses of servers: URLs from settings, with the credentials that each server's own tools use.
 
+pub(crate) mod bucket;
 pub(crate) mod database;
 mod passfile;
 
@@ -32,6 +33,13 @@ impl Environment {
     /// The value of a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The variables with a prefix, by their names in lower case, as clients of buckets name their options.
+    pub(crate) fn starting_with(&self, prefix: &str) -> impl Iterator<Item = (String, &str)> {
+        let named =
+            self.variables.iter().filter(move |(name, value)| name.starts_with(prefix) && !value.is_empty());
+        named.map(|(name, value)| (name.to_ascii_lowercase(), value.as_str()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the requests of a store need: its servers, its tenant, and the time of a lease.
 
+use crate::blobs::Blobs;
 use crate::database::Database;
 use crate::row::signed;
 use forebay::Session;
@@ -8,6 +9,8 @@ use std::time::Duration;
 /// The servers and the tenant of a store.
 pub(crate) struct Backend {
     pub(crate) database: Database,
+    /// The bucket, if bytes do not stay in the database.
+    pub(crate) blobs: Option<Blobs>,
     pub(crate) tenant: Session,
     /// Time for which a writer holds its output without being heard of.
     pub(crate) lease: Duration,

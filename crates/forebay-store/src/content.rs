@@ -72,33 +72,39 @@ pub(crate) async fn register_rows(
     Ok(())
 }
 
-/// Removes an output, and its bytes if no other output uses them.
-pub(crate) async fn delete(backend: &Backend, key: &Key, may_have_landed: bool) -> Result<(), Failure> {
+/// Removes an output, and its rows if no other output uses them. Returns an object that nobody uses any more.
+pub(crate) async fn delete(
+    backend: &Backend,
+    key: &Key,
+    may_have_landed: bool,
+) -> Result<Option<Unused>, Failure> {
     const PARTS: &str = "DELETE FROM forebay_parts WHERE tenant = $1 AND session = $2 AND id = $3";
     const OUTPUT: &str = "DELETE FROM forebay_outputs \
         WHERE tenant = $1 AND session = $2 AND id = $3 RETURNING content";
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
     let Some(row) = transaction.query_typed_opt(OUTPUT, &key.params(&[])).await? else {
-        return if may_have_landed { Ok(()) } else { Err(Failure::NotFound) };
+        return if may_have_landed { Ok(None) } else { Err(Failure::NotFound) };
     };
     let content: String = row.try_get(0)?;
     transaction.execute_typed(PARTS, &key.params(&[])).await?;
-    release(&transaction, key, &content).await?;
+    let unused = release(&transaction, key, &content).await?;
     transaction.commit().await?;
     connection.give_back();
-    Ok(())
+    Ok(unused)
 }
 
 /// Has `newer` use the bytes of `older`, if both are finished and equal.
-pub(crate) async fn share(backend: &Backend, newer: &Key, older: &Key) -> Result<(), Failure> {
+/// Returns an object that nobody uses any more.
+pub(crate) async fn share(backend: &Backend, newer: &Key, older: &Key) -> Result<Option<Unused>, Failure> {
     const USE: &str = "UPDATE forebay_contents SET users = users + 1 \
         WHERE tenant = $1 AND session = $2 AND content = $3";
     const POINT: &str = "UPDATE forebay_outputs SET content = $4 \
         WHERE tenant = $1 AND session = $2 AND id = $3";
     if newer.session != older.session || newer.id == older.id {
-        return Ok(());
+        return Ok(None);
     }
+    let mut unused = None;
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
     // Both are locked in one order, so that two calls cannot wait for each other.
@@ -112,11 +118,11 @@ pub(crate) async fn share(backend: &Backend, newer: &Key, older: &Key) -> Result
     if mine != theirs && known.is_some() && known == wanted {
         transaction.execute_typed(USE, &newer.session_params(&[(&theirs, Type::TEXT)])).await?;
         transaction.execute_typed(POINT, &newer.params(&[(&theirs, Type::TEXT)])).await?;
-        release(&transaction, newer, &mine).await?;
+        unused = release(&transaction, newer, &mine).await?;
     }
     transaction.commit().await?;
     connection.give_back();
-    Ok(())
+    Ok(unused)
 }
 
 /// Locks the row of an output; returns the name of its content.
@@ -140,23 +146,43 @@ async fn registered(
     Ok(row.map(|row| (row.get(0), unsigned(row.get(1)))))
 }
 
-/// Gives up one use of bytes, and removes them after the last one.
-async fn release(transaction: &Transaction<'_>, key: &Key, content: &str) -> Result<(), Failure> {
-    const USE: &str = "UPDATE forebay_contents SET users = users - 1 \
-        WHERE tenant = $1 AND session = $2 AND content = $3 RETURNING users";
+/// Gives up one use of bytes, and removes rows after the last one. Returns an object that nobody uses any more.
+pub(crate) async fn release(
+    transaction: &Transaction<'_>,
+    key: &Key,
+    content: &str,
+) -> Result<Option<Unused>, Failure> {
+    const USE: &str = "UPDATE forebay_contents SET users = users - 1, \
+        generation = CASE WHEN users > 1 THEN generation ELSE generation + 1 END \
+        WHERE tenant = $1 AND session = $2 AND content = $3 RETURNING users, place, generation";
     const CONTENT: &str = "DELETE FROM forebay_contents \
         WHERE tenant = $1 AND session = $2 AND content = $3";
     const CHUNKS: &str = "DELETE FROM forebay_chunks \
         WHERE tenant = $1 AND session = $2 AND content = $3";
     let params = key.session_params(&[(&content, Type::TEXT)]);
     // Bytes that were never registered have one user.
-    let users = match transaction.query_typed_opt(USE, &params).await? {
-        Some(row) => row.try_get::<_, i64>(0)?,
-        None => 0,
+    let (users, place, generation) = match transaction.query_typed_opt(USE, &params).await? {
+        Some(row) => (row.try_get::<_, i64>(0)?, Place::from_number(row.try_get(1)?)?, row.try_get(2)?),
+        None => (0, Place::Rows, 0),
     };
-    if users == 0 {
-        transaction.execute_typed(CONTENT, &params).await?;
-        transaction.execute_typed(CHUNKS, &params).await?;
+    match place {
+        _ if users > 0 => Ok(None),
+        Place::Rows => {
+            transaction.execute_typed(CONTENT, &params).await?;
+            transaction.execute_typed(CHUNKS, &params).await?;
+            Ok(None)
+        }
+        Place::Object | Place::Frames => {
+            let (session, content) = (key.session.clone(), content.to_owned());
+            Ok(Some(Unused { session, content, generation }))
+        }
     }
-    Ok(())
+}
+
+/// An object that has lost its last user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unused {
+    pub(crate) session: String,
+    pub(crate) content: String,
+    pub(crate) generation: i64,
 }

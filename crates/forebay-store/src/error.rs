@@ -30,6 +30,27 @@ pub enum OpenError {
         known: i32,
     },
 
+    /// The bucket cannot be used: see that it exists and that the credentials allow reading, writing and removing.
+    #[error("cannot use the bucket {address}: {why}")]
+    Bucket {
+        /// The address.
+        address: String,
+        /// The cause.
+        why: String,
+    },
+
+    /// The bucket accepts conditional writes and ignores the condition: use another server.
+    #[error(
+        "the server of the bucket {address} ignores {header}, so machines would overwrite each other's outputs; use a \
+         server that honours conditional writes, such as AWS S3 or Ceph 18 or later, or leave the bucket out"
+    )]
+    LyingBucket {
+        /// The address.
+        address: String,
+        /// The header that it ignores.
+        header: &'static str,
+    },
+
     /// No thread could be started.
     #[error("cannot start the threads of the store: {0}")]
     Threads(#[source] io::Error),

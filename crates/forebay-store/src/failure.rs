@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Conflict(String),
     /// The database refused the request.
     Refused(String),
+    /// The bucket failed.
+    Bucket(String),
     /// There is no such output.
     NotFound,
     /// Another process has ended the output, because its lease ran out.
@@ -54,6 +56,7 @@ impl fmt::Display for Failure {
             Failure::Broken(why) => write!(f, "the connection to the database broke: {why}"),
             Failure::Conflict(why) => write!(f, "other requests to the database got in the way: {why}"),
             Failure::Refused(why) => write!(f, "the database refused it: {why}"),
+            Failure::Bucket(why) => write!(f, "the bucket failed: {why}"),
             Failure::NotFound => f.write_str("there is no such output"),
             Failure::LeaseLost => f.write_str(
                 "it was ended by another process, because its writer had not been heard of for too long",

@@ -1,6 +1,7 @@
 //! Parts of outputs, open for reading.
 
 use crate::backend::Backend;
+use crate::blobs::{Blobs, Framed};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{self, Found, Location, Place, signed, unsigned};
@@ -38,7 +39,7 @@ impl Bytes {
     pub(crate) fn new(runtime: Arc<Runtime>, backend: Arc<Backend>, key: Key, found: &Found) -> Bytes {
         let size = (found.state != GROWING).then_some(found.bytes);
         let location = Mutex::new(found.location.clone());
-        let source = Arc::new(BytesSource { backend, key, location });
+        let source = Arc::new(BytesSource { backend, key, location, frames: Mutex::default() });
         Bytes { runtime, source, size, window: Mutex::default() }
     }
 }
@@ -95,6 +96,8 @@ pub(crate) struct BytesSource {
     key: Key,
     /// Guards the place of the bytes, which may change once when the output ends.
     location: Mutex<Location>,
+    /// Guards the table of frames of the object, once it is read.
+    frames: Mutex<Option<Arc<Framed>>>,
 }
 
 impl BytesSource {
@@ -133,10 +136,40 @@ impl BytesSource {
             Place::Rows => {
                 retrying(|_| chunks(&self.backend, &self.key, &location.content, offset, length)).await
             }
-            Place::Object | Place::Frames => {
-                Err(Failure::Damaged("its bytes are in a bucket, and no bucket is set".to_owned()))
+            Place::Object => {
+                let end = offset.saturating_add(length).min(location.bytes);
+                let path = self.blobs()?.path(&self.key, &location.content);
+                Ok((offset, self.blobs()?.plain(&path, offset.min(end)..end).await?))
+            }
+            Place::Frames => self.read_frames(location, offset, length).await,
+        }
+    }
+
+    async fn read_frames(
+        &self,
+        location: &Location,
+        offset: u64,
+        length: u64,
+    ) -> Result<(u64, Vec<u8>), Failure> {
+        let blobs = self.blobs()?;
+        let path = blobs.path(&self.key, &location.content);
+        let range = offset..offset.saturating_add(length);
+        let known = self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(frames) = known {
+            match blobs.frames(&path, &frames, range.clone()).await {
+                // The object may have been written again, with other frames of the same bytes.
+                Err(Failure::Bucket(_)) => {}
+                read => return read,
             }
         }
+        let frames = Arc::new(blobs.open_frames(&path, location.stored).await?);
+        *self.frames.lock().unwrap_or_else(PoisonError::into_inner) = Some(frames.clone());
+        blobs.frames(&path, &frames, range).await
+    }
+
+    fn blobs(&self) -> Result<&Blobs, Failure> {
+        let missing = "its bytes are in a bucket, and no bucket is set; set store.blobs";
+        self.backend.blobs.as_ref().ok_or_else(|| Failure::Damaged(missing.to_owned()))
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Location {
     pub(crate) place: Place,
     /// Bytes that the object has, if it is one. The object itself says it for sure.
     pub(crate) stored: u64,
+    /// Bytes of the output.
+    pub(crate) bytes: u64,
 }
 
 /// Kind of place that holds bytes.
@@ -91,6 +93,7 @@ impl Found {
             content: row.try_get("content")?,
             place: Place::from_number(row.try_get("place")?)?,
             stored: unsigned(row.try_get("stored")?),
+            bytes: unsigned(row.try_get("bytes")?),
         };
         Ok(Found {
             id: row.try_get("id")?,

@@ -14,6 +14,9 @@ pub(crate) const VERSION: i32 = STEPS.len() as i32;
 const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS forebay_schema (single boolean PRIMARY KEY, version integer NOT NULL)";
 
+/// Codes of the errors when two processes make the table at once: its row in the catalog, its type, or itself is there.
+const COLLISIONS: [&str; 3] = ["23505", "42710", "42P07"];
+
 /// State of the schema that a database has.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -76,7 +79,7 @@ async fn take_steps(database: &Database) -> Result<Found, Failure> {
 /// second finds the table when it looks again.
 async fn make_table(database: &Database) -> Result<(), Failure> {
     match database.execute(TABLE, &[]).await {
-        Err(Failure::Refused(why)) if why.contains("23505") || why.contains("42P07") => {
+        Err(Failure::Refused(why)) if COLLISIONS.iter().any(|code| why.contains(code)) => {
             return Err(Failure::Conflict(why));
         }
         made => made?,

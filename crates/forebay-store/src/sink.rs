@@ -1,6 +1,7 @@
 //! The writing of one output: its bytes as rows, under a lease that is renewed.
 
 use crate::backend::Backend;
+use crate::content::INLINE;
 use crate::database::retrying;
 use crate::ended::{self, End};
 use crate::failure::Failure;
@@ -8,6 +9,7 @@ use crate::key::Key;
 use crate::reader::{Bytes, part_number};
 use crate::row::{self, signed};
 use crate::runtime::Runtime;
+use crate::settle;
 use forebay::store::{Part, Sink};
 use forebay::{Handle, ReadAt, Record, Result};
 use std::{io, sync::Arc};
@@ -168,6 +170,7 @@ impl Sink for SharedSink {
             (self.backend.clone(), self.key.clone(), self.epoch, self.appended);
         let found = self.runtime.wait(async move {
             retrying(|landed| ended::finish(&backend, &key, epoch, bytes, &end, landed)).await?;
+            settle_if_possible(&backend, &key, bytes).await;
             retrying(|_| row::find(&backend.database, &key)).await
         });
         let found = found.map_err(forebay::Error::store(step()))?;
@@ -176,6 +179,16 @@ impl Sink for SharedSink {
             renewal.abort();
         }
         Ok(Box::new(Bytes::new(self.runtime.clone(), self.backend.clone(), self.key.clone(), &found)))
+    }
+}
+
+/// Moves the bytes to the bucket. If it fails they stay in the database, where they are as safe, and are moved later.
+async fn settle_if_possible(backend: &Backend, key: &Key, bytes: u64) {
+    if let Some(blobs) = &backend.blobs
+        && bytes > INLINE
+        && let Err(failure) = settle::settle(backend, blobs, key).await
+    {
+        tracing::warn!(output = %key, "the bytes stay in the database for now: {failure}");
     }
 }
 

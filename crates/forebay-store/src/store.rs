@@ -1,17 +1,20 @@
 //! The store that many machines share.
 
+use crate::address::bucket::BucketAddress;
+use crate::address::database::DatabaseAddress;
 use crate::backend::Backend;
 use crate::database::{Param, retrying};
 use crate::error::OpenError;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::log::{self, Log, Logs};
+use crate::probe::Verdict;
 use crate::reader::{Beside, Bytes, part_number};
 use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
 use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
 use crate::sink::{self, SharedSink};
-use crate::{content, ended, state};
+use crate::{content, ended, probe, removal, settle, state};
 use forebay::store::retention::Weight;
 use forebay::store::{Change, Part, Sink, Store};
 use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
@@ -34,7 +37,8 @@ pub struct SharedStore {
 impl SharedStore {
     /// Opens the outputs of a tenant. Brings the database to the schema of this program first, and refuses a newer one.
     pub fn open(options: Options) -> std::result::Result<SharedStore, OpenError> {
-        let Options { database, tenant, lease } = options;
+        let Options { database, bucket, tenant, lease } = options;
+        let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?;
         let runtime = Arc::new(Runtime::start().map_err(OpenError::Threads)?);
         let shown = database.to_string();
         let cannot =
@@ -42,16 +46,36 @@ impl SharedStore {
         // A pool begins inside the runtime that its connections run on.
         let database =
             runtime.wait(async move { database.connect() }).map_err(OpenError::Threads)?.map_err(cannot)?;
-        let backend = Arc::new(Backend { database, tenant, lease });
+        let backend = Arc::new(Backend { database, blobs, tenant, lease });
         let opened = backend.clone();
         let found = runtime
             .wait(async move { schema::migrate(&opened.database).await })
             .map_err(OpenError::Threads)?
             .map_err(cannot)?;
-        match found {
-            schema::Found::Newer(version) => Err(OpenError::NewerSchema { version, known: VERSION }),
-            _ => Ok(SharedStore { runtime, backend, logs: Logs::default() }),
+        if let schema::Found::Newer(version) = found {
+            return Err(OpenError::NewerSchema { version, known: VERSION });
         }
+        if let Some(bucket) = bucket {
+            check_bucket(&runtime, &backend, &bucket)?;
+        }
+        Ok(SharedStore { runtime, backend, logs: Logs::default() })
+    }
+
+    /// Moves bytes to the bucket that stayed in the database because the bucket could not be reached, and removes objects
+    /// that nobody uses. Returns how many outputs were moved. Without a bucket there is nothing to do.
+    pub fn catch_up(&self) -> Result<u64> {
+        let backend = self.backend.clone();
+        self.about("move", "bytes to the bucket", async move {
+            let Some(blobs) = &backend.blobs else { return Ok(0) };
+            let mut moved = 0;
+            for key in settle::waiting(&backend).await? {
+                moved += u64::from(settle::settle(&backend, blobs, &key).await?);
+            }
+            for unused in removal::left_behind(&backend).await? {
+                removal::remove(&backend, blobs, &unused).await?;
+            }
+            Ok(moved)
+        })
     }
 
     /// Runs a request about an output, and names it in the error.
@@ -140,17 +164,19 @@ impl SharedStore {
 #[non_exhaustive]
 pub struct Options {
     /// The database.
-    pub database: crate::DatabaseAddress,
+    pub database: DatabaseAddress,
     /// The tenant, whose outputs nobody else sees.
     pub tenant: Session,
+    /// The bucket for bytes; without one they stay in the database.
+    pub bucket: Option<BucketAddress>,
     /// Time for which a writer holds its output without being heard of.
     pub lease: Duration,
 }
 
 impl Options {
     /// The outputs of the tenant `default` in a database.
-    pub fn new(database: crate::DatabaseAddress) -> Options {
-        Options { database, tenant: Session::safe("default"), lease: LEASE }
+    pub fn new(database: DatabaseAddress) -> Options {
+        Options { database, bucket: None, tenant: Session::safe("default"), lease: LEASE }
     }
 }
 
@@ -263,14 +289,18 @@ impl Store for SharedStore {
     fn delete(&self, handle: &Handle) -> Result<()> {
         let (backend, key) = (self.backend.clone(), self.key(handle));
         self.about("remove", handle, async move {
-            retrying(|may_have_landed| content::delete(&backend, &key, may_have_landed)).await
+            let unused = retrying(|landed| content::delete(&backend, &key, landed)).await?;
+            remove_object(&backend, unused).await;
+            Ok(())
         })
     }
 
     fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
         let (backend, newer_key, older_key) = (self.backend.clone(), self.key(newer), self.key(older));
         self.about("keep once with its copy", newer, async move {
-            retrying(|_| content::share(&backend, &newer_key, &older_key)).await
+            let unused = retrying(|_| content::share(&backend, &newer_key, &older_key)).await?;
+            remove_object(&backend, unused).await;
+            Ok(())
         })
     }
 
@@ -295,5 +325,31 @@ impl Store for SharedStore {
         let key = self.session_key(session);
         state::change(&self.runtime, &self.backend, &key, change)
             .map_err(Error::store(format!("change the state of {session}")))
+    }
+}
+
+/// Removes an object that has lost its last user. If the bucket cannot be reached, [`SharedStore::catch_up`] removes it.
+async fn remove_object(backend: &Backend, unused: Option<content::Unused>) {
+    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
+        && let Err(failure) = removal::remove(backend, blobs, &unused).await
+    {
+        tracing::warn!("an object without users stays in the bucket for now: {failure}");
+    }
+}
+
+/// Refuses a bucket that ignores conditional writes. What a bucket did is remembered for a while.
+fn check_bucket(
+    runtime: &Runtime,
+    backend: &Arc<Backend>,
+    bucket: &BucketAddress,
+) -> std::result::Result<(), OpenError> {
+    let (backend, named) = (backend.clone(), bucket.identity());
+    let verdict = runtime.wait(async move { probe::check(&backend, &named).await });
+    let address = bucket.to_string();
+    match verdict.map_err(OpenError::Threads)? {
+        Ok(Verdict::Honours) => Ok(()),
+        Ok(Verdict::IgnoresCreate) => Err(OpenError::LyingBucket { address, header: "If-None-Match" }),
+        Ok(Verdict::IgnoresUpdate) => Err(OpenError::LyingBucket { address, header: "If-Match" }),
+        Err(failure) => Err(OpenError::Bucket { address, why: failure.to_string() }),
     }
 }

@@ -60,12 +60,13 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 
 /// The layers of the shared store, bottom up.
 const STORE_LAYERS: &[(&str, &[&str])] = &[
-    ("base", &["error", "failure", "runtime", "window"]),
+    ("base", &["error", "failure", "frames", "runtime", "window"]),
     ("database", &["database", "key"]),
+    ("bucket", &["blobs"]),
     ("servers", &["address", "row", "schema"]),
     ("backend", &["backend"]),
     ("parts", &["content", "log", "reader", "state"]),
-    ("ended", &["ended"]),
+    ("ended", &["ended", "probe", "removal", "settle"]),
     ("sink", &["sink"]),
     ("store", &["store"]),
     ("lib", &["lib"]),

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod bucket;
 mod conformance;
 mod contention;
 mod lifetime;
+mod pgbouncer;
 mod postgres;
+mod s3;
 mod schema;
 mod workers;

@@ -100,6 +100,11 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    /// The folder of its socket.
+    pub(crate) fn socket(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Makes an empty database; returns its name.
     pub(crate) fn new_database(&self) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
@@ -135,13 +140,13 @@ impl Drop for Server {
 
 /// A user that may run a server: PostgreSQL refuses to run as root.
 #[derive(Clone, Copy)]
-struct Owner {
+pub(crate) struct Owner {
     user: u32,
     group: u32,
 }
 
 /// The user for the server, if this process is root.
-fn owner() -> Option<Owner> {
+pub(crate) fn owner() -> Option<Owner> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
@@ -157,7 +162,7 @@ fn owner() -> Option<Owner> {
 }
 
 /// A temporary folder in which a server can make its socket.
-fn folder_of(owner: Option<Owner>) -> tempfile::TempDir {
+pub(crate) fn folder_of(owner: Option<Owner>) -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("forebay-pg").tempdir().unwrap();
     if let Some(owner) = owner {
         chown(folder.path(), Some(owner.user), Some(owner.group)).unwrap();
@@ -166,7 +171,7 @@ fn folder_of(owner: Option<Owner>) -> tempfile::TempDir {
     folder
 }
 
-fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
+pub(crate) fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     if let Some(owner) = owner {
         command.uid(owner.user).gid(owner.group);
     }
