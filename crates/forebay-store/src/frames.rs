@@ -225,6 +225,7 @@ mod tests {
             let clamp = |at: u64| (at as usize).clamp(start, plain.len().max(start));
             let (from, to) = (clamp(range.start.min(plain.len() as u64)), clamp(range.end));
             if !range.is_empty() && (range.start as usize) < plain.len() {
+                prop_assert!(frames[0].plain_end() > range.start, "no frame is read in vain");
                 prop_assert_eq!(&found[from - start..to - start], &plain[from..to]);
                 prop_assert!(found.len() < to - from + 2 * size);
             }

@@ -8,6 +8,7 @@ mod contention;
 mod lifetime;
 mod pgbouncer;
 mod postgres;
+mod proxy;
 mod s3;
 mod schema;
 mod workers;
