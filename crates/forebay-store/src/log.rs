@@ -48,6 +48,55 @@ pub(crate) async fn append(
     backend.database.execute(SQL, &params).await.map(drop)
 }
 
+/// Number of bytes of a local store's events that were taken.
+pub(crate) async fn taken(backend: &Backend, key: &Key, origin: &str) -> Result<u64, Failure> {
+    const SQL: &str = "SELECT taken FROM forebay_mirrors WHERE tenant = $1 AND session = $2 AND origin = $3";
+    let params = key.session_params(&[(&origin, Type::TEXT)]);
+    let row = backend.database.query_opt(SQL, &params).await?;
+    Ok(row.map_or(0, |row| unsigned(row.get(0))))
+}
+
+/// Takes lines of a local store's events that begin at `from` there, unless they have been taken.
+pub(crate) async fn take(
+    backend: &Backend,
+    key: &Key,
+    origin: &str,
+    from: u64,
+    lines: &[u8],
+) -> Result<(), Failure> {
+    const BEGIN: &str = "INSERT INTO forebay_mirrors (tenant, session, origin, taken) VALUES ($1, $2, $3, 0) \
+        ON CONFLICT DO NOTHING";
+    const ADVANCE: &str = "UPDATE forebay_mirrors SET taken = taken + $5 \
+        WHERE tenant = $1 AND session = $2 AND origin = $3 AND taken = $4";
+    const ADD: &str = "WITH grown AS (INSERT INTO forebay_logs (tenant, session, bytes) VALUES ($1, $2, $3) \
+        ON CONFLICT (tenant, session) DO UPDATE SET bytes = forebay_logs.bytes + excluded.bytes \
+        RETURNING bytes) \
+        INSERT INTO forebay_events (tenant, session, start, line) \
+        SELECT $1, $2, grown.bytes - $3 + new.start, new.line FROM grown, unnest($4, $5) AS new(start, line)";
+    let (from, length) = (signed(from), signed(lines.len() as u64));
+    let (mut starts, mut texts, mut at) = (Vec::new(), Vec::new(), 0);
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        starts.push(signed(at));
+        texts.push(line.strip_suffix(b"\n").unwrap_or(line));
+        at += line.len() as u64;
+    }
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    transaction.execute_typed(BEGIN, &key.session_params(&[(&origin, Type::TEXT)])).await?;
+    let advance = key.session_params(&[(&origin, Type::TEXT), (&from, Type::INT8), (&length, Type::INT8)]);
+    if transaction.execute_typed(ADVANCE, &advance).await? == 1 {
+        let add = key.session_params(&[
+            (&length, Type::INT8),
+            (&starts, Type::INT8_ARRAY),
+            (&texts, Type::BYTEA_ARRAY),
+        ]);
+        transaction.execute_typed(ADD, &add).await?;
+    }
+    transaction.commit().await?;
+    connection.give_back();
+    Ok(())
+}
+
 /// The end of the events that this process has read last, so that only what is new is read again.
 #[derive(Default)]
 pub(crate) struct Logs {

@@ -23,7 +23,6 @@ const CHUNK: usize = 256 * 1024;
 const FIRST_EPOCH: i64 = 1;
 
 /// What an output begins with.
-#[derive(Clone)]
 pub(crate) struct Begun {
     key: Key,
     /// Name of the rows of its bytes, which no other output ever has.
@@ -67,6 +66,59 @@ pub(crate) async fn create(
     Ok(may_have_landed && row::find(&backend.database, &begun.key).await?.location.content == begun.content)
 }
 
+/// The hold of a writer on an output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    epoch: i64,
+    /// Bytes that are there already.
+    appended: u64,
+}
+
+impl Held {
+    /// The hold of an output's first writer.
+    pub(crate) fn first() -> Held {
+        Held { epoch: FIRST_EPOCH, appended: 0 }
+    }
+}
+
+/// Takes the hold of an output whose writer has stopped; `None` if it is no longer as it was found, or if its bytes are in
+/// the bucket or used by another output.
+pub(crate) async fn resume(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    content: &str,
+    record: &str,
+) -> std::result::Result<Option<Held>, Failure> {
+    const HOLD: &str = "UPDATE forebay_outputs SET epoch = epoch + 1, state = 0, record = $6, \
+        lease_until = now() + $7 * interval '1 millisecond' \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND content = $5 \
+        AND (state = 2 OR state = 0 AND lease_until <= now()) RETURNING epoch, bytes";
+    const FORGET: &str = "DELETE FROM forebay_contents \
+        WHERE tenant = $1 AND session = $2 AND content = $3 AND place = 0 AND users = 1";
+    const IS_KNOWN: &str = "SELECT 1 FROM forebay_contents \
+        WHERE tenant = $1 AND session = $2 AND content = $3";
+    let lease = backend.lease_milliseconds();
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    let hold = key.params(&[
+        (&epoch, Type::INT8),
+        (&content, Type::TEXT),
+        (&record, Type::TEXT),
+        (&lease, Type::INT8),
+    ]);
+    let Some(row) = transaction.query_typed_opt(HOLD, &hold).await? else { return Ok(None) };
+    let named = key.session_params(&[(&content, Type::TEXT)]);
+    transaction.execute_typed(FORGET, &named).await?;
+    if transaction.query_typed_opt(IS_KNOWN, &named).await?.is_some() {
+        return Ok(None);
+    }
+    let held = Held { epoch: row.try_get(0)?, appended: row::unsigned(row.try_get(1)?) };
+    transaction.commit().await?;
+    connection.give_back();
+    Ok(Some(held))
+}
+
 /// Writes one output.
 pub(crate) struct SharedSink {
     runtime: Arc<Runtime>,
@@ -88,22 +140,18 @@ impl SharedSink {
         runtime: Arc<Runtime>,
         backend: Arc<Backend>,
         handle: Handle,
-        begun: Begun,
+        key: Key,
+        held: Held,
     ) -> SharedSink {
-        let key = begun.key;
-        let epoch = FIRST_EPOCH;
+        let Held { epoch, appended } = held;
         let renewal = runtime.spawn(renew(backend.clone(), key.clone(), epoch));
-        SharedSink {
-            runtime,
-            backend,
-            handle,
-            key,
-            epoch,
-            appended: 0,
-            beside: [0; 4],
-            index: Vec::new(),
-            renewal,
-        }
+        let (beside, index) = ([0; 4], Vec::new());
+        SharedSink { runtime, backend, handle, key, epoch, appended, beside, index, renewal }
+    }
+
+    /// Sets the whole line index, which was not appended.
+    pub(crate) fn set_index(&mut self, index: Vec<u8>) {
+        self.index = index;
     }
 
     fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -13,7 +13,7 @@ use crate::reader::{Beside, Bytes, part_number};
 use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
 use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
-use crate::sink::{self, SharedSink};
+use crate::sink::{self, Held, SharedSink};
 use crate::{content, ended, probe, removal, settle, state};
 use forebay::store::retention::Weight;
 use forebay::store::{Change, Part, Sink, Store};
@@ -152,6 +152,77 @@ impl SharedStore {
         })))
     }
 
+    /// The rows of a session's outputs, oldest first, as they are.
+    pub(crate) fn rows(&self, session: &Session) -> Result<Vec<Found>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.called_at, o.number"
+        );
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about("list", session, async move {
+            let params = key.session_params(&[]);
+            let rows = retrying(|_| backend.database.query(&sql, &params)).await?;
+            rows.iter().map(Found::from_row).collect()
+        })
+    }
+
+    /// Begins an output, unless its name is taken.
+    pub(crate) fn begin(&self, handle: &Handle, call: &Call) -> Result<Option<Box<SharedSink>>> {
+        let key = self.key(handle);
+        let record = Record::begin(handle.clone(), call.clone());
+        let begun = sink::Begun::new(key, &record)
+            .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
+        let backend = self.backend.clone();
+        let is_new = self.about("write", handle, async move {
+            retrying(|may_have_landed| sink::create(&backend, &begun, may_have_landed)).await
+        })?;
+        Ok(is_new.then(|| self.sink(handle, Held::first())))
+    }
+
+    /// Goes on with an output whose writer has stopped, as it was found; `None` if it has changed since, or if another
+    /// output uses its bytes by now.
+    pub(crate) fn resume(
+        &self,
+        handle: &Handle,
+        found: &Found,
+        call: &Call,
+    ) -> Result<Option<Box<SharedSink>>> {
+        let record = row::to_json(&Record::begin(handle.clone(), call.clone()))
+            .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        let (epoch, content) = (found.epoch, found.location.content.clone());
+        let held = self.about("write", handle, async move {
+            retrying(|_| sink::resume(&backend, &key, epoch, &content, &record)).await
+        })?;
+        Ok(held.map(|held| self.sink(handle, held)))
+    }
+
+    fn sink(&self, handle: &Handle, held: Held) -> Box<SharedSink> {
+        let (runtime, backend) = (self.runtime.clone(), self.backend.clone());
+        Box::new(SharedSink::new(runtime, backend, handle.clone(), self.key(handle), held))
+    }
+
+    /// Number of bytes of a local store's events that this store has taken.
+    pub(crate) fn events_taken(&self, session: &Session, origin: &str) -> Result<u64> {
+        let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
+        self.about("read the events of", session, async move {
+            retrying(|_| log::taken(&backend, &key, &origin)).await
+        })
+    }
+
+    /// Takes lines of a local store's events that begin at `from` there, unless they have been taken.
+    pub(crate) fn take_events(
+        &self,
+        session: &Session,
+        origin: &str,
+        from: u64,
+        lines: Vec<u8>,
+    ) -> Result<()> {
+        let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
+        self.about("log events of", session, async move {
+            retrying(|_| log::take(&backend, &key, &origin, from, &lines)).await
+        })
+    }
+
     /// The key of a session, with no id.
     fn session_key(&self, session: &Session) -> Key {
         let (tenant, session) = (self.backend.tenant.as_str().to_owned(), session.as_str().to_owned());
@@ -182,17 +253,7 @@ impl Options {
 
 impl Store for SharedStore {
     fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
-        let key = self.key(handle);
-        let record = Record::begin(handle.clone(), call.clone());
-        let begun = sink::Begun::new(key, &record)
-            .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
-        let (backend, beginning) = (self.backend.clone(), begun.clone());
-        let is_new = self.about("write", handle, async move {
-            retrying(|may_have_landed| sink::create(&backend, &beginning, may_have_landed)).await
-        })?;
-        Ok(is_new.then(|| -> Box<dyn Sink> {
-            Box::new(SharedSink::new(self.runtime.clone(), self.backend.clone(), handle.clone(), begun))
-        }))
+        Ok(self.begin(handle, call)?.map(|sink| -> Box<dyn Sink> { sink }))
     }
 
     fn record(&self, handle: &Handle) -> Result<Record> {
@@ -218,15 +279,7 @@ impl Store for SharedStore {
     }
 
     fn list(&self, session: &Session) -> Result<Vec<Record>> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.called_at, o.number"
-        );
-        let (backend, key) = (self.backend.clone(), self.session_key(session));
-        let rows = self.about("list", session, async move {
-            let params = key.session_params(&[]);
-            let rows = retrying(|_| backend.database.query(&sql, &params)).await?;
-            rows.iter().map(Found::from_row).collect::<std::result::Result<Vec<Found>, Failure>>()
-        })?;
+        let rows = self.rows(session)?;
         let records = rows.into_iter().map(|found| self.listed(session, found));
         records.filter_map(Result::transpose).collect()
     }

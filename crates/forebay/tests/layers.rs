@@ -69,6 +69,7 @@ const STORE_LAYERS: &[(&str, &[&str])] = &[
     ("ended", &["ended", "probe", "removal", "settle"]),
     ("sink", &["sink"]),
     ("store", &["store"]),
+    ("mirror", &["mirror"]),
     ("lib", &["lib"]),
 ];
 

@@ -6,6 +6,7 @@ mod bucket;
 mod conformance;
 mod contention;
 mod lifetime;
+mod mirror;
 mod pgbouncer;
 mod postgres;
 mod proxy;
