@@ -779,6 +779,18 @@ mod tests {
     }
 
     #[test]
+    fn two_stores_on_one_root_conform_to_the_contract() {
+        let folder = tempfile::tempdir().unwrap();
+        let number = std::cell::Cell::new(0);
+        crate::store::conformance::check_shared(&|| {
+            number.set(number.get() + 1);
+            [0, 1].map(|_| -> Box<dyn Store> {
+                Box::new(DiskStore::new(folder.path().join(number.get().to_string())))
+            })
+        });
+    }
+
+    #[test]
     fn files_have_the_names_of_the_layout_and_are_private() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path().join("root"));
