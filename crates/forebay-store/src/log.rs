@@ -9,6 +9,7 @@ use crate::runtime::Runtime;
 use forebay::ReadAt;
 use std::{
     io,
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio_postgres::types::Type;
@@ -56,24 +57,25 @@ pub(crate) async fn taken(backend: &Backend, key: &Key, origin: &str) -> Result<
     Ok(row.map_or(0, |row| unsigned(row.get(0))))
 }
 
-/// Takes lines of a local store's events that begin at `from` there, unless they have been taken.
+/// Takes lines of a local store's events, unless they have been taken. `range` is what was taken there before and after.
 pub(crate) async fn take(
     backend: &Backend,
     key: &Key,
     origin: &str,
-    from: u64,
+    range: Range<u64>,
     lines: &[u8],
 ) -> Result<(), Failure> {
     const BEGIN: &str = "INSERT INTO forebay_mirrors (tenant, session, origin, taken) VALUES ($1, $2, $3, 0) \
         ON CONFLICT DO NOTHING";
-    const ADVANCE: &str = "UPDATE forebay_mirrors SET taken = taken + $5 \
+    const ADVANCE: &str = "UPDATE forebay_mirrors SET taken = $5 \
         WHERE tenant = $1 AND session = $2 AND origin = $3 AND taken = $4";
     const ADD: &str = "WITH grown AS (INSERT INTO forebay_logs (tenant, session, bytes) VALUES ($1, $2, $3) \
         ON CONFLICT (tenant, session) DO UPDATE SET bytes = forebay_logs.bytes + excluded.bytes \
         RETURNING bytes) \
         INSERT INTO forebay_events (tenant, session, start, line) \
         SELECT $1, $2, grown.bytes - $3 + new.start, new.line FROM grown, unnest($4, $5) AS new(start, line)";
-    let (from, length) = (signed(from), signed(lines.len() as u64));
+    let (before, after) = (signed(range.start), signed(range.end));
+    let length = signed(lines.len() as u64);
     let (mut starts, mut texts, mut at) = (Vec::new(), Vec::new(), 0);
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         starts.push(signed(at));
@@ -83,7 +85,7 @@ pub(crate) async fn take(
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
     transaction.execute_typed(BEGIN, &key.session_params(&[(&origin, Type::TEXT)])).await?;
-    let advance = key.session_params(&[(&origin, Type::TEXT), (&from, Type::INT8), (&length, Type::INT8)]);
+    let advance = key.session_params(&[(&origin, Type::TEXT), (&before, Type::INT8), (&after, Type::INT8)]);
     if transaction.execute_typed(ADVANCE, &advance).await? == 1 {
         let add = key.session_params(&[
             (&length, Type::INT8),

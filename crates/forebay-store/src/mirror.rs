@@ -192,14 +192,15 @@ impl<'a> Mirror<'a> {
         loop {
             let from = self.shared.events_taken(session, &self.origin)?;
             let mut lines = Vec::new();
-            event::for_each_line(self.local, session, from, |line| {
+            // A log that is shorter than what was taken is a new one, and begins at 0.
+            let next = event::for_each_line(self.local, session, from, |line| {
                 lines.extend_from_slice(line);
                 if lines.len() < EVENTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             if lines.is_empty() {
                 return Ok(());
             }
-            self.shared.take_events(session, &self.origin, from, lines)?;
+            self.shared.take_events(session, &self.origin, from..next, lines)?;
         }
     }
 

@@ -18,7 +18,7 @@ use crate::{content, ended, probe, removal, settle, state};
 use forebay::store::retention::Weight;
 use forebay::store::{Change, Part, Sink, Store};
 use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, ops::Range, path::PathBuf, sync::Arc, time::Duration};
 use tokio_postgres::types::Type;
 
 /// Time for which a writer holds its output without being heard of. It is renewed three times as often, so that one lost
@@ -209,17 +209,17 @@ impl SharedStore {
         })
     }
 
-    /// Takes lines of a local store's events that begin at `from` there, unless they have been taken.
+    /// Takes lines of a local store's events, unless they have been taken. `range` is what was taken there before and after.
     pub(crate) fn take_events(
         &self,
         session: &Session,
         origin: &str,
-        from: u64,
+        range: Range<u64>,
         lines: Vec<u8>,
     ) -> Result<()> {
         let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
         self.about("log events of", session, async move {
-            retrying(|_| log::take(&backend, &key, &origin, from, &lines)).await
+            retrying(|_| log::take(&backend, &key, &origin, range.clone(), &lines)).await
         })
     }
 

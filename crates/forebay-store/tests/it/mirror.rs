@@ -113,21 +113,54 @@ fn a_name_that_another_machine_has_taken_is_told_and_nothing_is_mixed() {
     assert_eq!((queue.outputs, queue.taken), (0, vec![handle("a")]));
     assert_eq!(read(&shared, "a"), b"of here");
     assert_eq!(read(&there, "a"), b"of there");
+    // The same while the other one has stopped before its end.
+    let mut writer = begin(&here, "b", 1);
+    writer.write(Stream::Stdout, b"of");
+    Mirror::new(&here, &shared, "here").pass().unwrap();
+    assert!(matches!(shared.record(&handle("b")).unwrap().state, State::CutShort(_)));
+    put(&there, "b", 2, b"of there");
+    let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
+    assert_eq!(queue.taken, [handle("a"), handle("b")]);
+    assert_eq!(read(&shared, "b"), b"of");
 }
 
 #[test]
 fn two_mirrors_of_one_store_share_each_output_once() {
     let server = Server::shared();
     let (_folder, local, shared) = stores(&server);
+    let together = std::sync::Barrier::new(2);
     for number in 0..20 {
         put(&local, &format!("a{number}"), number, format!("output {number}\n").repeat(5_000).as_bytes());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut mirror = Mirror::new(&local, &shared, "here");
+                    together.wait();
+                    mirror.pass().unwrap();
+                });
+            }
+        });
     }
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| Mirror::new(&local, &shared, "here").flush().unwrap());
-        }
-    });
     assert_eq!(Mirror::new(&local, &shared, "here").flush().unwrap().outputs, 0);
     assert_eq!(shared.list(&session()).unwrap(), local.list(&session()).unwrap());
     assert_eq!(events(&shared), events(&local));
+}
+
+#[test]
+fn events_that_begin_anew_are_taken_after_those_of_before() {
+    let server = Server::shared();
+    let (folder, local, shared) = stores(&server);
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    put(&local, "a", 1, b"first");
+    mirror.pass().unwrap();
+    std::fs::remove_file(folder.path().join("s/events.jsonl")).unwrap();
+    local.log(&session(), b"{}").unwrap();
+    for _ in 0..2 {
+        mirror.pass().unwrap();
+        let log = shared.open_log(&session()).unwrap();
+        let mut bytes = vec![0; log.size().unwrap() as usize];
+        log.read_at(0, &mut bytes).unwrap();
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        assert_eq!((lines.len(), lines[2]), (3, &b"{}\n"[..]));
+    }
 }
