@@ -425,6 +425,12 @@ impl Event {
     }
 }
 
+/// Logs the end of an output. Its writer does this, or the store that ends it for a writer that vanished.
+pub fn log_end(store: &dyn Store, record: &Record) {
+    let at = record.ended.unwrap_or(record.call.at);
+    Event { what: What::ended(record), at }.log(store, record.handle.session());
+}
+
 /// Passes the events of a session to `take`, oldest first. Lines that are not events are skipped.
 pub fn for_each(store: &dyn Store, session: &Session, mut take: impl FnMut(Event)) -> Result<()> {
     for_each_line(store, session, 0, |line| {

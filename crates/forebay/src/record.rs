@@ -3,6 +3,7 @@
 use crate::size::Measured;
 use crate::{Call, Handle, Kind, Size, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::io;
 
 /// The version of the record's written form. A reader refuses a newer one than it knows.
 pub(crate) const VERSION: u32 = 1;
@@ -43,8 +44,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of an output that begins now.
-    pub(crate) fn begin(handle: Handle, call: Call) -> Record {
+    /// The record of an output that begins now, for a store that keeps it.
+    pub fn begin(handle: Handle, call: Call) -> Record {
         Record {
             version: VERSION,
             handle,
@@ -61,8 +62,18 @@ impl Record {
         }
     }
 
+    /// Reads the written form of a record. A newer version than this program knows is refused.
+    pub fn from_json(text: &[u8]) -> io::Result<Record> {
+        let record: Record = serde_json::from_slice(text)?;
+        if record.version <= VERSION {
+            Ok(record)
+        } else {
+            Err(io::Error::other(format!("version {} is newer than this program", record.version)))
+        }
+    }
+
     /// Makes this the record of an output whose writer vanished, from what is left of it.
-    pub(crate) fn abandoned(&mut self, left: Measured) {
+    pub fn abandoned(&mut self, left: Measured) {
         self.state = State::CutShort("its writer ended before it did".to_owned());
         self.size = left.size;
         self.kind = left.kind;

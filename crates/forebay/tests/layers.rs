@@ -1,7 +1,7 @@
 //! Imports go downward: a module uses only modules of its own layer and of the layers below. Inside a layer, files do not
 //! import each other in a circle.
 //!
-//! The tests read the sources of four crates. They look at every path that begins with `crate::`, `super::` or `self::`
+//! The tests read the sources of five crates. They look at every path that begins with `crate::`, `super::` or `self::`
 //! or in a `use` of a child, and follow re-exports. Code for tests is left out: unit tests of low layers make outputs
 //! with a store.
 
@@ -58,6 +58,21 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
     ("lib", &["lib"]),
 ];
 
+/// The layers of the shared store, bottom up.
+const STORE_LAYERS: &[(&str, &[&str])] = &[
+    ("base", &["error", "failure", "frames", "runtime", "window"]),
+    ("database", &["database", "key"]),
+    ("bucket", &["blobs"]),
+    ("servers", &["address", "row", "schema"]),
+    ("backend", &["backend"]),
+    ("parts", &["content", "log", "reader", "state"]),
+    ("ended", &["ended", "probe", "removal", "settle"]),
+    ("sink", &["sink"]),
+    ("store", &["store"]),
+    ("mirror", &["mirror"]),
+    ("lib", &["lib"]),
+];
+
 /// The layers of the command line, bottom up.
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
@@ -77,10 +92,11 @@ struct Crate {
     layers: &'static [(&'static str, &'static [&'static str])],
 }
 
-const CRATES: [Crate; 4] = [
+const CRATES: [Crate; 5] = [
     Crate { folder: "forebay", root: "lib", layers: LAYERS },
     Crate { folder: "forebay-server", root: "lib", layers: SERVER_LAYERS },
     Crate { folder: "forebay-mcp", root: "lib", layers: MCP_LAYERS },
+    Crate { folder: "forebay-store", root: "lib", layers: STORE_LAYERS },
     Crate { folder: "forebay-cli", root: "main", layers: CLI_LAYERS },
 ];
 

@@ -1,7 +1,7 @@
 //! The promises of [`Store`], as tests that any backend can run.
 //!
-//! A backend's own test calls [`check`] with a function that makes a new, empty store. Every failed promise is a
-//! panic that names it.
+//! A backend's own test calls [`check`] with a function that makes a new, empty store. One that several machines or
+//! processes use at once calls [`check_shared`] too. Every failed promise is a panic that names it.
 
 use crate::event;
 use crate::store::writer::{End, Stream, Writer};
@@ -33,6 +33,134 @@ pub fn check(fresh: Fresh<'_>) {
     a_state_is_changed_by_one_at_a_time(&*fresh());
     outputs_are_weighed_without_reading_them(&*fresh());
     a_link_changes_nothing_else(&*fresh());
+}
+
+/// Opens two stores on one new, empty place, as two machines or processes do.
+pub type Pair<'a> = &'a dyn Fn() -> [Box<dyn Store>; 2];
+
+/// Checks every promise between two stores on one place, each on a place of its own.
+///
+/// # Panics
+/// When a promise is not kept.
+pub fn check_shared(pair: Pair<'_>) {
+    let checks: [fn(&dyn Store, &dyn Store); 6] = [
+        an_output_is_seen_by_the_other_store_at_every_moment,
+        a_name_is_given_once_between_two_stores,
+        a_writer_that_vanishes_is_noticed_by_the_other_store,
+        events_of_two_stores_have_one_order,
+        changes_by_two_stores_are_all_kept,
+        an_output_that_one_store_removes_is_gone_for_the_other,
+    ];
+    for check in checks {
+        let [here, there] = pair();
+        check(&*here, &*there);
+    }
+}
+
+fn an_output_is_seen_by_the_other_store_at_every_moment(here: &dyn Store, there: &dyn Store) {
+    let mut writer = Writer::begin(here, &call("s", "growing", 0));
+    let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
+    assert_eq!(read(there, &handle), b"", "it is there before its first byte");
+    let mut before = None;
+    for round in 1..=3u64 {
+        writer.write(Stream::Stdout, b"more\n");
+        assert_eq!(read(there, &handle), b"more\n".repeat(round as usize));
+        let record = there.record(&handle).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((record.state, record.size.bytes), (State::Growing, round * 5));
+        before = there.open(&handle).ok();
+    }
+    let large = b"many lines\n".repeat(200_000);
+    writer.write(Stream::Stdout, &large);
+    let record = writer.finish(End::default()).record().clone();
+    assert_eq!(there.record(&handle).ok().as_ref(), Some(&record));
+    assert!(read(there, &handle) == [&b"more\n".repeat(3), &large[..]].concat());
+    let before = before.and_then(|output| output.read(0..15).ok());
+    assert_eq!(before, Some(b"more\n".repeat(3)), "a reader from before goes on reading");
+}
+
+fn a_name_is_given_once_between_two_stores(here: &dyn Store, there: &dyn Store) {
+    for round in 0..20 {
+        let call = call("s", &format!("same{round}"), 0);
+        let handle = Handle::new(call.session.clone(), &call.id).unwrap_or_else(|error| panic!("{error}"));
+        let winners = std::thread::scope(|scope| {
+            let both = [here, there].map(|store| scope.spawn(|| store.create(&handle, &call)));
+            let created =
+                both.map(|creator| creator.join().unwrap_or_else(|_| panic!("a creation panicked")));
+            created.into_iter().flatten().flatten().count()
+        });
+        assert_eq!(winners, 1, "{handle}");
+    }
+}
+
+fn a_writer_that_vanishes_is_noticed_by_the_other_store(here: &dyn Store, there: &dyn Store) {
+    let mut writer = Writer::begin(here, &call("s", "vanished", 0));
+    let handle = writer.handle().cloned().unwrap_or_else(|| panic!("nothing is kept"));
+    let bytes = b"some lines\n".repeat(20_000);
+    writer.write(Stream::Stdout, &bytes);
+    drop(writer);
+    let record = there.record(&handle).unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(record.state, State::CutShort(_)), "{:?}", record.state);
+    assert_eq!(record.hash, blake3::hash(&bytes).to_hex().as_str());
+    assert_eq!(here.record(&handle).ok(), Some(record), "both say the same");
+    assert!(read(here, &handle) == bytes && read(there, &handle) == bytes);
+}
+
+fn events_of_two_stores_have_one_order(here: &dyn Store, there: &dyn Store) {
+    let name = session("s");
+    std::thread::scope(|scope| {
+        for (writer, store) in [here, there].into_iter().enumerate() {
+            let name = &name;
+            scope.spawn(move || {
+                for number in 0..50 {
+                    assert!(store.log(name, format!("{writer} {number}").as_bytes()).is_ok());
+                }
+            });
+        }
+    });
+    let [one, other] =
+        [here, there].map(|store| event::last_lines(store, &name, u64::MAX).unwrap_or_default());
+    assert_eq!(one, other, "both read the same");
+    let text = String::from_utf8_lossy(&one).into_owned();
+    for writer in 0..2 {
+        let of_writer = |line: &str| line.strip_prefix(&format!("{writer} "))?.parse::<u32>().ok();
+        assert!(text.lines().filter_map(of_writer).eq(0..50), "each writer's events keep their order");
+    }
+}
+
+fn changes_by_two_stores_are_all_kept(here: &dyn Store, there: &dyn Store) {
+    let name = session("s");
+    std::thread::scope(|scope| {
+        for store in [here, there] {
+            let name = &name;
+            scope.spawn(move || (0..25).for_each(|_| add_one(store, name)));
+        }
+    });
+    let mut state = Vec::new();
+    let looked = there.change_state(&name, &mut |now| {
+        state = now.to_vec();
+        None
+    });
+    assert!(looked.is_ok());
+    assert_eq!(state, b"50");
+}
+
+fn add_one(store: &dyn Store, name: &Session) {
+    let changed = store.change_state(name, &mut |state| {
+        let count: u32 = std::str::from_utf8(state).ok()?.parse().unwrap_or(0);
+        Some((count + 1).to_string().into_bytes())
+    });
+    assert!(changed.is_ok());
+}
+
+fn an_output_that_one_store_removes_is_gone_for_the_other(here: &dyn Store, there: &dyn Store) {
+    let bytes = b"the same\n".repeat(10_000);
+    let [one, two] = ["one", "two"].map(|id| put(here, &call("s", id, 0), &bytes).record().handle.clone());
+    assert!(there.delete(&one).is_ok());
+    assert!(matches!(here.record(&one), Err(Error::NotFound { .. })));
+    assert!(matches!(here.delete(&one), Err(Error::NotFound { .. })));
+    assert!(read(here, &two) == bytes, "what is left does not go with the other");
+    let again = put(here, &call("s", "one", 1), b"again").record().handle.clone();
+    assert_eq!((again == one, read(there, &again)), (true, b"again".to_vec()), "the name is free");
 }
 
 fn session(name: &str) -> Session {
@@ -333,11 +461,7 @@ fn a_state_is_changed_by_one_at_a_time(store: &dyn Store) {
             let name = &name;
             scope.spawn(move || {
                 for _ in 0..25 {
-                    let changed = store.change_state(name, &mut |state| {
-                        let count: u32 = std::str::from_utf8(state).ok()?.parse().unwrap_or(0);
-                        Some((count + 1).to_string().into_bytes())
-                    });
-                    assert!(changed.is_ok());
+                    add_one(store, name);
                 }
             });
         }

@@ -29,9 +29,8 @@ pub use open::Held;
 pub use run_folder::{RunFolder, run_name};
 pub use sweep::{Gone, Report, Sweep};
 
-use crate::event::{Event, What};
+use crate::event;
 use crate::output::{BLOCK, ReadAt};
-use crate::record::VERSION;
 use crate::size::Measure;
 use crate::store::retention::Weight;
 use crate::store::writer::Writer;
@@ -273,8 +272,7 @@ impl DiskStore {
             && fs::rename(path, files.finished(&record)).is_ok()
             && files.write_record(&record).is_ok()
         {
-            let at = record.ended.unwrap_or(record.call.at);
-            Event { what: What::ended(&record), at }.log(self, record.handle.session());
+            event::log_end(self, &record);
         }
         Ok(record)
     }
@@ -625,12 +623,7 @@ impl Files {
             io::ErrorKind::NotFound => Error::NotFound { wanted: self.id.clone() },
             _ => cannot()(error),
         })?;
-        let record: Record = serde_json::from_slice(&text).map_err(|error| cannot()(error.into()))?;
-        if record.version <= VERSION {
-            Ok(record)
-        } else {
-            Err(cannot()(io::Error::other(format!("version {} is newer than this program", record.version))))
-        }
+        Record::from_json(&text).map_err(cannot())
     }
 
     fn write_record(&self, record: &Record) -> io::Result<()> {
@@ -782,6 +775,18 @@ mod tests {
         crate::store::conformance::check(&|| {
             number.set(number.get() + 1);
             Box::new(DiskStore::new(folder.path().join(number.get().to_string())))
+        });
+    }
+
+    #[test]
+    fn two_stores_on_one_root_conform_to_the_contract() {
+        let folder = tempfile::tempdir().unwrap();
+        let number = std::cell::Cell::new(0);
+        crate::store::conformance::check_shared(&|| {
+            number.set(number.get() + 1);
+            [0, 1].map(|_| -> Box<dyn Store> {
+                Box::new(DiskStore::new(folder.path().join(number.get().to_string())))
+            })
         });
     }
 

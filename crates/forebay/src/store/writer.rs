@@ -2,7 +2,7 @@
 
 pub(crate) mod measuring;
 
-use crate::event::{Event, What};
+use crate::event::{self, Event, What};
 use crate::output::ReadAt;
 use crate::size::{Measure, STRIDE};
 use crate::store::streams::StreamMap;
@@ -266,7 +266,7 @@ impl<'a> Writer<'a> {
                 bytes = shared;
             }
         }
-        self.log_end();
+        event::log_end(self.store, &self.record);
         if self.bytes <= self.head.len() as u64 {
             let path = self.store.path(&self.record.handle);
             let index = index_of(&self.head);
@@ -286,11 +286,6 @@ impl<'a> Writer<'a> {
             Err(error) => error.to_string(),
         };
         self.finish_failed(kept, why)
-    }
-
-    fn log_end(&self) {
-        let at = self.record.ended.unwrap_or(self.record.call.at);
-        Event { what: What::ended(&self.record), at }.log(self.store, &self.record.call.session);
     }
 
     /// Ends an output whose store failed. Its beginning and its end are read from memory.
@@ -317,7 +312,7 @@ impl<'a> Writer<'a> {
                 self.record.hash = String::new();
             }
         }
-        self.log_end();
+        event::log_end(self.store, &self.record);
         let handle = self.record.handle.clone();
         let part = |part| self.store.open_part(&handle, part).unwrap_or_else(|_| Box::new(Vec::new()));
         let stored = if kept > 0 { part(Part::Bytes) } else { Box::new(Vec::new()) };

@@ -1,0 +1,24 @@
+//! What the requests of a store need: its servers, its tenant, and the time of a lease.
+
+use crate::blobs::Blobs;
+use crate::database::Database;
+use crate::row::signed;
+use forebay::Session;
+use std::time::Duration;
+
+/// The servers and the tenant of a store.
+pub(crate) struct Backend {
+    pub(crate) database: Database,
+    /// The bucket, if bytes do not stay in the database.
+    pub(crate) blobs: Option<Blobs>,
+    pub(crate) tenant: Session,
+    /// Time for which a writer holds its output without being heard of.
+    pub(crate) lease: Duration,
+}
+
+impl Backend {
+    /// The time of a lease as statements take it.
+    pub(crate) fn lease_milliseconds(&self) -> i64 {
+        signed(u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX))
+    }
+}

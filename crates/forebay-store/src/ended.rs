@@ -1,0 +1,135 @@
+//! The end of an output: by its writer, or by a reader if the writer has vanished.
+
+use crate::backend::Backend;
+use crate::content;
+use crate::database::Param;
+use crate::failure::Failure;
+use crate::key::Key;
+use crate::reader::part_number;
+use crate::row::{self, Found, GROWING, signed};
+use deadpool_postgres::Transaction;
+use forebay::size::Measure;
+use forebay::{Part, ReadAt, Record};
+use std::io;
+use tokio_postgres::types::Type;
+
+/// Bytes that are measured at a time.
+const BLOCK: usize = 1024 * 1024;
+
+/// What is written of an output that ends.
+pub(crate) struct End {
+    pub(crate) record: String,
+    pub(crate) state: i32,
+    pub(crate) hash: String,
+    /// The line index.
+    pub(crate) index: Vec<u8>,
+}
+
+/// Measures the first `length` bytes of an abandoned output for its record; returns the line index.
+pub(crate) fn measure(bytes: &dyn ReadAt, length: u64, record: &mut Record) -> io::Result<Vec<u8>> {
+    let mut measure = Measure::default();
+    let mut block = vec![0; BLOCK];
+    let (mut index, mut at) = (Vec::new(), 0);
+    while at < length {
+        let wanted = usize::try_from(length - at).unwrap_or(BLOCK).min(BLOCK);
+        let read = bytes.read_at(at, &mut block[..wanted])?;
+        if read == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("its bytes end at {at} of {length}"),
+            ));
+        }
+        measure.update(&block[..read]);
+        index.extend(measure.take_index());
+        at += read as u64;
+    }
+    record.abandoned(measure.finish());
+    Ok(index)
+}
+
+/// Ends an output for its writer, who holds the epoch and has written `bytes`.
+pub(crate) async fn finish(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    bytes: u64,
+    end: &End,
+    may_have_landed: bool,
+) -> Result<(), Failure> {
+    const SQL: &str = "UPDATE forebay_outputs \
+        SET record = $5, state = $6, bytes = $7, lease_until = NULL, changed_at = now() \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 RETURNING content";
+    let length = signed(bytes);
+    let params = key.params(&[
+        (&epoch, Type::INT8),
+        (&end.record, Type::TEXT),
+        (&end.state, Type::INT4),
+        (&length, Type::INT8),
+    ]);
+    if write_end(backend, key, end, bytes, SQL, &params).await? {
+        return Ok(());
+    }
+    let found = row::find(&backend.database, key).await?;
+    let is_ended = found.state != GROWING && found.record == end.record;
+    if may_have_landed && is_ended { Ok(()) } else { Err(Failure::LeaseLost) }
+}
+
+/// Ends an output whose writer has vanished, if it is still as it was found. A late writer has lost its epoch then.
+pub(crate) async fn take_over(
+    backend: &Backend,
+    key: &Key,
+    found: &Found,
+    end: &End,
+) -> Result<bool, Failure> {
+    const SQL: &str = "UPDATE forebay_outputs \
+        SET record = $5, state = $6, epoch = epoch + 1, lease_until = NULL \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 AND bytes = $7 \
+        AND lease_until <= now() RETURNING content";
+    let bytes = signed(found.bytes);
+    let params = key.params(&[
+        (&found.epoch, Type::INT8),
+        (&end.record, Type::TEXT),
+        (&end.state, Type::INT4),
+        (&bytes, Type::INT8),
+    ]);
+    write_end(backend, key, end, found.bytes, SQL, &params).await
+}
+
+/// Runs the statement that ends an output, and if it does, brings its rows into their last form.
+async fn write_end(
+    backend: &Backend,
+    key: &Key,
+    end: &End,
+    bytes: u64,
+    sql: &str,
+    params: &[Param<'_>],
+) -> Result<bool, Failure> {
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    let row = transaction.query_typed_opt(sql, params).await?;
+    let is_ended = row.is_some();
+    if let Some(row) = row {
+        let content: String = row.try_get(0)?;
+        drop_bytes_from(&transaction, key, &content, bytes).await?;
+        content::replace_part(&transaction, key, part_number(Part::Lines), &end.index).await?;
+        content::register_rows(&transaction, key, &content, bytes, &end.hash).await?;
+    }
+    transaction.commit().await?;
+    connection.give_back();
+    Ok(is_ended)
+}
+
+/// Removes rows from `bytes` on, of a write that landed although its writer was told that it had failed.
+async fn drop_bytes_from(
+    transaction: &Transaction<'_>,
+    key: &Key,
+    content: &str,
+    bytes: u64,
+) -> Result<(), Failure> {
+    const SQL: &str = "DELETE FROM forebay_chunks \
+        WHERE tenant = $1 AND session = $2 AND content = $3 AND start >= $4";
+    let bytes = signed(bytes);
+    let params = key.session_params(&[(&content, Type::TEXT), (&bytes, Type::INT8)]);
+    transaction.execute_typed(SQL, &params).await?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! The check that a bucket honours conditional writes.
+//!
+//! Some servers accept the headers and ignore them: then two machines overwrite each other, and nobody is told.
+
+use crate::backend::Backend;
+use crate::blobs::{Blobs, failure, put};
+use crate::database::{Param, retrying};
+use crate::failure::Failure;
+use object_store::{Error, ObjectStoreExt, PutMode, UpdateVersion};
+use tokio_postgres::types::Type;
+
+/// What a bucket did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It honours both conditions.
+    Honours,
+    /// It replaced an object although it was told to only create one.
+    IgnoresCreate,
+    /// It replaced an object although that was not the one it was told to replace.
+    IgnoresUpdate,
+}
+
+/// What the bucket does, as it was seen within the last day, or by a probe.
+pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Failure> {
+    const SEEN: &str = "SELECT 1 FROM forebay_buckets \
+        WHERE bucket = $1 AND probed_at > now() - interval '1 day'";
+    const SEE: &str = "INSERT INTO forebay_buckets VALUES ($1, now()) \
+        ON CONFLICT (bucket) DO UPDATE SET probed_at = now()";
+    let Some(blobs) = &backend.blobs else { return Ok(Verdict::Honours) };
+    let params: [Param<'_>; 1] = [(&bucket, Type::TEXT)];
+    if retrying(|_| backend.database.query_opt(SEEN, &params)).await?.is_some() {
+        return Ok(Verdict::Honours);
+    }
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| Failure::Refused(format!("no random bytes: {error}")))?;
+    let verdict = probe(blobs, &forebay::fresh_id(random)).await?;
+    if verdict == Verdict::Honours {
+        retrying(|_| backend.database.execute(SEE, &params)).await?;
+    }
+    Ok(verdict)
+}
+
+/// Tries both conditions on an object of its own, which it removes.
+async fn probe(blobs: &Blobs, id: &str) -> Result<Verdict, Failure> {
+    let path = blobs.probe_path(id);
+    let verdict = try_conditions(blobs, &path).await;
+    // A probe that stays is a few bytes.
+    let _ = blobs.store().delete(&path).await;
+    verdict
+}
+
+async fn try_conditions(blobs: &Blobs, path: &object_store::path::Path) -> Result<Verdict, Failure> {
+    let store = blobs.store();
+    let first = put(store, path, b"first", PutMode::Create).await.map_err(failure)?;
+    match put(store, path, b"second", PutMode::Create).await {
+        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
+        Ok(_) => return Ok(Verdict::IgnoresCreate),
+        Err(error) => return Err(failure(error)),
+    }
+    let version = UpdateVersion { e_tag: first.e_tag, version: first.version };
+    put(store, path, b"third", PutMode::Update(version.clone())).await.map_err(failure)?;
+    match put(store, path, b"fourth", PutMode::Update(version)).await {
+        Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => Ok(Verdict::Honours),
+        Ok(_) => Ok(Verdict::IgnoresUpdate),
+        Err(error) => Err(failure(error)),
+    }
+}

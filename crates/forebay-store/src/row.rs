@@ -1,0 +1,146 @@
+//! The row of an output in the database.
+
+use crate::database::Database;
+use crate::failure::Failure;
+use crate::key::Key;
+use forebay::{Record, State, Timestamp};
+use tokio_postgres::Row;
+
+/// Number that stands for a state in the database.
+pub(crate) const GROWING: i32 = 0;
+pub(crate) const COMPLETE: i32 = 1;
+pub(crate) const CUT_SHORT: i32 = 2;
+
+/// The columns that [`Found::from_row`] reads, of `forebay_outputs` as `o` and `forebay_contents` as `c`.
+pub(crate) const COLUMNS: &str = "o.id, o.content, o.record, o.state, o.epoch, o.bytes, \
+    (o.state = 0 AND o.lease_until > now()) AS is_held, \
+    CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint) AS changed_at, \
+    coalesce(c.place, 0) AS place, coalesce(c.stored, 0) AS stored";
+
+/// The tables of [`COLUMNS`].
+pub(crate) const TABLES: &str = "forebay_outputs o LEFT JOIN forebay_contents c \
+    ON c.tenant = o.tenant AND c.session = o.session AND c.content = o.content";
+
+/// The number of a state.
+pub(crate) fn state_number(state: &State) -> i32 {
+    match state {
+        State::Growing => GROWING,
+        State::Complete => COMPLETE,
+        State::CutShort(_) => CUT_SHORT,
+    }
+}
+
+/// Where the bytes of an output are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) content: String,
+    pub(crate) place: Place,
+    /// Bytes that the object has, if it is one. The object itself says it for sure.
+    pub(crate) stored: u64,
+    /// Bytes of the output.
+    pub(crate) bytes: u64,
+}
+
+/// Kind of place that holds bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Rows of `forebay_chunks`.
+    Rows,
+    /// An object with the bytes as they are.
+    Object,
+    /// An object with the bytes as compressed frames.
+    Frames,
+}
+
+impl Place {
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Place::Rows => 0,
+            Place::Object => 1,
+            Place::Frames => 2,
+        }
+    }
+
+    pub(crate) fn from_number(number: i32) -> Result<Place, Failure> {
+        match number {
+            0 => Ok(Place::Rows),
+            1 => Ok(Place::Object),
+            2 => Ok(Place::Frames),
+            _ => Err(Failure::Damaged(format!("place {number} of bytes is unknown to this program"))),
+        }
+    }
+}
+
+/// An output as the database has it now.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) id: String,
+    pub(crate) record: String,
+    pub(crate) state: i32,
+    pub(crate) epoch: i64,
+    pub(crate) bytes: u64,
+    /// Whether a writer holds the lease, by the clock of the database.
+    pub(crate) is_held: bool,
+    /// Time when its bytes or its record were last written.
+    pub(crate) changed_at: Timestamp,
+    pub(crate) location: Location,
+}
+
+impl Found {
+    pub(crate) fn from_row(row: &Row) -> Result<Found, Failure> {
+        let changed_at: i64 = row.try_get("changed_at")?;
+        let location = Location {
+            content: row.try_get("content")?,
+            place: Place::from_number(row.try_get("place")?)?,
+            stored: unsigned(row.try_get("stored")?),
+            bytes: unsigned(row.try_get("bytes")?),
+        };
+        Ok(Found {
+            id: row.try_get("id")?,
+            record: row.try_get("record")?,
+            state: row.try_get("state")?,
+            epoch: row.try_get("epoch")?,
+            bytes: unsigned(row.try_get("bytes")?),
+            is_held: row.try_get::<_, Option<bool>>("is_held")?.unwrap_or(false),
+            changed_at: Timestamp::from_microsecond(changed_at).unwrap_or(Timestamp::UNIX_EPOCH),
+            location,
+        })
+    }
+
+    /// Whether it grows although its writer has vanished.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state == GROWING && !self.is_held
+    }
+
+    /// Its record; that of a growing output has the size of now.
+    pub(crate) fn record(&self) -> Result<Record, Failure> {
+        let mut record = Record::from_json(self.record.as_bytes())
+            .map_err(|error| Failure::Damaged(format!("its record cannot be read: {error}")))?;
+        if self.state == GROWING {
+            record.size.bytes = self.bytes;
+        }
+        Ok(record)
+    }
+}
+
+/// The row of an output.
+pub(crate) async fn find(database: &Database, key: &Key) -> Result<Found, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 AND o.id = $3");
+    let row = database.query_opt(&sql, &key.params(&[])).await?;
+    Found::from_row(&row.ok_or(Failure::NotFound)?)
+}
+
+/// The text of a record in the database.
+pub(crate) fn to_json(record: &Record) -> Result<String, Failure> {
+    serde_json::to_string(record).map_err(|error| Failure::Damaged(error.to_string()))
+}
+
+/// A count as the database keeps it.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count that the database kept.
+pub(crate) fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}

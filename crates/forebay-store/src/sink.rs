@@ -1,0 +1,340 @@
+//! The writing of one output: its bytes as rows, under a lease that is renewed.
+
+use crate::backend::Backend;
+use crate::content::INLINE;
+use crate::database::retrying;
+use crate::ended::{self, End};
+use crate::failure::Failure;
+use crate::key::Key;
+use crate::reader::{Bytes, part_number};
+use crate::row::{self, signed};
+use crate::runtime::Runtime;
+use crate::settle;
+use forebay::store::{Part, Sink};
+use forebay::{Handle, ReadAt, Record, Result};
+use std::{io, sync::Arc};
+use tokio::task::AbortHandle;
+use tokio_postgres::types::Type;
+
+/// Maximum bytes of a row: a reader in the middle of an output reads at least one row.
+const CHUNK: usize = 256 * 1024;
+
+/// The epoch of an output's first writer.
+const FIRST_EPOCH: i64 = 1;
+
+/// What an output begins with.
+pub(crate) struct Begun {
+    key: Key,
+    /// Name of the rows of its bytes, which no other output ever has.
+    content: String,
+    called_at: i64,
+    record: String,
+}
+
+impl Begun {
+    pub(crate) fn new(key: Key, record: &Record) -> std::result::Result<Begun, Failure> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| Failure::Refused(format!("no random bytes: {error}")))?;
+        let (content, called_at) = (forebay::fresh_id(random), record.call.at.as_microsecond());
+        Ok(Begun { key, content, called_at, record: row::to_json(record)? })
+    }
+}
+
+/// Begins an output, unless its name is taken; returns whether it has begun.
+pub(crate) async fn create(
+    backend: &Backend,
+    begun: &Begun,
+    may_have_landed: bool,
+) -> std::result::Result<bool, Failure> {
+    const SQL: &str = "INSERT INTO forebay_outputs (tenant, session, id, content, called_at, record, state, \
+        epoch, lease_until, bytes, beside, changed_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, now() + $8 * interval '1 millisecond', 0, 0, now()) \
+        ON CONFLICT DO NOTHING";
+    let lease = backend.lease_milliseconds();
+    let params = begun.key.params(&[
+        (&begun.content, Type::TEXT),
+        (&begun.called_at, Type::INT8),
+        (&begun.record, Type::TEXT),
+        (&FIRST_EPOCH, Type::INT8),
+        (&lease, Type::INT8),
+    ]);
+    if backend.database.execute(SQL, &params).await? == 1 {
+        return Ok(true);
+    }
+    // The name may be taken by the first try of this very output.
+    Ok(may_have_landed && row::find(&backend.database, &begun.key).await?.location.content == begun.content)
+}
+
+/// The hold of a writer on an output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    epoch: i64,
+    /// Bytes that are there already.
+    appended: u64,
+}
+
+impl Held {
+    /// The hold of an output's first writer.
+    pub(crate) fn first() -> Held {
+        Held { epoch: FIRST_EPOCH, appended: 0 }
+    }
+}
+
+/// Takes the hold of an output whose writer has stopped; `None` if it is no longer as it was found, or if its bytes are in
+/// the bucket or used by another output.
+pub(crate) async fn resume(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    content: &str,
+    record: &str,
+) -> std::result::Result<Option<Held>, Failure> {
+    const HOLD: &str = "UPDATE forebay_outputs SET epoch = epoch + 1, state = 0, record = $6, \
+        lease_until = now() + $7 * interval '1 millisecond' \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND content = $5 \
+        AND (state = 2 OR state = 0 AND lease_until <= now()) RETURNING epoch, bytes";
+    const FORGET: &str = "DELETE FROM forebay_contents \
+        WHERE tenant = $1 AND session = $2 AND content = $3 AND place = 0 AND users = 1";
+    const IS_KNOWN: &str = "SELECT 1 FROM forebay_contents \
+        WHERE tenant = $1 AND session = $2 AND content = $3";
+    let lease = backend.lease_milliseconds();
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    let hold = key.params(&[
+        (&epoch, Type::INT8),
+        (&content, Type::TEXT),
+        (&record, Type::TEXT),
+        (&lease, Type::INT8),
+    ]);
+    let Some(row) = transaction.query_typed_opt(HOLD, &hold).await? else { return Ok(None) };
+    let named = key.session_params(&[(&content, Type::TEXT)]);
+    transaction.execute_typed(FORGET, &named).await?;
+    if transaction.query_typed_opt(IS_KNOWN, &named).await?.is_some() {
+        return Ok(None);
+    }
+    let held = Held { epoch: row.try_get(0)?, appended: row::unsigned(row.try_get(1)?) };
+    transaction.commit().await?;
+    connection.give_back();
+    Ok(Some(held))
+}
+
+/// Writes one output.
+pub(crate) struct SharedSink {
+    runtime: Arc<Runtime>,
+    backend: Arc<Backend>,
+    handle: Handle,
+    key: Key,
+    epoch: i64,
+    appended: u64,
+    /// Bytes of the parts beside, by number of the part.
+    beside: [u64; 4],
+    /// The line index, which becomes one row at the end.
+    index: Vec<u8>,
+    /// Renews the lease while the output grows.
+    renewal: Option<AbortHandle>,
+}
+
+impl SharedSink {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        backend: Arc<Backend>,
+        handle: Handle,
+        key: Key,
+        held: Held,
+    ) -> SharedSink {
+        let Held { epoch, appended } = held;
+        let renewal = runtime.spawn(renew(backend.clone(), key.clone(), epoch));
+        let (beside, index) = ([0; 4], Vec::new());
+        SharedSink { runtime, backend, handle, key, epoch, appended, beside, index, renewal }
+    }
+
+    /// Sets the whole line index, which was not appended.
+    pub(crate) fn set_index(&mut self, index: Vec<u8>) {
+        self.index = index;
+    }
+
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for chunk in bytes.chunks(CHUNK) {
+            let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
+            let (start, chunk) = (self.appended, chunk.to_vec());
+            let length = chunk.len() as u64;
+            self.runtime.wait(async move {
+                retrying(|landed| append_chunk(&backend, &key, epoch, start, &chunk, landed)).await
+            })??;
+            self.appended += length;
+        }
+        Ok(())
+    }
+
+    fn append_beside(&mut self, part: Part, bytes: &[u8]) -> io::Result<()> {
+        let number = part_number(part);
+        let Some(size) = usize::try_from(number).ok().and_then(|number| self.beside.get_mut(number)) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
+        let (start, stretch) = (*size, bytes.to_vec());
+        *size += bytes.len() as u64;
+        self.runtime.wait(async move {
+            retrying(|_| append_part(&backend, &key, epoch, number, start, &stretch)).await
+        })??;
+        if part == Part::Lines {
+            self.index.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn end(&self, record: &Record) -> std::result::Result<End, Failure> {
+        Ok(End {
+            record: row::to_json(record)?,
+            state: row::state_number(&record.state),
+            hash: record.hash.clone(),
+            index: self.index.clone(),
+        })
+    }
+}
+
+impl Sink for SharedSink {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    fn append(&mut self, part: Part, bytes: &[u8]) -> io::Result<()> {
+        match part {
+            Part::Bytes => self.append_bytes(bytes),
+            Part::Lines | Part::Streams => self.append_beside(part, bytes),
+            Part::View => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    fn finish(mut self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>> {
+        let step = || format!("end {}", self.handle);
+        let end = self.end(record).map_err(|failure| failure.error(step(), &self.handle))?;
+        let (backend, key, epoch, bytes) =
+            (self.backend.clone(), self.key.clone(), self.epoch, self.appended);
+        let found = self.runtime.wait(async move {
+            retrying(|landed| ended::finish(&backend, &key, epoch, bytes, &end, landed)).await?;
+            settle_if_possible(&backend, &key, bytes).await;
+            retrying(|_| row::find(&backend.database, &key)).await
+        });
+        let found = found.map_err(forebay::Error::store(step()))?;
+        let found = found.map_err(|failure| failure.error(step(), &self.handle))?;
+        if let Some(renewal) = self.renewal.take() {
+            renewal.abort();
+        }
+        Ok(Box::new(Bytes::new(self.runtime.clone(), self.backend.clone(), self.key.clone(), &found)))
+    }
+}
+
+/// Moves the bytes to the bucket. If it fails they stay in the database, where they are as safe, and are moved later.
+async fn settle_if_possible(backend: &Backend, key: &Key, bytes: u64) {
+    if let Some(blobs) = &backend.blobs
+        && bytes > INLINE
+        && let Err(failure) = settle::settle(backend, blobs, key).await
+    {
+        tracing::warn!(output = %key, "the bytes stay in the database for now: {failure}");
+    }
+}
+
+impl Drop for SharedSink {
+    fn drop(&mut self) {
+        // An output that has ended has no renewal any more.
+        let Some(renewal) = self.renewal.take() else { return };
+        renewal.abort();
+        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
+        // Readers learn at once that nobody writes. If the database cannot be told, the lease runs out.
+        let released = self.runtime.wait(async move { release(&backend, &key, epoch).await });
+        if let Ok(Err(failure)) = released {
+            tracing::warn!(output = %self.handle, "cannot release the output: {failure}");
+        }
+    }
+}
+
+/// Appends bytes at `start`, unless they are there already.
+async fn append_chunk(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    start: u64,
+    chunk: &[u8],
+    may_have_landed: bool,
+) -> std::result::Result<(), Failure> {
+    const SQL: &str = "WITH held AS (UPDATE forebay_outputs \
+        SET bytes = bytes + $6, lease_until = now() + $8 * interval '1 millisecond', changed_at = now() \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 AND bytes = $5 \
+        RETURNING content) \
+        INSERT INTO forebay_chunks (tenant, session, content, start, bytes) \
+        SELECT $1, $2, content, $5, $7 FROM held";
+    let (at, length, lease) = (signed(start), signed(chunk.len() as u64), backend.lease_milliseconds());
+    let params = key.params(&[
+        (&epoch, Type::INT8),
+        (&at, Type::INT8),
+        (&length, Type::INT8),
+        (&chunk, Type::BYTEA),
+        (&lease, Type::INT8),
+    ]);
+    if backend.database.execute(SQL, &params).await? == 1 {
+        return Ok(());
+    }
+    let found = row::find(&backend.database, key).await?;
+    let is_there = found.epoch == epoch && found.bytes == start + chunk.len() as u64;
+    if may_have_landed && is_there { Ok(()) } else { Err(Failure::LeaseLost) }
+}
+
+/// Appends to a part beside the bytes, unless that is there already.
+async fn append_part(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    part: i32,
+    start: u64,
+    stretch: &[u8],
+) -> std::result::Result<(), Failure> {
+    const SQL: &str = "WITH held AS (SELECT 1 FROM forebay_outputs \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0), \
+        added AS (INSERT INTO forebay_parts (tenant, session, id, part, start, bytes) \
+            SELECT $1, $2, $3, $5, $6, $7 FROM held ON CONFLICT DO NOTHING RETURNING start), \
+        counted AS (UPDATE forebay_outputs SET beside = beside + $8 \
+            WHERE tenant = $1 AND session = $2 AND id = $3 AND EXISTS (SELECT 1 FROM added)) \
+        SELECT count(*) FROM held";
+    let (at, length) = (signed(start), signed(stretch.len() as u64));
+    let params = key.params(&[
+        (&epoch, Type::INT8),
+        (&part, Type::INT4),
+        (&at, Type::INT8),
+        (&stretch, Type::BYTEA),
+        (&length, Type::INT8),
+    ]);
+    let row = backend.database.query_opt(SQL, &params).await?;
+    if row.is_some_and(|row| row.get::<_, i64>(0) == 1) { Ok(()) } else { Err(Failure::LeaseLost) }
+}
+
+/// Renews the lease of an output until it is lost or the output has ended.
+async fn renew(backend: Arc<Backend>, key: Key, epoch: i64) {
+    const SQL: &str = "UPDATE forebay_outputs SET lease_until = now() + $5 * interval '1 millisecond' \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0";
+    let lease = backend.lease_milliseconds();
+    loop {
+        tokio::time::sleep(backend.lease / 3).await;
+        let params = key.params(&[(&epoch, Type::INT8), (&lease, Type::INT8)]);
+        match retrying(|_| backend.database.execute(SQL, &params)).await {
+            Ok(0) => return,
+            Ok(_) => {}
+            // It may be there again at the next time.
+            Err(failure) => tracing::warn!(output = %key, "cannot renew the lease: {failure}"),
+        }
+    }
+}
+
+/// Ends the lease of an output that its writer gives up. The epoch ends too, so that a renewal that is still under way
+/// changes nothing.
+async fn release(backend: &Backend, key: &Key, epoch: i64) -> std::result::Result<(), Failure> {
+    const SQL: &str = "UPDATE forebay_outputs SET lease_until = now(), epoch = epoch + 1 \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0";
+    let params = key.params(&[(&epoch, Type::INT8)]);
+    retrying(|_| backend.database.execute(SQL, &params)).await.map(drop)
+}

@@ -1,0 +1,408 @@
+//! The store that many machines share.
+
+use crate::address::bucket::BucketAddress;
+use crate::address::database::DatabaseAddress;
+use crate::backend::Backend;
+use crate::database::{Param, retrying};
+use crate::error::OpenError;
+use crate::failure::Failure;
+use crate::key::Key;
+use crate::log::{self, Log, Logs};
+use crate::probe::Verdict;
+use crate::reader::{Beside, Bytes, part_number};
+use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
+use crate::runtime::Runtime;
+use crate::schema::{self, VERSION};
+use crate::sink::{self, Held, SharedSink};
+use crate::{content, ended, probe, removal, settle, state};
+use forebay::store::retention::Weight;
+use forebay::store::{Change, Part, Sink, Store};
+use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
+use std::{future::Future, ops::Range, path::PathBuf, sync::Arc, time::Duration};
+use tokio_postgres::types::Type;
+
+/// Time for which a writer holds its output without being heard of. It is renewed three times as often, so that one lost
+/// request does no harm, and a reader elsewhere learns of a dead writer within half a minute.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// Keeps outputs in a PostgreSQL database, where every machine reads them at once.
+///
+/// The outputs of each tenant are a store of their own: its name is part of every key.
+pub struct SharedStore {
+    runtime: Arc<Runtime>,
+    backend: Arc<Backend>,
+    logs: Logs,
+}
+
+impl SharedStore {
+    /// Opens the outputs of a tenant. Brings the database to the schema of this program first, and refuses a newer one.
+    pub fn open(options: Options) -> std::result::Result<SharedStore, OpenError> {
+        let Options { database, bucket, tenant, lease } = options;
+        let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?;
+        let runtime = Arc::new(Runtime::start().map_err(OpenError::Threads)?);
+        let shown = database.to_string();
+        let cannot =
+            |failure: Failure| OpenError::Database { address: shown.clone(), why: failure.to_string() };
+        // A pool begins inside the runtime that its connections run on.
+        let database =
+            runtime.wait(async move { database.connect() }).map_err(OpenError::Threads)?.map_err(cannot)?;
+        let backend = Arc::new(Backend { database, blobs, tenant, lease });
+        let opened = backend.clone();
+        let found = runtime
+            .wait(async move { schema::migrate(&opened.database).await })
+            .map_err(OpenError::Threads)?
+            .map_err(cannot)?;
+        if let schema::Found::Newer(version) = found {
+            return Err(OpenError::NewerSchema { version, known: VERSION });
+        }
+        if let Some(bucket) = bucket {
+            check_bucket(&runtime, &backend, &bucket)?;
+        }
+        Ok(SharedStore { runtime, backend, logs: Logs::default() })
+    }
+
+    /// Moves bytes to the bucket that stayed in the database because the bucket could not be reached, and removes objects
+    /// that nobody uses. Returns how many outputs were moved. Without a bucket there is nothing to do.
+    pub fn catch_up(&self) -> Result<u64> {
+        let backend = self.backend.clone();
+        self.about("move", "bytes to the bucket", async move {
+            let Some(blobs) = &backend.blobs else { return Ok(0) };
+            let mut moved = 0;
+            for key in settle::waiting(&backend).await? {
+                moved += u64::from(settle::settle(&backend, blobs, &key).await?);
+            }
+            for unused in removal::left_behind(&backend).await? {
+                removal::remove(&backend, blobs, &unused).await?;
+            }
+            Ok(moved)
+        })
+    }
+
+    /// Runs a request about an output, and names it in the error.
+    fn about<T: Send + 'static>(
+        &self,
+        what: &str,
+        named: &(impl std::fmt::Display + ?Sized),
+        request: impl Future<Output = std::result::Result<T, Failure>> + Send + 'static,
+    ) -> Result<T> {
+        let step = || format!("{what} {named}");
+        let answer = self.runtime.wait(request).map_err(|error| Error::store(step())(error))?;
+        answer.map_err(|failure| failure.error(step(), named))
+    }
+
+    fn key(&self, handle: &Handle) -> Key {
+        Key::new(&self.backend.tenant, handle)
+    }
+
+    /// The row of an output; one whose writer has vanished is brought to its end first.
+    fn found(&self, handle: &Handle) -> Result<Found> {
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        let found = self
+            .about("read", handle, async move { retrying(|_| row::find(&backend.database, &key)).await })?;
+        if found.is_abandoned() { self.end_abandoned(handle, found) } else { Ok(found) }
+    }
+
+    /// Ends an output whose writer has vanished, unless the writer or another reader does so meanwhile.
+    fn end_abandoned(&self, handle: &Handle, mut found: Found) -> Result<Found> {
+        loop {
+            let bytes = Bytes::new(self.runtime.clone(), self.backend.clone(), self.key(handle), &found);
+            let mut record =
+                found.record().map_err(|failure| failure.error(format!("read {handle}"), handle))?;
+            let index = ended::measure(&bytes, found.bytes, &mut record)
+                .map_err(Error::store(format!("read {handle}")))?;
+            record.ended = Some(found.changed_at);
+            let end = ended::End {
+                record: row::to_json(&record)
+                    .map_err(|failure| failure.error(format!("end {handle}"), handle))?,
+                state: row::state_number(&record.state),
+                hash: record.hash.clone(),
+                index,
+            };
+            let (backend, key) = (self.backend.clone(), self.key(handle));
+            let (is_ended, now) = self.about("end", handle, async move {
+                let is_ended = retrying(|_| ended::take_over(&backend, &key, &found, &end)).await?;
+                Ok((is_ended, retrying(|_| row::find(&backend.database, &key)).await?))
+            })?;
+            if is_ended {
+                forebay::event::log_end(self, &record);
+            }
+            if !now.is_abandoned() {
+                return Ok(now);
+            }
+            found = now;
+        }
+    }
+
+    /// The record in a row. One that cannot be read does not hide the others.
+    fn listed(&self, session: &Session, found: Found) -> Result<Option<Record>> {
+        let handle = Handle::new(session.clone(), &found.id)?;
+        let record = if found.is_abandoned() {
+            match self.record(&handle) {
+                Err(Error::NotFound { .. }) => return Ok(None),
+                record => record,
+            }
+        } else {
+            found.record().map_err(|failure| failure.error(format!("read {handle}"), &handle))
+        };
+        Ok(Some(record.unwrap_or_else(|error| {
+            let call = Call::new(session.clone(), handle.id(), "?", Timestamp::UNIX_EPOCH);
+            let mut record = Record::begin(handle, call);
+            record.state = State::CutShort(error.to_string());
+            record
+        })))
+    }
+
+    /// The rows of a session's outputs, oldest first, as they are.
+    pub(crate) fn rows(&self, session: &Session) -> Result<Vec<Found>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.called_at, o.number"
+        );
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about("list", session, async move {
+            let params = key.session_params(&[]);
+            let rows = retrying(|_| backend.database.query(&sql, &params)).await?;
+            rows.iter().map(Found::from_row).collect()
+        })
+    }
+
+    /// Begins an output, unless its name is taken.
+    pub(crate) fn begin(&self, handle: &Handle, call: &Call) -> Result<Option<Box<SharedSink>>> {
+        let key = self.key(handle);
+        let record = Record::begin(handle.clone(), call.clone());
+        let begun = sink::Begun::new(key, &record)
+            .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
+        let backend = self.backend.clone();
+        let is_new = self.about("write", handle, async move {
+            retrying(|may_have_landed| sink::create(&backend, &begun, may_have_landed)).await
+        })?;
+        Ok(is_new.then(|| self.sink(handle, Held::first())))
+    }
+
+    /// Goes on with an output whose writer has stopped, as it was found; `None` if it has changed since, or if another
+    /// output uses its bytes by now.
+    pub(crate) fn resume(
+        &self,
+        handle: &Handle,
+        found: &Found,
+        call: &Call,
+    ) -> Result<Option<Box<SharedSink>>> {
+        let record = row::to_json(&Record::begin(handle.clone(), call.clone()))
+            .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        let (epoch, content) = (found.epoch, found.location.content.clone());
+        let held = self.about("write", handle, async move {
+            retrying(|_| sink::resume(&backend, &key, epoch, &content, &record)).await
+        })?;
+        Ok(held.map(|held| self.sink(handle, held)))
+    }
+
+    fn sink(&self, handle: &Handle, held: Held) -> Box<SharedSink> {
+        let (runtime, backend) = (self.runtime.clone(), self.backend.clone());
+        Box::new(SharedSink::new(runtime, backend, handle.clone(), self.key(handle), held))
+    }
+
+    /// Number of bytes of a local store's events that this store has taken.
+    pub(crate) fn events_taken(&self, session: &Session, origin: &str) -> Result<u64> {
+        let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
+        self.about("read the events of", session, async move {
+            retrying(|_| log::taken(&backend, &key, &origin)).await
+        })
+    }
+
+    /// Takes lines of a local store's events, unless they have been taken. `range` is what was taken there before and after.
+    pub(crate) fn take_events(
+        &self,
+        session: &Session,
+        origin: &str,
+        range: Range<u64>,
+        lines: Vec<u8>,
+    ) -> Result<()> {
+        let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
+        self.about("log events of", session, async move {
+            retrying(|_| log::take(&backend, &key, &origin, range.clone(), &lines)).await
+        })
+    }
+
+    /// The key of a session, with no id.
+    fn session_key(&self, session: &Session) -> Key {
+        let (tenant, session) = (self.backend.tenant.as_str().to_owned(), session.as_str().to_owned());
+        Key { tenant, session, id: String::new() }
+    }
+}
+
+/// What a [`SharedStore`] is opened with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The database.
+    pub database: DatabaseAddress,
+    /// The tenant, whose outputs nobody else sees.
+    pub tenant: Session,
+    /// The bucket for bytes; without one they stay in the database.
+    pub bucket: Option<BucketAddress>,
+    /// Time for which a writer holds its output without being heard of.
+    pub lease: Duration,
+}
+
+impl Options {
+    /// The outputs of the tenant `default` in a database.
+    pub fn new(database: DatabaseAddress) -> Options {
+        Options { database, bucket: None, tenant: Session::safe("default"), lease: LEASE }
+    }
+}
+
+impl Store for SharedStore {
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+        Ok(self.begin(handle, call)?.map(|sink| -> Box<dyn Sink> { sink }))
+    }
+
+    fn record(&self, handle: &Handle) -> Result<Record> {
+        let found = self.found(handle)?;
+        found.record().map_err(|failure| failure.error(format!("read {handle}"), handle))
+    }
+
+    fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
+        let found = self.found(handle)?;
+        let (runtime, backend, key) = (self.runtime.clone(), self.backend.clone(), self.key(handle));
+        Ok(match part {
+            Part::Bytes => Box::new(Bytes::new(runtime, backend, key, &found)),
+            Part::Lines | Part::Streams | Part::View => Box::new(Beside::new(runtime, backend, key, part)),
+        })
+    }
+
+    fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        let (part, bytes) = (part_number(part), bytes.to_vec());
+        self.about("write a part of", handle, async move {
+            retrying(|_| content::attach(&backend, &key, part, &bytes)).await
+        })
+    }
+
+    fn list(&self, session: &Session) -> Result<Vec<Record>> {
+        let rows = self.rows(session)?;
+        let records = rows.into_iter().map(|found| self.listed(session, found));
+        records.filter_map(Result::transpose).collect()
+    }
+
+    fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
+        // No character of an id comes after '~'.
+        const SQL: &str = "SELECT id FROM forebay_outputs \
+            WHERE tenant = $1 AND session = $2 AND id >= $3 AND id < $3 || '~' ORDER BY id";
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        let prefix = prefix.to_owned();
+        self.about("list", session, async move {
+            let params = key.session_params(&[(&prefix, Type::TEXT)]);
+            let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>> {
+        // One step of the index for each session, and not one for each output.
+        const SQL: &str = "WITH RECURSIVE found AS (\
+            SELECT min(session) AS session FROM forebay_outputs WHERE tenant = $1 \
+            UNION ALL \
+            SELECT (SELECT min(o.session) FROM forebay_outputs o WHERE o.tenant = $1 AND o.session > found.session) \
+            FROM found WHERE found.session IS NOT NULL) \
+            SELECT session FROM found WHERE session IS NOT NULL ORDER BY session";
+        let backend = self.backend.clone();
+        let names: Vec<String> = self.about("list", "the sessions", async move {
+            let tenant = backend.tenant.as_str();
+            let params: [Param<'_>; 1] = [(&tenant, Type::TEXT)];
+            let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })?;
+        names.iter().map(|name| name.parse()).collect()
+    }
+
+    fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
+        const SQL: &str = "SELECT o.id, o.beside + \
+            CASE WHEN c.users > 0 THEN c.bytes / c.users ELSE o.bytes END, \
+            CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint), \
+            coalesce(o.state = 0 AND o.lease_until > now(), false) \
+            FROM forebay_outputs o LEFT JOIN forebay_contents c \
+            ON c.tenant = o.tenant AND c.session = o.session AND c.content = o.content \
+            WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.id";
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        let rows = self.about("list", session, async move {
+            let params = key.session_params(&[]);
+            retrying(|_| backend.database.query(SQL, &params)).await
+        })?;
+        let weight = |row: tokio_postgres::Row| {
+            Ok(Weight {
+                handle: Handle::new(session.clone(), row.get(0))?,
+                bytes: unsigned(row.get(1)),
+                time: Timestamp::from_microsecond(row.get(2)).unwrap_or(Timestamp::UNIX_EPOCH),
+                in_use: row.get(3),
+            })
+        };
+        rows.into_iter().map(weight).collect()
+    }
+
+    fn delete(&self, handle: &Handle) -> Result<()> {
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        self.about("remove", handle, async move {
+            let unused = retrying(|landed| content::delete(&backend, &key, landed)).await?;
+            remove_object(&backend, unused).await;
+            Ok(())
+        })
+    }
+
+    fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
+        let (backend, newer_key, older_key) = (self.backend.clone(), self.key(newer), self.key(older));
+        self.about("keep once with its copy", newer, async move {
+            let unused = retrying(|_| content::share(&backend, &newer_key, &older_key)).await?;
+            remove_object(&backend, unused).await;
+            Ok(())
+        })
+    }
+
+    fn path(&self, _: &Handle) -> Option<PathBuf> {
+        None
+    }
+
+    fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
+        let (backend, key, line) = (self.backend.clone(), self.session_key(session), line.to_vec());
+        self.about("log an event of", session, async move {
+            retrying(|may_have_landed| log::append(&backend, &key, &line, may_have_landed)).await
+        })
+    }
+
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
+        let log =
+            Log::open(&self.logs, self.runtime.clone(), self.backend.clone(), self.session_key(session));
+        Ok(Box::new(log.map_err(Error::store(format!("read the events of {session}")))?))
+    }
+
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        let key = self.session_key(session);
+        state::change(&self.runtime, &self.backend, &key, change)
+            .map_err(Error::store(format!("change the state of {session}")))
+    }
+}
+
+/// Removes an object that has lost its last user. If the bucket cannot be reached, [`SharedStore::catch_up`] removes it.
+async fn remove_object(backend: &Backend, unused: Option<content::Unused>) {
+    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
+        && let Err(failure) = removal::remove(backend, blobs, &unused).await
+    {
+        tracing::warn!("an object without users stays in the bucket for now: {failure}");
+    }
+}
+
+/// Refuses a bucket that ignores conditional writes. What a bucket did is remembered for a while.
+fn check_bucket(
+    runtime: &Runtime,
+    backend: &Arc<Backend>,
+    bucket: &BucketAddress,
+) -> std::result::Result<(), OpenError> {
+    let (backend, named) = (backend.clone(), bucket.identity());
+    let verdict = runtime.wait(async move { probe::check(&backend, &named).await });
+    let address = bucket.to_string();
+    match verdict.map_err(OpenError::Threads)? {
+        Ok(Verdict::Honours) => Ok(()),
+        Ok(Verdict::IgnoresCreate) => Err(OpenError::LyingBucket { address, header: "If-None-Match" }),
+        Ok(Verdict::IgnoresUpdate) => Err(OpenError::LyingBucket { address, header: "If-Match" }),
+        Err(failure) => Err(OpenError::Bucket { address, why: failure.to_string() }),
+    }
+}

@@ -1,0 +1,145 @@
+//! Bytes in a bucket. These tests need servers that `tests/shared/run` installs.
+
+use crate::postgres::Server;
+use crate::s3::S3;
+use forebay::store::conformance::check;
+use forebay::{Call, End, Handle, Session, State, Store, Stream, Timestamp, Writer};
+use forebay_store::{OpenError, Options, SharedStore};
+use std::cell::Cell;
+
+fn options(server: &Server, database: &str, s3: &S3, prefix: &str) -> Options {
+    let mut options = server.options(database);
+    options.bucket = Some(s3.bucket(prefix));
+    options
+}
+
+fn handle(id: &str) -> Handle {
+    Handle::new(Session::safe("s"), id).unwrap()
+}
+
+fn put(store: &dyn Store, id: &str, bytes: &[u8]) {
+    let mut writer = Writer::begin(store, &Call::new(Session::safe("s"), id, "tool", Timestamp::UNIX_EPOCH));
+    writer.write(Stream::Stdout, bytes);
+    assert_eq!(writer.finish(End::default()).record().state, State::Complete);
+}
+
+fn read(store: &dyn Store, id: &str) -> Vec<u8> {
+    store.open(&handle(id)).and_then(|output| output.read(0..output.len())).unwrap()
+}
+
+/// Bytes that do not compress.
+fn noise(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn a_store_on_a_database_and_a_bucket_keeps_the_promises_of_every_store() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let (database, number) = (server.new_database(), Cell::new(0));
+    check(&|| {
+        number.set(number.get() + 1);
+        let mut options = options(&server, &database, &s3, "some/prefix");
+        options.tenant = Session::safe(&format!("tenant-{}", number.get()));
+        Box::new(SharedStore::open(options).unwrap())
+    });
+    assert!(s3.objects().iter().all(|name| name.starts_with("some/prefix/tenant-")), "{:?}", s3.objects());
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn an_object_is_named_by_tenant_session_and_hash_and_any_zstd_opens_it() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let database = server.new_database();
+    let store = SharedStore::open(options(&server, &database, &s3, "p")).unwrap();
+    let (text, noise) = (b"many lines\n".repeat(400_000), noise(3_000_000));
+    put(&store, "small", b"a few bytes");
+    put(&store, "text", &text);
+    put(&store, "noise", &noise);
+    put(&store, "again", &text);
+    let name = |bytes: &[u8]| format!("p/default/s/{}", blake3::hash(bytes).to_hex());
+    let mut expected = vec![name(&text), name(&noise)];
+    expected.sort();
+    assert_eq!(s3.objects(), expected, "small outputs have no object, and equal ones share theirs");
+    let object = s3.object(&name(&text));
+    assert!(object.len() < text.len() / 10);
+    assert!(zstd::stream::decode_all(&object[..]).unwrap() == text);
+    assert!(s3.object(&name(&noise)) == noise, "what does not shrink is kept as it is");
+    for (id, bytes) in [("text", &text), ("noise", &noise), ("again", &text)] {
+        assert!(read(&store, id) == *bytes, "{id}");
+        let output = store.open(&handle(id)).unwrap();
+        for start in [0, 1, 1_048_575, 1_048_576, 2_000_000, bytes.len() - 5] {
+            let range = start as u64..(start + 5) as u64;
+            assert_eq!(output.read(range).unwrap(), bytes[start..start + 5], "{id} {start}");
+        }
+    }
+    assert_eq!(server.sql(&database, "SELECT count(*) FROM forebay_chunks"), "1", "only the small output");
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn an_object_goes_with_its_last_output() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let store = SharedStore::open(options(&server, &server.new_database(), &s3, "")).unwrap();
+    let text = b"many lines\n".repeat(10_000);
+    for id in ["a", "b"] {
+        put(&store, id, &text);
+    }
+    store.delete(&handle("a")).unwrap();
+    assert_eq!(s3.objects().len(), 1);
+    assert!(read(&store, "b") == text);
+    store.delete(&handle("b")).unwrap();
+    assert_eq!(s3.objects(), Vec::<String>::new());
+    put(&store, "c", &text);
+    assert!(read(&store, "c") == text, "the same bytes can come again");
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn without_its_bucket_a_store_takes_outputs_and_moves_them_later() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let database = server.new_database();
+    let text = b"many lines\n".repeat(10_000);
+    let store = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
+    drop(s3);
+    put(&store, "a", &text);
+    assert!(read(&store, "a") == text);
+    assert!(store.catch_up().is_err(), "the bucket is still away");
+    let s3 = S3::honest();
+    s3.make_bucket();
+    let store = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
+    assert_eq!(store.catch_up().unwrap(), 1);
+    assert_eq!(s3.objects().len(), 1);
+    assert!(read(&store, "a") == text);
+    assert_eq!(store.catch_up().unwrap(), 0, "nothing is left to move");
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn a_bucket_that_ignores_conditions_is_refused() {
+    let (server, s3) = (Server::shared(), S3::liar());
+    let refused = SharedStore::open(options(&server, &server.new_database(), &s3, "")).map(drop).unwrap_err();
+    assert!(matches!(refused, OpenError::LyingBucket { header: "If-None-Match", .. }), "{refused:?}");
+    assert_eq!(
+        refused.to_string(),
+        "the server of the bucket s3://outputs/ ignores If-None-Match, so machines would overwrite each other's \
+         outputs; use a server that honours conditional writes, such as AWS S3 or Ceph 18 or later, or leave the \
+         bucket out"
+    );
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn a_bucket_that_is_not_there_is_told_without_its_credentials() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    let error = SharedStore::open(options(&server, &server.new_database(), &s3, "")).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, OpenError::Bucket { .. }) && text.contains("s3://outputs/"), "{text}");
+    assert!(!text.contains("S3RVER"), "{text}");
+}

@@ -1,0 +1,166 @@
+//! The life of an output between several machines: leases, vanished writers, tenants.
+
+use crate::postgres::Server;
+use forebay::store::{Part, Sink};
+use forebay::{Call, Error, Handle, Record, Session, State, Store, Stream, Timestamp, Writer};
+use forebay_store::SharedStore;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A lease that a test can wait for.
+const SHORT: Duration = Duration::from_millis(600);
+
+fn call(id: &str) -> Call {
+    Call::new(Session::safe("s"), id, "tool", Timestamp::UNIX_EPOCH)
+}
+
+fn handle(id: &str) -> Handle {
+    Handle::new(Session::safe("s"), id).unwrap()
+}
+
+/// Two machines that share one database, with short leases.
+fn two_machines(server: &Server) -> (String, SharedStore, SharedStore) {
+    let database = server.new_database();
+    let open = || {
+        let mut options = server.options(&database);
+        options.lease = SHORT;
+        SharedStore::open(options).unwrap()
+    };
+    (database.clone(), open(), open())
+}
+
+fn begin(store: &dyn Store, id: &str, bytes: &[u8]) -> Box<dyn Sink> {
+    let mut sink = store.create(&handle(id), &call(id)).unwrap().expect("the name is free");
+    sink.append(Part::Bytes, bytes).unwrap();
+    sink
+}
+
+/// The record once the output has ended, within a time that is long for a lease.
+fn ended(store: &dyn Store, id: &str) -> Record {
+    let begun = Instant::now();
+    loop {
+        let record = store.record(&handle(id)).unwrap();
+        if record.state != State::Growing {
+            return record;
+        }
+        assert!(begun.elapsed() < SHORT * 20, "{id} still grows");
+        sleep(SHORT / 10);
+    }
+}
+
+#[test]
+fn another_machine_reads_an_output_while_it_grows() {
+    let server = Server::shared();
+    let (_, here, there) = two_machines(&server);
+    let mut writer = Writer::begin(&here, &call("a"));
+    for round in 1..=3u64 {
+        writer.write(Stream::Stdout, b"more\n");
+        let output = there.open(&handle("a")).unwrap();
+        assert_eq!(output.read(0..100).unwrap(), b"more\n".repeat(round as usize));
+        assert_eq!((&output.record().state, output.record().size.bytes), (&State::Growing, round * 5));
+    }
+    assert!(there.create(&handle("a"), &call("a")).unwrap().is_none(), "the name is taken everywhere");
+}
+
+#[test]
+fn a_writer_that_lives_keeps_its_output_without_writing() {
+    let server = Server::shared();
+    let (_, here, there) = two_machines(&server);
+    let mut sink = begin(&here, "a", b"some bytes");
+    sleep(SHORT * 3);
+    assert_eq!(there.record(&handle("a")).unwrap().state, State::Growing);
+    assert!(there.weights(&Session::safe("s")).unwrap()[0].in_use);
+    sink.append(Part::Bytes, b" and more").unwrap();
+    assert_eq!(there.record(&handle("a")).unwrap().size.bytes, 19);
+}
+
+#[test]
+fn an_output_is_cut_short_when_its_lease_has_run_out_and_a_late_writer_adds_nothing() {
+    let server = Server::shared();
+    let (database, here, there) = two_machines(&server);
+    let mut sink = begin(&here, "a", b"some bytes\n");
+    // The machine sleeps: nothing renews the lease, and its clock does not matter.
+    server.sql(&database, "UPDATE forebay_outputs SET lease_until = now() - interval '1 second'");
+    let record = ended(&there, "a");
+    assert!(matches!(record.state, State::CutShort(_)), "{:?}", record.state);
+    assert_eq!(record.hash, blake3::hash(b"some bytes\n").to_hex().as_str());
+    let late = sink.append(Part::Bytes, b"late").unwrap_err().to_string();
+    assert!(late.contains("ended by another process"), "{late}");
+    assert!(sink.finish(&record).is_err());
+    let output = there.open(&handle("a")).unwrap();
+    assert_eq!(output.read(0..100).unwrap(), b"some bytes\n");
+    let mut events = Vec::new();
+    forebay::event::for_each(&there, &Session::safe("s"), |event| events.push(event.what)).unwrap();
+    assert!(matches!(events[..], [forebay::What::OutputCutShort(_)]), "{events:?}");
+}
+
+#[test]
+fn a_writer_that_gives_up_is_seen_at_once() {
+    let server = Server::shared();
+    let database = server.new_database();
+    // The lease is long, so only the release can end the output.
+    let (here, there) = (server.store(&database, "t"), server.store(&database, "t"));
+    drop(begin(&here, "a", b"some bytes"));
+    assert!(matches!(there.record(&handle("a")).unwrap().state, State::CutShort(_)));
+}
+
+#[test]
+fn two_readers_end_an_abandoned_output_once() {
+    let server = Server::shared();
+    let database = server.new_database();
+    let (here, there) = (server.store(&database, "t"), server.store(&database, "t"));
+    for round in 0..10 {
+        let id = format!("a{round}");
+        drop(begin(&here, &id, &b"some bytes\n".repeat(1_000)));
+        let records: Vec<Record> = std::thread::scope(|scope| {
+            let readers = [&here, &there].map(|store| scope.spawn(|| store.record(&handle(&id)).unwrap()));
+            readers.map(|reader| reader.join().unwrap()).into()
+        });
+        assert_eq!(records[0], records[1]);
+    }
+    let mut ends = 0;
+    forebay::event::for_each(&here, &Session::safe("s"), |_| ends += 1).unwrap();
+    assert_eq!(ends, 10);
+}
+
+#[test]
+fn a_tenant_sees_nothing_of_another() {
+    let server = Server::shared();
+    let database = server.new_database();
+    let (one, other) = (server.store(&database, "one"), server.store(&database, "other"));
+    drop(begin(&one, "a", b"some bytes"));
+    one.log(&Session::safe("s"), b"{}").unwrap();
+    one.change_state(&Session::safe("s"), &mut |_| Some(b"state".to_vec())).unwrap();
+    assert!(matches!(other.record(&handle("a")), Err(Error::NotFound { .. })));
+    assert!(matches!(other.delete(&handle("a")), Err(Error::NotFound { .. })));
+    assert_eq!(other.sessions().unwrap(), []);
+    assert_eq!(other.ids(&Session::safe("s"), "").unwrap(), Vec::<String>::new());
+    assert_eq!(other.open_log(&Session::safe("s")).unwrap().size().unwrap(), 0);
+    other
+        .change_state(&Session::safe("s"), &mut |state| {
+            assert_eq!(state, b"");
+            None
+        })
+        .unwrap();
+    drop(begin(&other, "a", b"other bytes"));
+    assert_eq!(one.open(&handle("a")).unwrap().read(0..100).unwrap(), b"some bytes");
+}
+
+#[test]
+fn nothing_of_a_removed_output_stays_in_the_database() {
+    let server = Server::shared();
+    let database = server.new_database();
+    let store = server.store(&database, "t");
+    for (id, bytes) in [("a", 10), ("b", 100_000), ("c", 100_000)] {
+        let mut writer = Writer::begin(&store, &call(id));
+        writer.write(Stream::Stdout, &b"some bytes\n".repeat(bytes));
+        writer.finish(forebay::End::default());
+        store.attach(&handle(id), Part::View, b"a view").unwrap();
+    }
+    for id in ["b", "a", "c"] {
+        store.delete(&handle(id)).unwrap();
+    }
+    for table in ["outputs", "parts", "chunks", "contents"] {
+        assert_eq!(server.sql(&database, &format!("SELECT count(*) FROM forebay_{table}")), "0", "{table}");
+    }
+}

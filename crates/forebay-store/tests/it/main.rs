@@ -1,0 +1,15 @@
+//! The shared store against real servers, which the tests start themselves.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod bucket;
+mod conformance;
+mod contention;
+mod lifetime;
+mod mirror;
+mod pgbouncer;
+mod postgres;
+mod proxy;
+mod s3;
+mod schema;
+mod workers;

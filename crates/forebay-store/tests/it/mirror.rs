@@ -1,0 +1,166 @@
+//! Outputs of local stores that are taken to the shared one.
+
+use crate::postgres::Server;
+use forebay::store::Part;
+use forebay::{Call, DiskStore, End, Handle, Session, State, Store, Stream, Timestamp, Writer};
+use forebay_store::{Mirror, SharedStore};
+
+fn session() -> Session {
+    Session::safe("s")
+}
+
+fn handle(id: &str) -> Handle {
+    Handle::new(session(), id).unwrap()
+}
+
+fn begin<'a>(store: &'a DiskStore, id: &str, second: i64) -> Writer<'a> {
+    let at = Timestamp::from_second(second).unwrap();
+    Writer::begin(store, &Call::new(session(), id, "tool", at))
+}
+
+fn put(store: &DiskStore, id: &str, second: i64, bytes: &[u8]) {
+    let mut writer = begin(store, id, second);
+    writer.write(Stream::Stderr, bytes);
+    writer.finish(End::default());
+}
+
+fn read(store: &dyn Store, id: &str) -> Vec<u8> {
+    store.open(&handle(id)).and_then(|output| output.read(0..output.len())).unwrap()
+}
+
+fn events(store: &dyn Store) -> Vec<forebay::Event> {
+    let mut events = Vec::new();
+    forebay::event::for_each(store, &session(), |event| events.push(event)).unwrap();
+    events
+}
+
+/// A local store in a folder, and a shared one.
+fn stores(server: &Server) -> (tempfile::TempDir, DiskStore, SharedStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let local = DiskStore::new(folder.path());
+    (folder, local, server.store(&server.new_database(), "t"))
+}
+
+#[test]
+fn everything_of_a_local_output_is_shared_once() {
+    let server = Server::shared();
+    let (_folder, local, shared) = stores(&server);
+    let large = b"many lines\n".repeat(100_000);
+    for (id, bytes) in [("empty", &b""[..]), ("small", b"a few bytes"), ("large", &large)] {
+        put(&local, id, 1, bytes);
+        local.attach(&handle(id), Part::View, b"a view").unwrap();
+    }
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    let queue = mirror.status().unwrap();
+    assert_eq!((queue.outputs, queue.bytes), (3, 11 + large.len() as u64));
+    for _ in 0..2 {
+        assert_eq!(mirror.flush().unwrap().outputs, 0);
+        for id in ["empty", "small", "large"] {
+            assert_eq!(shared.record(&handle(id)).unwrap(), local.record(&handle(id)).unwrap());
+            assert!(read(&shared, id) == read(&local, id), "{id}");
+            for part in [Part::Lines, Part::Streams, Part::View] {
+                let size = |store: &dyn Store| store.open_part(&handle(id), part).unwrap().size().unwrap();
+                assert_eq!(size(&shared), size(&local), "{id} {part:?}");
+            }
+        }
+        assert_eq!(events(&shared), events(&local), "each event comes once");
+    }
+    assert_eq!(
+        Mirror::new(&local, &shared, "here").flush().unwrap().outputs,
+        0,
+        "another process finds no work"
+    );
+    local.attach(&handle("small"), Part::View, b"a later view").unwrap();
+    mirror.pass().unwrap();
+    assert_eq!(shared.open_part(&handle("small"), Part::View).unwrap().size().unwrap(), 12);
+}
+
+#[test]
+fn an_output_is_shared_while_it_grows_and_by_another_mirror_after_the_first_has_stopped() {
+    let server = Server::shared();
+    let (_folder, local, shared) = stores(&server);
+    let mut writer = begin(&local, "a", 1);
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    for round in 1..=3usize {
+        writer.write(Stream::Stdout, b"more\n");
+        mirror.pass().unwrap();
+        assert_eq!(read(&shared, "a"), b"more\n".repeat(round));
+        assert_eq!(shared.record(&handle("a")).unwrap().state, State::Growing);
+    }
+    drop(mirror);
+    let cut_short = shared.record(&handle("a")).unwrap().state;
+    assert!(matches!(cut_short, State::CutShort(_)), "{cut_short:?}");
+    writer.write(Stream::Stdout, b"more\n");
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    mirror.pass().unwrap();
+    assert_eq!(shared.record(&handle("a")).unwrap().state, State::Growing);
+    writer.finish(End::default());
+    assert_eq!(mirror.flush().unwrap().outputs, 0);
+    assert_eq!(shared.record(&handle("a")).unwrap(), local.record(&handle("a")).unwrap());
+    assert_eq!(read(&shared, "a"), b"more\n".repeat(4));
+}
+
+#[test]
+fn a_name_that_another_machine_has_taken_is_told_and_nothing_is_mixed() {
+    let server = Server::shared();
+    let (_folder, here, shared) = stores(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let there = DiskStore::new(folder.path());
+    put(&here, "a", 1, b"of here");
+    put(&there, "a", 2, b"of there");
+    assert_eq!(Mirror::new(&here, &shared, "here").flush().unwrap().taken, []);
+    let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
+    assert_eq!((queue.outputs, queue.taken), (0, vec![handle("a")]));
+    assert_eq!(read(&shared, "a"), b"of here");
+    assert_eq!(read(&there, "a"), b"of there");
+    // The same while the other one has stopped before its end.
+    let mut writer = begin(&here, "b", 1);
+    writer.write(Stream::Stdout, b"of");
+    Mirror::new(&here, &shared, "here").pass().unwrap();
+    assert!(matches!(shared.record(&handle("b")).unwrap().state, State::CutShort(_)));
+    put(&there, "b", 2, b"of there");
+    let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
+    assert_eq!(queue.taken, [handle("a"), handle("b")]);
+    assert_eq!(read(&shared, "b"), b"of");
+}
+
+#[test]
+fn two_mirrors_of_one_store_share_each_output_once() {
+    let server = Server::shared();
+    let (_folder, local, shared) = stores(&server);
+    let together = std::sync::Barrier::new(2);
+    for number in 0..20 {
+        put(&local, &format!("a{number}"), number, format!("output {number}\n").repeat(5_000).as_bytes());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut mirror = Mirror::new(&local, &shared, "here");
+                    together.wait();
+                    mirror.pass().unwrap();
+                });
+            }
+        });
+    }
+    assert_eq!(Mirror::new(&local, &shared, "here").flush().unwrap().outputs, 0);
+    assert_eq!(shared.list(&session()).unwrap(), local.list(&session()).unwrap());
+    assert_eq!(events(&shared), events(&local));
+}
+
+#[test]
+fn events_that_begin_anew_are_taken_after_those_of_before() {
+    let server = Server::shared();
+    let (folder, local, shared) = stores(&server);
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    put(&local, "a", 1, b"first");
+    mirror.pass().unwrap();
+    std::fs::remove_file(folder.path().join("s/events.jsonl")).unwrap();
+    local.log(&session(), b"{}").unwrap();
+    for _ in 0..2 {
+        mirror.pass().unwrap();
+        let log = shared.open_log(&session()).unwrap();
+        let mut bytes = vec![0; log.size().unwrap() as usize];
+        log.read_at(0, &mut bytes).unwrap();
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        assert_eq!((lines.len(), lines[2]), (3, &b"{}\n"[..]));
+    }
+}
