@@ -102,7 +102,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// What a file is sealed with.
+/// The keys or the passphrase that a file is sealed with.
 #[derive(Clone)]
 pub enum Lock {
     /// The holder of any of these keys can open it. There must be at least one.
@@ -111,7 +111,7 @@ pub enum Lock {
     Passphrase(String),
 }
 
-/// What a file is opened with.
+/// The keys or the passphrase that a file is opened with.
 #[derive(Clone)]
 pub enum Key {
     /// Secret keys, of which one fits.
@@ -208,6 +208,7 @@ fn unwrapped_with(passphrase: &str, stanza: &Stanza) -> Result<FileKey, Error> {
     if work > MAX_WORK {
         return Err(Error::TooMuchWork(work));
     }
+    check_length(&stanza.body)?;
     opened(stretched(passphrase, &salt, work)?, &stanza.body)?.ok_or(Error::WrongPassphrase)
 }
 
@@ -263,11 +264,17 @@ fn sealed(key: [u8; 32], file_key: &[u8; FILE_KEY]) -> Vec<u8> {
     body
 }
 
+/// Refuses a wrapped key of a wrong length. It is told before a passphrase is stretched, which takes long.
+fn check_length(body: &[u8]) -> Result<(), Error> {
+    if body.len() == FILE_KEY + CHACHA20_POLY1305.tag_len() {
+        return Ok(());
+    }
+    Err(Error::Header("a wrapped key is not 32 bytes"))
+}
+
 /// Decrypts the key of a file; `None` if it was encrypted with another key.
 fn opened(key: [u8; 32], body: &[u8]) -> Result<Option<FileKey>, Error> {
-    if body.len() != FILE_KEY + CHACHA20_POLY1305.tag_len() {
-        return Err(Error::Header("a wrapped key has not 32 bytes"));
-    }
+    check_length(body)?;
     let mut body = body.to_vec();
     let nonce = Nonce::assume_unique_for_key([0; 12]);
     let opened = cipher(key).open_in_place(nonce, Aad::empty(), &mut body);

@@ -69,7 +69,7 @@ pub enum Error {
 }
 
 impl From<ring::error::Unspecified> for Error {
-    /// Of the functions of `ring` that are called here, only the one for random numbers reports errors in this way.
+    /// `ring` reports an error in this way here only if it gets no random numbers.
     fn from(_: ring::error::Unspecified) -> Error {
         Error::NoRandomness
     }

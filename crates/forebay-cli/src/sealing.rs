@@ -21,7 +21,7 @@ const MAX_KEYS: u64 = 1024 * 1024;
 /// Options that say what an archive is sealed with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SealWith {
-    /// Encrypt for an age recipient (`age1…`), or with a `passphrase` that is asked for; repeat it for more recipients
+    /// Encrypt for an age recipient, `age1…`; repeat it for more. The word `passphrase` asks for a passphrase instead
     #[arg(long, value_name = "TO")]
     encrypt: Vec<String>,
     /// Encrypt with the passphrase in the first line of a file
@@ -30,7 +30,7 @@ pub(crate) struct SealWith {
 }
 
 impl SealWith {
-    /// What an archive is to be sealed with, if it is.
+    /// The lock of an archive; `None` if it is not to be encrypted.
     pub(crate) fn lock(&self) -> Result<Option<Lock>, CliError> {
         if let Some(file) = &self.passphrase_file {
             return Ok(Some(Lock::Passphrase(passphrase_of(file)?)));

@@ -1,4 +1,4 @@
-//! What the requests of a store need: its servers, its tenant, and the time of a lease.
+//! The parts of a store that its requests share: its servers, its tenant, and the time of a lease.
 
 use crate::blobs::Blobs;
 use crate::database::Database;

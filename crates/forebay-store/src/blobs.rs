@@ -128,7 +128,7 @@ impl Blobs {
     }
 }
 
-/// What a request for a range returned.
+/// The answer to a request for a range.
 struct Got {
     size: u64,
     tag: Option<String>,

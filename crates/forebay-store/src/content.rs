@@ -133,7 +133,7 @@ async fn lock(transaction: &Transaction<'_>, key: &Key) -> Result<Option<String>
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
-/// What is known of bytes that can be shared: their hash and number.
+/// Finds the hash and the number of bytes that can be shared.
 async fn registered(
     transaction: &Transaction<'_>,
     key: &Key,

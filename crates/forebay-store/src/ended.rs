@@ -16,7 +16,7 @@ use tokio_postgres::types::Type;
 /// Bytes that are measured at a time.
 const BLOCK: usize = 1024 * 1024;
 
-/// What is written of an output that ends.
+/// The end of an output, as its row gets it.
 pub(crate) struct End {
     pub(crate) record: String,
     pub(crate) state: i32,

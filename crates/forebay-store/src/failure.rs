@@ -1,4 +1,4 @@
-//! What can go wrong in a request to a server, and whether a second try can help.
+//! Errors of requests to a server, and whether a second try can help.
 
 use std::{error::Error as _, fmt, io, time::Duration};
 use tokio_postgres::error::SqlState;
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     NotFound,
     /// Another process has ended the output, because its lease ran out.
     LeaseLost,
-    /// What is stored contradicts itself.
+    /// Stored rows contradict each other.
     Damaged(String),
 }
 

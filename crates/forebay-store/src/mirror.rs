@@ -30,7 +30,7 @@ pub struct Mirror<'a> {
     sinks: BTreeMap<Handle, Box<SharedSink>>,
 }
 
-/// What is still to be taken.
+/// Outputs that are still to be taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Queue {
