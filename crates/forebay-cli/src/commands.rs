@@ -82,83 +82,46 @@ pub(crate) struct Cli {
 /// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command, store its output and print a view of it
     Run(run::Args),
-    /// Store an output made elsewhere and print a view of it
     Put(put::Args),
-    /// Print the bytes of an output, for pipes
     Cat(cat::Args),
-    /// Show a person the lines with secrets of an output, unmasked
     Reveal(reveal::Args),
-    /// List the secrets in stored outputs, without their values
     Scan(scan::Args),
-    /// Register values that are masked wherever they occur
     Secrets(secrets::Args),
-    /// Read lines or bytes of an output
     Read(read::Args),
-    /// Read the first lines of an output
     Head(head::Args),
-    /// Read the last lines of an output, or follow it while it grows
     Tail(tail::Args),
-    /// Search an output with a regular expression
     Grep(grep::Args),
-    /// Run a jq filter over a JSON output, or print its shape
     Json(json::Args),
-    /// Print the outline of an output: functions, headings, files, failures
     Outline(outline::Args),
-    /// Ask a question about an output in plain words
     Ask(ask::Args),
-    /// Have a model read an output and follow instructions
     Extract(extract::Args),
-    /// List the configured models and check that they answer
     Models(models::Args),
-    /// Search all outputs of a session for words
     Search(search::Args),
-    /// Show or report how much of the model's context window is in use
     Room(room::Args),
-    /// Print the query tools in a model's wire format
     Tools(tools::Args),
-    /// Answer a model's calls of the query tools
     Call(call::Args),
-    /// Set up coding agents, or restore their settings
     Init(init::Args),
-    /// Check that the agents that are set up work
     Doctor(doctor::Args),
-    /// Answer an agent's hook: keep a tool's result and show a view of it
     Hook(hook::Args),
-    /// Run a line of the shell for Claude Code
     Shell(shell::Args),
-    /// Run an MCP gateway between a client and its servers
     Mcp(mcp::Args),
-    /// Serve outputs over HTTP, with a page that shows them
     Serve(serve::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     #[command(hide = true)]
     Filter(filter::Args),
-    /// List the outputs of a session
     Ls(ls::Args),
-    /// Show the record of an output and what the model got of it
     Show(show::Args),
-    /// Print the events of a session: calls, outputs, views, answers
     Events(events::Args),
-    /// Show the tokens saved, all costs deducted
     Stats(stats::Args),
-    /// Verify outputs against their records, and views against their outputs
     Verify(verify::Args),
-    /// Run an agent in a session of its own
     Session(session::Args),
-    /// Remove outputs by age and size, or a whole session
     Clean(clean::Args),
-    /// Export a session to an archive
     Export(export::Args),
-    /// Import a session archive
     Import(import::Args),
-    /// Show every setting with its value and where it came from
     Settings(settings::Args),
-    /// List the formats of tools, or test a file that adds one
     Formats(formats::Args),
-    /// Print the completion script of a shell
     Completions(completions::Args),
 }
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Check that the agents that are set up work, and show what Forebay did for them.
+/// Check that the agents that are set up work.
 ///
 /// A fault comes with the command that mends it, or with what to do. A sample event is fed through the very command that each agent runs.
 /// The exit status is 1 if something is broken.

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// List the formats: what is known of the output of tools.
+/// List the formats of tools, or test a file that adds one.
 ///
 /// A format says which lines of a tool's output begin a suite, report a failed test or end a run. Add your own in
 /// `~/.config/forebay/formats/TOOL.toml`; docs/formats.md shows how.

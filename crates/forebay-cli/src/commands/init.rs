@@ -17,7 +17,9 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Set up coding agents so that large results of their tools are stored and shown as views.
+/// Set up coding agents, or restore their settings.
+///
+/// Large results of their tools are then stored and shown as views.
 ///
 /// Prints the change to each settings file and asks before it is made. A copy of the file is kept beside it, and
 /// --uninstall restores every byte. Without a host, the installed ones are set up. No command is ever rewritten, so the

@@ -379,3 +379,12 @@ fn a_fallback_folder_that_somebody_else_may_use_is_not_used() {
     let ran = run();
     assert!(ran.err.contains("they are kept in "), "{}", ran.err);
 }
+
+#[test]
+fn the_help_of_a_command_explains_it_and_the_list_of_commands_is_short() {
+    let forebay = Forebay::new();
+    let help = forebay.run(["export", "--help"]).text();
+    assert!(help.contains("same handles. A growing"), "{help}");
+    let list = forebay.run(["--help"]).text();
+    assert!(!list.contains("same handles"), "{list}");
+}
