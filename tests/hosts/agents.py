@@ -29,6 +29,7 @@ class Agent:
     environment: dict
     free: list  # arguments with which it asks nothing
     most: int = 30_000  # characters of a result that it passes whole
+    pause: str = ""  # follows a command that prints much, so that the agent reads all of it
 
 
 OPENCODE = {
@@ -56,7 +57,9 @@ AGENTS = [
     Agent("opencode", "npm:opencode-linux-x64@1.18.33", "bin/opencode", model.Completions(),
           "bash", "command", {"description": "x"}, ["run", "go"],
           {"OPENCODE_CONFIG_CONTENT": json.dumps(OPENCODE), "OPENCODE_DISABLE_MODELS_FETCH": "1",
-           "npm_config_offline": "true"}, most=50_000, free=["--auto"]),
+           "npm_config_offline": "true"}, most=50_000, free=["--auto"],
+          # It stops reading when the command ends, also where output is still in the pipe.
+          pause="; sleep 2"),
     Agent("copilot", "npm:@github/copilot-linux-x64@1.0.102", "copilot", model.Completions(),
           "bash", "command", {"description": "x"}, ["-p", "go"],
           {"COPILOT_PROVIDER_BASE_URL": "MODEL/v1", "COPILOT_PROVIDER_API_KEY": "none", "COPILOT_MODEL": "gpt-5.4",

@@ -37,6 +37,10 @@ class Bench:
         for path in (self.home, self.project):
             path.mkdir(parents=True)
 
+    @property
+    def many(self):
+        return MANY + self.agent.pause
+
     def init(self, *arguments):
         ran = subprocess.run([self.forebay, "init", self.agent.name, "--yes", *arguments], cwd=self.project,
                              env=self.environment(), capture_output=True, text=True)
@@ -85,7 +89,7 @@ def view_calls(view, verb):
 def results_are_replaced(bare, ours):
     """Small results stay as they are, large ones become views, and the rest is read back."""
     read_back = lambda results: ours.call(view_calls(results[2][0], "read")[0])
-    script = ["echo one; echo two; echo three", MANY, f"{MANY}; echo '{LAST}' >&2; exit 2",
+    script = ["echo one; echo two; echo three", ours.many, f"{MANY}; echo '{LAST}' >&2{ours.agent.pause}; exit 2",
               "X=1 cat <<EOF | wc -l\na\nb\nEOF"]
     without = bare.turn(*script)
     with_us = ours.turn(*script, read_back)
@@ -107,7 +111,7 @@ def results_are_replaced(bare, ours):
 
 
 def a_word_gives_the_result_unfolded(bare, ours):
-    for command in (f"{MANY} #whole", f"FOREBAY_OFF=1 {MANY}"):
+    for command in (f"{ours.many} #whole", f"FOREBAY_OFF=1 {ours.many}"):
         without, with_us = bare.turn(command)[0][0], ours.turn(command)[0][0]
         check("[forebay view of " not in with_us, "an unfolded result is a view", with_us)
         # An agent cuts a result where a part of it happened to end.
@@ -175,7 +179,7 @@ def the_settings_come_back(bare, ours):
     ours.init("--allow-reads")
     check(listed() == first, "a second init changes something", set(listed()) ^ set(first))
     changed = {name for name in first if first[name] != before.get(name)}
-    ours.turn(MANY)
+    ours.turn(ours.many)
     ours.init("--uninstall")
     after = listed()
     wrong = {str(name) for name in changed | set(before) if after.get(name) != before.get(name)}
@@ -265,7 +269,7 @@ def a_folder_of_the_repository_can_be_installed(bare, ours):
                        text=True, env=ours.environment(), cwd=ours.project, capture_output=True, timeout=120)
     else:
         return None
-    text = ours.turn(MANY, arguments=arguments)[0][0]
+    text = ours.turn(ours.many, arguments=arguments)[0][0]
     check("[forebay view of " in text, "the folder does not work", text)
     return "works from the folder in the repository"
 
@@ -278,7 +282,7 @@ def the_sandbox_reads_and_keeps(bare, ours):
     read = lambda results: ours.call(view_calls(results[0][0], "read")[0])
     inside = ours.call(f"{ours.forebay} run -- {MANY}")
     again = lambda results: ours.call(view_calls(results[2][0], "read")[0])
-    results = ours.turn(MANY, read, inside, again, "echo done", free=False, arguments=sandbox)
+    results = ours.turn(ours.many, read, inside, again, "echo done", free=False, arguments=sandbox)
     for number in (1, 3):
         check(re.search(r"^line \d+ of the output$", results[number][0], re.M), "the sandbox cannot read", results[number])
     stored = [path for path in (ours.home / ".local/share/forebay").rglob("terminal/*.log")]

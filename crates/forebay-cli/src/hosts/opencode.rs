@@ -48,10 +48,12 @@ fn hear(event: &Value) -> Heard {
         return Heard::Nothing;
     }
     let (whole, shown) = match text(&result["metadata"], "outputPath") {
-        Some(path) => {
+        // Only the file of a shell command is written in the background.
+        Some(path) if tool == SHELL => {
             let whole = Whole::Unfinished { path: PathBuf::from(path), end: end_of(&output).to_owned() };
             (whole, Some(output))
         }
+        Some(path) => (Whole::File(PathBuf::from(path)), Some(output)),
         None => (Whole::text(output), None),
     };
     Heard::Result(Box::new(ToolResult {
@@ -68,11 +70,18 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
+/// The tool for commands.
+const SHELL: &str = "bash";
+
+/// Begins what OpenCode says after the output of a command that it stopped.
+const NOTES: &str = "\n\n<shell_metadata>\n";
+
 /// Bytes at the end of what is shown by which the file is known to be complete.
 const END: usize = 200;
 
 /// The end of an output that is shown by its end.
 fn end_of(shown: &str) -> &str {
+    let shown = shown.rsplit_once(NOTES).map_or(shown, |(shown, _)| shown);
     let end = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(END))..];
     // What stands before the output is not in the file.
     end.rsplit_once("\n\n").map_or(end, |(_, end)| end)
