@@ -3,6 +3,7 @@
 use crate::units;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Flags that every command has.
 #[derive(Debug, Args)]
@@ -10,6 +11,12 @@ pub(crate) struct Common {
     /// Store outputs in this folder
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     pub(crate) root: Option<PathBuf>,
+    /// Share outputs with other machines in this PostgreSQL database, postgres://user@host/name
+    #[arg(long, global = true, value_name = "URL", help_heading = "Common options")]
+    pub(crate) database: Option<String>,
+    /// Store the bytes of shared outputs in this bucket, s3://bucket/prefix
+    #[arg(long, global = true, value_name = "URL", help_heading = "Common options")]
+    pub(crate) blobs: Option<String>,
     /// Name of the session; default: FOREBAY_SESSION, the session of the agent, or the current folder
     #[arg(long, global = true, value_name = "NAME", help_heading = "Common options")]
     pub(crate) session: Option<String>,
@@ -105,6 +112,21 @@ pub(crate) enum Calls {
     Shell,
     /// As calls of the tools that `forebay tools` lists
     Tools,
+}
+
+/// Waiting for the shared store, for the commands that store an output.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Waits {
+    /// Return only when the output is shared with other machines, or fail after this time; default: 60s
+    #[arg(
+        long,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "60s",
+        value_parser = units::duration
+    )]
+    pub(crate) wait: Option<Duration>,
 }
 
 /// Description of the call, for the commands that store an output.

@@ -20,6 +20,7 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod mcp;
+pub(crate) mod mirror;
 pub(crate) mod models;
 pub(crate) mod outline;
 pub(crate) mod put;
@@ -46,6 +47,7 @@ use crate::error::DONE;
 use crate::print;
 use crate::settings::{Layers, OnProblem};
 use clap::{CommandFactory, Parser, Subcommand};
+use forebay_store::ReadThrough;
 use std::process::ExitCode;
 
 /// Keep every byte a tool prints, and show the part that is needed.
@@ -107,6 +109,7 @@ pub(crate) enum Command {
     Shell(shell::Args),
     Mcp(mcp::Args),
     Serve(serve::Args),
+    Mirror(mirror::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     #[command(hide = true)]
@@ -174,7 +177,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if keeps {
         context.keep_where_it_can()
     } else {
-        context.look_into_fallback()
+        context.look_into_fallback();
+        context.look_into_shared();
     }
     let outcome = match cli.command {
         Command::Run(args) => run::run(args, &context),
@@ -200,6 +204,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Doctor(args) => doctor::run(&args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
+        Command::Mirror(args) => mirror::run(&args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -220,6 +225,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Some(problem) = context.store.problem() {
         print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
     }
+    if let Some(problem) = context.with_shared.as_ref().and_then(ReadThrough::problem) {
+        print::err(&format!("forebay: only outputs of this machine were read: {problem}\n"));
+    }
     outcome
 }
 
@@ -237,6 +245,7 @@ fn on_problem(command: &Command) -> OnProblem {
         Command::Settings(_)
         | Command::Models(_)
         | Command::Serve(_)
+        | Command::Mirror(_)
         | Command::Export(_)
         | Command::Import(_)
         | Command::Completions(_) => OnProblem::Stop,

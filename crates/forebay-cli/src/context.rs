@@ -10,20 +10,27 @@ use crate::models::ModelSettings;
 use crate::print;
 use crate::secrets;
 use crate::settings::{Layers, OnProblem, root_flag};
+use crate::shared::Shared;
 use forebay::forms;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
+use forebay::store::disk::Observer;
 use forebay::{
     Call, DiskStore, Handle, Masking, Output, Outputs, Query, Reply, RunFolder, Secrets, Session, Settings,
     Store, Surface, Timestamp,
 };
-use std::{path::Path, process::ExitCode};
+use forebay_store::ReadThrough;
+use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 /// Settings and stores that a command uses.
 pub(crate) struct Context {
     pub(crate) store: DiskStore,
     /// The same root with its fallback, for a command that reads where there is one.
     pub(crate) with_fallback: Option<WithFallback>,
+    /// The shared store, if one is set.
+    pub(crate) shared: Option<Shared>,
+    /// The root with the shared store behind it, for a command that reads.
+    pub(crate) with_shared: Option<ReadThrough>,
     pub(crate) session: Session,
     /// The session, if it was typed for this command.
     pub(crate) named: Option<Session>,
@@ -105,11 +112,15 @@ impl Context {
                 safe
             }
         };
-        let store = DiskStore::new(settings.root).observed(common.log.map(live_log::observer));
+        let shared = layers.shared;
+        let store =
+            DiskStore::new(&settings.root).observed(observer(common, shared.as_ref(), &settings.root));
         settings.shown.masking = secrets::masking(&settings.shown, &store);
         Ok(Context {
             store,
             with_fallback: None,
+            shared,
+            with_shared: None,
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
             session,
@@ -171,6 +182,17 @@ impl Context {
             .map(|folder| WithFallback { root: DiskStore::new(root), fallback: DiskStore::new(folder) });
     }
 
+    /// Has reads look into the shared store too, if one is set.
+    pub(crate) fn look_into_shared(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        let root = self.store.root();
+        let local: Box<dyn Store> = match &self.with_fallback {
+            Some(both) => Box::new(both.again()),
+            None => Box::new(self.store.at(root)),
+        };
+        self.with_shared = Some(shared.behind(local, root));
+    }
+
     /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
     /// process that owns the folder.
     pub(crate) fn can_keep(&self) -> Result<(), CliError> {
@@ -186,10 +208,29 @@ impl Context {
             .hint("start the agent with `forebay session -- AGENT`, or choose another retention.mode"))
     }
 
+    /// Waits until an output is shared with other machines.
+    pub(crate) fn wait_until_shared(&self, output: &Output, patience: Duration) -> Result<(), CliError> {
+        let handle = &output.record().handle;
+        let Some(shared) = &self.shared else {
+            return Err(CliError::usage(format!("{handle} is not shared, since no shared store is set"))
+                .hint(
+                    "set store.database, such as FOREBAY_STORE_DATABASE=postgres://db.example.com/outputs",
+                ));
+        };
+        let there = shared.wait(&self.store, handle, patience)?;
+        if there != *handle {
+            print::err(&format!(
+                "forebay: shared as {there}, since another machine gave the name {handle} to another output\n"
+            ));
+        }
+        Ok(())
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
-        match &self.with_fallback {
-            Some(both) => both,
-            None => &self.store,
+        match (&self.with_shared, &self.with_fallback) {
+            (Some(all), _) => all,
+            (None, Some(both)) => both,
+            (None, None) => &self.store,
         }
     }
 
@@ -337,6 +378,19 @@ impl Context {
         // What a filter gave before it failed is told, and so is that it failed.
         let failed = matches!(&excerpt.found, Found::Values(values) if values.ended != Ended::AllRead);
         Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
+    }
+}
+
+/// The listeners for the events that the store of a root logs.
+fn observer(common: &Common, shared: Option<&Shared>, root: &Path) -> Option<Observer> {
+    let printing = common.log.map(live_log::observer);
+    let sharing = shared.map(|shared| shared.observer(root.to_owned()));
+    match (printing, sharing) {
+        (Some(printing), Some(sharing)) => Some(Arc::new(move |session: &Session, line: &[u8]| {
+            printing(session, line);
+            sharing(session, line);
+        })),
+        (one, other) => one.or(other),
     }
 }
 

@@ -143,6 +143,14 @@ pub(crate) struct WithFallback {
 }
 
 impl WithFallback {
+    /// The same two folders.
+    pub(crate) fn again(&self) -> WithFallback {
+        WithFallback {
+            root: self.root.at(self.root.root()),
+            fallback: self.fallback.at(self.fallback.root()),
+        }
+    }
+
     /// The answer of the root, or else that of the fallback.
     fn either<T>(&self, ask: impl Fn(&DiskStore) -> Result<T>) -> Result<T> {
         ask(&self.root).or_else(|error| ask(&self.fallback).map_err(|_| error))

@@ -21,6 +21,7 @@ mod screen;
 mod sealing;
 mod secrets;
 mod settings;
+mod shared;
 mod stop;
 mod typed;
 mod units;

@@ -18,6 +18,7 @@ use crate::error::CliError;
 use crate::hosts;
 use crate::models::{Provider, Waiting};
 use crate::print;
+use crate::shared::{Shared, StoreSettings, shown_url};
 pub(crate) use files::read_bounded;
 use files::{ProjectFile, project_files};
 use forebay::{Session, shell_word};
@@ -41,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) root: PathBuf,
     /// The conversation. Unless it is set, it is that of the agent in whose shell `forebay` runs, or named after the folder.
     pub(crate) session: String,
+    /// Where outputs are shared with other machines.
+    pub(crate) store: StoreSettings,
     /// How models are waited for.
     pub(crate) models: Waiting,
     /// Who has models.
@@ -84,6 +87,8 @@ pub(crate) struct Layers {
     layers: Vec<Layer>,
     merged: Table,
     pub(crate) settings: Settings,
+    /// The shared store, if one is set.
+    pub(crate) shared: Option<Shared>,
     /// Faults of the values.
     pub(crate) problems: Vec<Problem>,
     /// Project files that do not count, each with the reason.
@@ -216,8 +221,9 @@ impl Layers {
                 CliError::from(error).hint("`forebay settings` shows every value and where it came from");
             problems.push(Problem { error, origin: Origin::User });
         }
+        let shared = shared(&settings.store, &layers, &mut problems);
         let merged = merged(&layers);
-        Ok(Layers { layers, merged, settings, problems, ignored })
+        Ok(Layers { layers, merged, settings, shared, problems, ignored })
     }
 
     /// Stops for the problems that stop this command, and reports the others.
@@ -270,7 +276,7 @@ impl Layers {
     }
 
     /// Every value with its key and its source, in the order of the declarations.
-    pub(crate) fn values(&self) -> Vec<(String, &Value, &Source)> {
+    pub(crate) fn values(&self) -> Vec<(String, Value, &Source)> {
         let mut leaves = Vec::new();
         collect(&self.merged, &mut Vec::new(), &mut leaves);
         let keys = keys();
@@ -280,7 +286,12 @@ impl Layers {
             .into_iter()
             .map(|(path, value)| {
                 let layer = self.layers.iter().rev().find(|layer| get(&layer.values, &path).is_some());
-                (path.join("."), value, layer.map_or(&Source::BuiltIn, |layer| &layer.source))
+                let name = path.join(".");
+                let value = match value {
+                    Value::String(url) if name.starts_with("store.") => Value::String(shown_url(url)),
+                    value => value.clone(),
+                };
+                (name, value, layer.map_or(&Source::BuiltIn, |layer| &layer.source))
             })
             .collect()
     }
@@ -317,6 +328,26 @@ fn file_layer(
             None
         }
     }
+}
+
+/// The shared store that is set. One that is set wrongly is a problem of whoever set it, and outputs stay on this machine.
+fn shared(settings: &StoreSettings, layers: &[Layer], problems: &mut Vec<Problem>) -> Option<Shared> {
+    let source = |key: &str| {
+        let path = ["store".to_owned(), key.to_owned()];
+        layers.iter().rev().find(|layer| get(&layer.values, &path).is_some()).map(|layer| &layer.source)
+    };
+    let origin = |key: &str| match source(key) {
+        Some(Source::Environment(_) | Source::Flag(_)) => forebay_store::Origin::Process,
+        _ => forebay_store::Origin::File,
+    };
+    Shared::new(settings, origin).unwrap_or_else(|error| {
+        let named =
+            source("database").filter(|source| **source != Source::BuiltIn).or_else(|| source("blobs"));
+        let origin = named.map_or(Origin::User, Source::origin);
+        let place = named.map_or(String::new(), |source| format!("{source}: "));
+        problems.push(Problem::new(origin, format!("{place}{error}")));
+        None
+    })
 }
 
 fn merged(layers: &[Layer]) -> Table {
@@ -658,6 +689,12 @@ fn flags(common: &Common, shown: Option<&Shown>, by_models: Option<&ByModels>) -
     let list = |texts: &[String]| Value::Array(texts.iter().cloned().map(Value::String).collect());
     if let Some(root) = &common.root {
         add("--root", &[(&["root"], Value::String(root.display().to_string()))]);
+    }
+    if let Some(database) = &common.database {
+        add("--database", &[(&["store", "database"], Value::String(database.clone()))]);
+    }
+    if let Some(blobs) = &common.blobs {
+        add("--blobs", &[(&["store", "blobs"], Value::String(blobs.clone()))]);
     }
     if let Some(session) = &common.session {
         add("--session", &[(&["session"], Value::String(session.clone()))]);

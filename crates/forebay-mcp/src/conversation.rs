@@ -261,7 +261,7 @@ impl Conversation {
     /// The outputs that a caller with this handle may read.
     fn outputs(&self, handle: Option<&str>) -> Outputs<'_> {
         let session = self.scope.to_read(handle);
-        Outputs::new(&*self.gateway.store, session, &*self.gateway.now)
+        Outputs::new(&*self.gateway.reads, session, &*self.gateway.now)
             .within(self.gateway.settings.room)
             .knowing(&self.gateway.settings.formats)
             .masked_by(&self.gateway.settings.masking)

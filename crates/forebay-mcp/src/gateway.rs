@@ -7,7 +7,9 @@ use crate::server::Server;
 use crate::{client_limits, fold::Called};
 use forebay::settings::Keep;
 use forebay::wire::{Tool, ToolCall, ToolResult, Wire};
-use forebay::{Call, DiskStore, Limits, Outputs, Preset, Session, Settings, Timestamp, fresh_id, tools};
+use forebay::{
+    Call, DiskStore, Limits, Outputs, Preset, Session, Settings, Store, Timestamp, fresh_id, tools,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +17,8 @@ use std::time::Duration;
 pub struct Gateway {
     /// The store of outputs.
     pub store: Arc<DiskStore>,
+    /// The store that queries read, which may have more than `store`.
+    pub reads: Arc<dyn Store>,
     /// When a result gets a view, and which.
     pub settings: Settings,
     /// Whether the user set limits: then the limits of known hosts do not apply.

@@ -8,7 +8,6 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
-use forebay::Store;
 use forebay::archive::{self, Options};
 use futures_util::stream;
 use serde_json::json;
@@ -53,10 +52,10 @@ impl Write for PartWriter {
 pub(crate) fn export(server: Arc<Server>, request: Request) -> ResponseFuture {
     Box::pin(async move {
         let session = request.session()?;
-        let store = request.caller.store.clone();
-        let (for_check, name) = (store.clone(), session.clone());
+        let tenant = request.caller.tenant.clone();
+        let (for_check, name) = (tenant.clone(), session.clone());
         blocking(move || {
-            if for_check.ids(&name, "")?.is_empty() {
+            if for_check.store().ids(&name, "")?.is_empty() {
                 return Err(Problem::not_found(format!("session {name} has no outputs")));
             }
             Ok(())
@@ -68,7 +67,7 @@ pub(crate) fn export(server: Arc<Server>, request: Request) -> ResponseFuture {
         tokio::task::spawn_blocking(move || {
             let _slot = slot;
             let mut out = PartWriter { to, part: Vec::new() };
-            let written = archive::export(&*store, &session, &mut out, &mut |_| ());
+            let written = archive::export(tenant.store(), &session, &mut out, &mut |_| ());
             let ended = match written {
                 Ok(_) => out.send(),
                 // Breaks the response off, so that no client takes it for complete.
@@ -95,7 +94,7 @@ pub(crate) fn import(server: Arc<Server>, mut request: Request) -> ResponseFutur
     Box::pin(async move {
         let name = request.arguments.has("as").then(|| request.arguments.text("as"));
         let session = name.map(str::parse).transpose()?;
-        let store = request.caller.store.clone();
+        let tenant = request.caller.tenant.clone();
         let dry_run = request.arguments.is_on("dry_run");
         let (to, mut parts) = mpsc::channel(4);
         let body = std::mem::take(&mut request.body);
@@ -103,10 +102,10 @@ pub(crate) fn import(server: Arc<Server>, mut request: Request) -> ResponseFutur
         let imported = tokio::task::spawn_blocking(move || -> Result<Response, Problem> {
             let _slot = slot;
             let mut body = Received { parts: &mut parts, part: Bytes::new(), ended: false };
-            let mut file = spool(&mut body, None, store.root())
+            let mut file = spool(&mut body, None, tenant.root())
                 .map_err(|error| Problem::internal(format!("the archive cannot be stored: {error}")))?;
-            let options = Options { session, dry_run, max_bytes: store.free()? };
-            let imported = archive::import(&*store, &mut file, &options, &mut |_| ())?;
+            let options = Options { session, dry_run, max_bytes: tenant.disk.free()? };
+            let imported = archive::import(tenant.store(), &mut file, &options, &mut |_| ())?;
             let mut value = json!(imported);
             value["dry_run"] = json!(dry_run);
             Ok(json(&value))

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::listener::Listen;
 use crate::local_token::LocalToken;
 use crate::problem::Problem;
+use crate::tenant::{OpenTenant, Tenant};
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -111,7 +112,7 @@ pub fn hash(token: &str) -> String {
 /// The sender of a request: the store that they can reach, and their rights.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    pub(crate) store: Arc<DiskStore>,
+    pub(crate) tenant: Arc<Tenant>,
     rights: Arc<[Right]>,
     /// Whether the caller is certainly on this machine, where the path of a file is useful.
     pub(crate) is_local: bool,
@@ -122,8 +123,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    fn new(store: Arc<DiskStore>, rights: &[Right], is_local: bool) -> Caller {
-        Caller { store, rights: rights.into(), is_local, address: None, by_cookie: false }
+    fn new(tenant: Arc<Tenant>, rights: &[Right], is_local: bool) -> Caller {
+        Caller { tenant, rights: rights.into(), is_local, address: None, by_cookie: false }
     }
 
     pub(crate) fn has(&self, right: Right) -> bool {
@@ -200,23 +201,29 @@ pub struct Auth {
     allowed: Allowed,
     guard: Guard,
     /// An empty store, for callers who are not authenticated.
-    empty: Arc<DiskStore>,
+    empty: Arc<Tenant>,
 }
 
 impl Auth {
     /// Prepares the check of credentials over a store. With [`Access::LocalToken`] it makes the token if there is none.
+    /// `shared` makes the stores of tenants, if outputs are not in folders of this machine.
     pub fn new(
         listen: Listen,
         access: Access,
         store: &DiskStore,
+        shared: Option<OpenTenant<'_>>,
         allowed: Allowed,
     ) -> crate::error::Result<Auth> {
         let root = store.root();
-        let empty = Arc::new(store.at(root.join(TENANTS).join(".nobody")));
+        let empty = Arc::new(Tenant::new(store.at(root.join(TENANTS).join(".nobody")), None));
         if !listen.is_local() && !matches!(access, Access::Tokens(_)) {
             return Err(Error::TokensNeeded(listen));
         }
-        let owner = || Caller::new(Arc::new(store.at(root)), &Right::ALL, true);
+        let tenant = |name: Option<&Session>, disk: DiskStore| {
+            let shared = shared.map(|open| open(name, &disk));
+            Arc::new(Tenant::new(disk, shared))
+        };
+        let owner = || Caller::new(tenant(None, store.at(root)), &Right::ALL, true);
         let guard = match access {
             Access::Open => Guard::Open(owner()),
             Access::LocalToken => {
@@ -227,7 +234,7 @@ impl Auth {
                 token.get()?;
                 Guard::Local { token, caller: owner(), cookie }
             }
-            Access::Tokens(tokens) => Guard::Tokens(callers(tokens, store)?),
+            Access::Tokens(tokens) => Guard::Tokens(callers(tokens, store, &tenant)?),
         };
         Ok(Auth { listen, allowed, guard, empty })
     }
@@ -253,22 +260,22 @@ impl Auth {
 
     /// Whether there are outputs of several tenants.
     pub(crate) fn has_several_tenants(&self) -> bool {
-        self.stores().len() > 1
+        self.tenants().len() > 1
     }
 
-    /// All stores that a caller can reach.
-    pub(crate) fn stores(&self) -> Vec<Arc<DiskStore>> {
-        let mut stores: Vec<Arc<DiskStore>> = Vec::new();
+    /// All tenants that a caller can be of.
+    pub(crate) fn tenants(&self) -> Vec<Arc<Tenant>> {
+        let mut tenants: Vec<Arc<Tenant>> = Vec::new();
         let callers: Vec<&Caller> = match &self.guard {
             Guard::Open(caller) | Guard::Local { caller, .. } => vec![caller],
             Guard::Tokens(known) => known.iter().map(|(_, caller)| caller).collect(),
         };
         for caller in callers {
-            if !stores.iter().any(|store| Arc::ptr_eq(store, &caller.store)) {
-                stores.push(caller.store.clone());
+            if !tenants.iter().any(|tenant| Arc::ptr_eq(tenant, &caller.tenant)) {
+                tenants.push(caller.tenant.clone());
             }
         }
-        stores
+        tenants
     }
 
     /// Refuses requests of web pages that do not belong here: pages from elsewhere, and pages that reach this machine under
@@ -360,27 +367,31 @@ const LOCAL_TOKEN_NEEDED: &str = "open the address that `forebay serve` printed,
 const TOKEN_NEEDED: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
 
 /// The callers that the tokens of a file stand for.
-fn callers(tokens: Tokens, store: &DiskStore) -> crate::error::Result<Vec<(blake3::Hash, Caller)>> {
+fn callers(
+    tokens: Tokens,
+    store: &DiskStore,
+    open: &dyn Fn(Option<&Session>, DiskStore) -> Arc<Tenant>,
+) -> crate::error::Result<Vec<(blake3::Hash, Caller)>> {
     if tokens.all.is_empty() {
         return Err(Error::NoTokens);
     }
-    let mut stores: Vec<(Option<Session>, Arc<DiskStore>)> = Vec::new();
+    let mut tenants: Vec<(Option<Session>, Arc<Tenant>)> = Vec::new();
     let mut callers = Vec::new();
     for token in tokens.all {
         let existing =
-            stores.iter().find(|(tenant, _)| *tenant == token.tenant).map(|(_, store)| store.clone());
-        let tenant_store = existing.unwrap_or_else(|| {
+            tenants.iter().find(|(name, _)| *name == token.tenant).map(|(_, tenant)| tenant.clone());
+        let tenant = existing.unwrap_or_else(|| {
             let folder = match &token.tenant {
                 Some(tenant) => store.root().join(TENANTS).join(tenant.as_str()),
                 None => store.root().to_owned(),
             };
             // The caller may be on another machine, where paths of this one lead nowhere.
-            let tenant_store = Arc::new(store.at(folder).without_paths());
-            stores.push((token.tenant.clone(), tenant_store.clone()));
-            tenant_store
+            let tenant = open(token.tenant.as_ref(), store.at(folder).without_paths());
+            tenants.push((token.tenant.clone(), tenant.clone()));
+            tenant
         });
         let hash = blake3::Hash::from_hex(&token.hash).map_err(|_| Error::BadHash(token.hash.clone()))?;
-        callers.push((hash, Caller::new(tenant_store, &token.may, false)));
+        callers.push((hash, Caller::new(tenant, &token.may, false)));
     }
     Ok(callers)
 }

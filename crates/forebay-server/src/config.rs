@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A question to the shared store whether it answers; an error says why not.
+pub type CheckShared = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// Everything a server needs from its caller.
 pub struct Config {
     /// Settings for views, excerpts, extraction and retention.
@@ -20,6 +23,8 @@ pub struct Config {
     pub nonce: fn() -> String,
     /// Makes the bounds of the queries of one request, which the flag ends; the path is the root of its outputs.
     pub bounds: fn(QueryLimits, Stop, &Path) -> Arc<dyn Bounds>,
+    /// Asks the shared store, if there is one, whether it answers; an error says why not.
+    pub check_shared: Option<CheckShared>,
     /// Longest time in which a client may neither send nor read anything.
     pub idle: Duration,
     /// Maximum bytes of one uploaded output.

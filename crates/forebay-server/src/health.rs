@@ -19,8 +19,11 @@ pub(crate) fn ready(server: &Server, _: &Request) -> Result<Response, Problem> {
     if *server.stopping.borrow() {
         return Err(Problem::unavailable("the server is about to stop"));
     }
-    for store in server.config.auth.stores() {
-        let root = store.root();
+    if let Some(check) = &server.config.check_shared {
+        check().map_err(|why| Problem::unavailable(format!("outputs cannot be stored now: {why}")))?;
+    }
+    for tenant in server.config.auth.tenants() {
+        let root = tenant.root();
         let tried = std::fs::create_dir_all(root)
             .and_then(|()| tempfile::tempfile_in(root))
             .and_then(|mut file| file.write_all(&[b'x'; 16 * 1024]));

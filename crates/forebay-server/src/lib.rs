@@ -37,13 +37,15 @@ mod sessions;
 mod slots;
 mod state;
 mod sweep;
+mod tenant;
 mod timeouts;
 mod uploads;
 
 pub use archives::spool;
-pub use config::Config;
+pub use config::{CheckShared, Config};
 pub use error::{Error, Result};
 pub use listener::Listen;
 pub use local_token::{LocalToken, fresh_token};
 pub use routes::MAX_LATENCY_MS;
 pub use server::serve;
+pub use tenant::OpenTenant;

@@ -42,14 +42,14 @@ pub(crate) fn put(server: Arc<Server>, request: Request) -> ResponseFuture {
         if id.is_empty() {
             return Err(Problem::bad_request("the address has no call id; POST makes one"));
         }
-        let (store, session) = (request.caller.store.clone(), request.session()?);
+        let (tenant, session) = (request.caller.tenant.clone(), request.session()?);
         // Two uploads of one call at a time would both find no output.
-        let key = format!("{}/{session}/{id}", store.root().display());
+        let key = format!("{}/{session}/{id}", tenant.root().display());
         let _claim = server.uploads.claim(key).ok_or_else(|| {
             Problem::conflict("an output of this call is being uploaded; try again when that has ended")
         })?;
         let call_id = id.clone();
-        let existing = blocking(move || Ok(store_of(&store).of_call(&session, &call_id)?)).await?;
+        let existing = blocking(move || Ok(tenant.store().of_call(&session, &call_id)?)).await?;
         if existing.iter().any(|record| record.state == State::Growing) {
             return Err(Problem::conflict("an output of this call is still growing"));
         }
@@ -70,10 +70,6 @@ fn run_to_end(work: impl Future<Output = Result<Response, Problem>> + Send + 'st
             Err(Problem::internal("storing this output failed; the server's log says why"))
         })
     })
-}
-
-fn store_of(store: &forebay::DiskStore) -> &dyn forebay::Store {
-    store
 }
 
 /// The call that an output belongs to.
@@ -118,16 +114,16 @@ async fn store_upload(server: Arc<Server>, mut request: Request, id: String) -> 
         )));
     }
     let slot = server.slot(request.holders())?;
-    server.sweep_if_due(&request.caller.store);
+    server.sweep_if_due(&request.caller.tenant);
     let body = std::mem::take(&mut request.body);
     let (sender, mut parts) = mpsc::channel(MAX_WAITING_PARTS);
     let (for_writer, surface) = (server.clone(), request.surface());
-    let store = request.caller.store.clone();
+    let tenant = request.caller.tenant.clone();
     let stored = tokio::task::spawn_blocking(move || {
         let _slot = slot;
         let _counted = for_writer.metrics.upload();
         let body = Received { parts: &mut parts, part: Bytes::new(), ended: false };
-        let mut writer = Writer::begin(store_of(&store), &call);
+        let mut writer = Writer::begin(tenant.store(), &call);
         let read_all = || -> io::Result<()> {
             let mut body = encoding.decoded(body, for_writer.config.max_upload)?;
             while writer.read_from(Stream::Stdout, &mut body)? > 0 {}
@@ -221,11 +217,11 @@ async fn repeat_upload(
     let slot = server.slot(request.holders())?;
     let body = std::mem::take(&mut request.body);
     let (sender, mut parts) = mpsc::channel(MAX_WAITING_PARTS);
-    let store = request.caller.store.clone();
+    let tenant = request.caller.tenant.clone();
     let for_reader = server.clone();
     let compared = tokio::task::spawn_blocking(move || -> Result<Option<Output>, Problem> {
         let _slot = slot;
-        let output = store_of(&store).open(&record.handle)?;
+        let output = tenant.store().open(&record.handle)?;
         let body = Received { parts: &mut parts, part: Bytes::new(), ended: false };
         let same = encoding
             .decoded(body, for_reader.config.max_upload)

@@ -111,7 +111,7 @@ impl Request {
     /// Whose slots this request takes.
     pub(crate) fn holders(&self) -> Holders<'_> {
         Holders {
-            tenant: self.caller.store.root(),
+            tenant: self.caller.tenant.root(),
             session: self.path_parameter("session"),
             address: self.caller.address,
         }
@@ -127,13 +127,13 @@ impl Request {
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        &*self.caller.store
+        self.caller.tenant.store()
     }
 
     /// The outputs of the session in the path.
     pub(crate) fn outputs(&self, server: &Server) -> Result<Outputs<'_>, Problem> {
         let limits = server.config.settings.query;
-        let bounds = (server.config.bounds)(limits, self.stop.clone(), self.caller.store.root());
+        let bounds = (server.config.bounds)(limits, self.stop.clone(), self.caller.tenant.root());
         let outputs = Outputs::new(self.store(), self.session()?, &Timestamp::now);
         Ok(outputs
             .within(self.window(server))

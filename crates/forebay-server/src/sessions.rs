@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use crate::request::{Request, ResponseFuture, blocking, json, typed};
 use crate::state::Server;
+use crate::tenant::Tenant;
 use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -10,9 +11,7 @@ use axum::response::Response;
 use forebay::forms;
 use forebay::stats::By;
 use forebay::text::moment::moment;
-use forebay::{
-    DiskStore, Event, Ledger, Masking, Session, Stats, Store, Tally, Timestamp, accounting, event,
-};
+use forebay::{Event, Ledger, Masking, Session, Stats, Store, Tally, Timestamp, accounting, event};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,7 +37,7 @@ pub(crate) fn list(_: &Server, request: &Request) -> Result<Response, Problem> {
     let shown = sessions.into_iter().skip(number(request, "skip")).take(number(request, "limit"));
     let shown: Vec<Value> = shown
         .map(|(latest, session, outputs, bytes)| {
-            let open = request.caller.store.is_open(&session);
+            let open = request.caller.tenant.is_open(&session);
             json!({ "session": session, "outputs": outputs, "bytes": bytes, "latest": latest, "open": open })
         })
         .collect();
@@ -56,8 +55,8 @@ pub(crate) fn remove(_: &Server, request: &Request) -> Result<Response, Problem>
     if request.store().ids(&session, "")?.is_empty() && !request.store().sessions()?.contains(&session) {
         return Err(Problem::not_found(format!("there is no session {session}")));
     }
-    let report = request.caller.store.remove_session(&session, Timestamp::now(), false)?;
-    Ok(json(&json!({ "removed": report.gone.len(), "stays": report.stays.len() })))
+    let (removed, stays) = request.caller.tenant.remove_session(&session, Timestamp::now())?;
+    Ok(json(&json!({ "removed": removed, "stays": stays })))
 }
 
 /// Responds with the room in the model's context window.
@@ -223,7 +222,7 @@ pub(crate) fn events(server: Arc<Server>, request: Request) -> ResponseFuture {
         let from = last.or(request.arguments.number("from")).unwrap_or(0);
         let mut reader = Reader::new(&server, &request, from)?;
         if request.wants_stream() {
-            return Ok(stream_of(server, request.caller.store, reader));
+            return Ok(stream_of(server, request.caller.tenant, reader));
         }
         blocking(move || {
             let events = reader.read(request.store(), number(&request, "limit"))?;
@@ -242,16 +241,16 @@ pub(crate) fn events(server: Arc<Server>, request: Request) -> ResponseFuture {
 }
 
 /// A stream of events, until the client disconnects or the server stops.
-fn stream_of(server: Arc<Server>, store: Arc<DiskStore>, reader: Reader) -> Response {
-    let events = stream::unfold((server, store, reader), |(server, store, mut reader)| async move {
+fn stream_of(server: Arc<Server>, tenant: Arc<Tenant>, reader: Reader) -> Response {
+    let events = stream::unfold((server, tenant, reader), |(server, tenant, mut reader)| async move {
         let mut quiet = Duration::ZERO;
         loop {
             if *server.stopping.borrow() {
                 return None;
             }
-            let (for_read, from) = (store.clone(), reader.at);
+            let (for_read, from) = (tenant.clone(), reader.at);
             let read = blocking(move || {
-                let events = reader.read(&*for_read, MAX_BATCH)?;
+                let events = reader.read(for_read.store(), MAX_BATCH)?;
                 Ok((reader, events))
             });
             let batch;
@@ -269,7 +268,7 @@ fn stream_of(server: Arc<Server>, store: Arc<DiskStore>, reader: Reader) -> Resp
             if text.is_empty() {
                 text = ":\n\n".to_owned();
             }
-            return Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (server, store, reader)));
+            return Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (server, tenant, reader)));
         }
     });
     let mut response = Response::new(Body::from_stream(events));

@@ -1,6 +1,7 @@
 //! Removing old outputs while the server runs, as the settings say.
 
 use crate::state::Server;
+use crate::tenant::Tenant;
 use forebay::settings::Keep;
 use forebay::store::disk::Sweep;
 use forebay::store::retention::Rules;
@@ -9,22 +10,29 @@ use std::sync::Arc;
 
 impl Server {
     /// Sweeps a store in the background if its last sweep is long enough ago.
-    pub(crate) fn sweep_if_due(&self, store: &Arc<DiskStore>) {
+    pub(crate) fn sweep_if_due(&self, tenant: &Arc<Tenant>) {
         if self.config.settings.retention.mode != Keep::Keep {
             return;
         }
-        let (store, rules) = (store.clone(), Rules::from(&self.config.settings.retention));
-        let stores = self.config.auth.stores();
+        let (tenant, rules) = (tenant.clone(), Rules::from(&self.config.settings.retention));
+        let tenants = self.config.auth.tenants();
         let every = self.config.sweep_every;
         tokio::task::spawn_blocking(move || {
-            let now = Timestamp::now();
+            let (now, store) = (Timestamp::now(), &tenant.disk);
             if !matches!(store.take_turn(now, every), Ok(true)) {
+                return;
+            }
+            if tenant.is_shared() {
+                // Free bytes of this disk say nothing about a shared store.
+                let _ = tenant.sweep_shared(&Rules { min_free: None, ..rules }, now);
                 return;
             }
             let by_age = store.counts_ages(now, false).unwrap_or(false);
             let sweep = Sweep { rules, only: None, now, by_age, free: None, dry_run: false };
             let _ = store.sweep(&Sweep { rules: Rules { min_free: None, ..rules }, ..sweep.clone() });
-            if let Some((largest, free)) = largest_on_full_disk(&stores, rules.min_free) {
+            if let Some((largest, free)) =
+                largest_on_full_disk(tenants.iter().map(|tenant| &tenant.disk), rules.min_free)
+            {
                 let rules = Rules { min_free: rules.min_free, ..Rules::default() };
                 let _ = largest.sweep(&Sweep { rules, by_age: false, free: Some(free), ..sweep });
             }
@@ -34,10 +42,12 @@ impl Server {
 
 /// The store that loses outputs if the disk has less than `min_free` bytes left, and how many it has. All tenants share the
 /// disk, so the one that keeps the most loses some, no matter which one uploaded last.
-fn largest_on_full_disk(stores: &[Arc<DiskStore>], min_free: Option<u64>) -> Option<(&Arc<DiskStore>, u64)> {
+fn largest_on_full_disk<'a>(
+    stores: impl Iterator<Item = &'a DiskStore>,
+    min_free: Option<u64>,
+) -> Option<(&'a DiskStore, u64)> {
     let min_free = min_free?;
-    let short =
-        stores.iter().filter_map(|store| Some((store, store.free().ok().filter(|free| *free < min_free)?)));
+    let short = stores.filter_map(|store| Some((store, store.free().ok().filter(|free| *free < min_free)?)));
     short.max_by_key(|(store, _)| kept_bytes(store))
 }
 
@@ -56,20 +66,20 @@ mod tests {
     #[test]
     fn the_tenant_that_keeps_the_most_loses_outputs_when_the_disk_runs_full() {
         let root = tempfile::tempdir().unwrap();
-        let stores: Vec<Arc<DiskStore>> = [("a", 100_000), ("b", 300_000), ("c", 10)]
+        let stores: Vec<DiskStore> = [("a", 100_000), ("b", 300_000), ("c", 10)]
             .map(|(tenant, bytes)| {
                 let store = DiskStore::new(root.path().join(tenant));
                 let call = Call::new(Session::safe("s"), "one", "tool", Timestamp::UNIX_EPOCH);
                 let mut writer = Writer::begin(&store, &call);
                 writer.write(Stream::Stdout, &vec![b'x'; bytes]);
                 writer.finish(End::default());
-                Arc::new(store)
+                store
             })
             .into();
-        let (found, _) = largest_on_full_disk(&stores, Some(u64::MAX)).unwrap();
+        let (found, _) = largest_on_full_disk(stores.iter(), Some(u64::MAX)).unwrap();
         assert_eq!(found.root(), root.path().join("b"));
         for enough in [None, Some(0)] {
-            assert!(largest_on_full_disk(&stores, enough).is_none(), "{enough:?}");
+            assert!(largest_on_full_disk(stores.iter(), enough).is_none(), "{enough:?}");
         }
     }
 }

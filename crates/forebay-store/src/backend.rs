@@ -4,13 +4,14 @@ use crate::blobs::Blobs;
 use crate::database::Database;
 use crate::row::signed;
 use forebay::Session;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The servers and the tenant of a store.
 pub(crate) struct Backend {
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     /// The bucket, if bytes do not stay in the database.
-    pub(crate) blobs: Option<Blobs>,
+    pub(crate) blobs: Option<Arc<Blobs>>,
     pub(crate) tenant: Session,
     /// Time for which a writer holds its output without being heard of.
     pub(crate) lease: Duration,

@@ -56,6 +56,14 @@ impl Blobs {
         Upload { store: self.store.clone(), path, part, waiting: Vec::new(), parts: None, stored: 0 }
     }
 
+    /// Asks the bucket for an object that is not there.
+    pub(crate) async fn check(&self) -> Result<(), Failure> {
+        match self.store.head(&self.probe_path("missing")).await {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(failure(error)),
+        }
+    }
+
     /// Removes an object. One that is not there is removed.
     pub(crate) async fn remove(&self, path: &Path) -> Result<(), Failure> {
         match self.store.delete(path).await {

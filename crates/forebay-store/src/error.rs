@@ -55,3 +55,10 @@ pub enum OpenError {
     #[error("cannot start the threads of the store: {0}")]
     Threads(#[source] io::Error),
 }
+
+impl OpenError {
+    /// Whether opening the store may succeed later without a change of settings.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, OpenError::Database { .. } | OpenError::Bucket { .. })
+    }
+}

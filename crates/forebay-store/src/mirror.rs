@@ -5,13 +5,19 @@
 //! stopped at any moment; the next pass, of this process or another one, goes on where it ended.
 
 use crate::failure::Failure;
+use crate::mirror_folder::{Fared, Serving};
 use crate::row::{CUT_SHORT, Found, GROWING};
 use crate::sink::SharedSink;
 use crate::store::SharedStore;
 use forebay::store::Sink;
-use forebay::{DiskStore, Error, Handle, Part, ReadAt, Record, Result, Session, State, Store, event};
-use std::collections::BTreeMap;
+use forebay::{
+    DiskStore, Error, Handle, Part, ReadAt, Record, Result, Session, State, Store, Timestamp, event,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Bytes that are read at a time, and after which the rest waits for the next pass, so that every output gets its turn.
 const BLOCK: usize = 256 * 1024;
@@ -26,9 +32,21 @@ pub struct Mirror<'a> {
     shared: &'a SharedStore,
     /// Name of the local store, so that its events are taken once.
     origin: String,
-    /// The outputs that are being taken.
+    /// The outputs that are being taken, by their handles there.
     sinks: BTreeMap<Handle, Box<SharedSink>>,
 }
+
+/// Pause between two passes, so that what grows is readable elsewhere within about a second.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Longest pause after passes that failed.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Time between two looks for bytes that a bucket that was away has not got.
+const CATCH_UP_EVERY: Duration = Duration::from_secs(60);
+
+/// Maximum outputs of one name. A name is given again only by machines that do not hear of each other.
+const MAX_NAMESAKES: u32 = 1_000;
 
 /// Outputs that are still to be taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,10 +54,16 @@ pub struct Mirror<'a> {
 pub struct Queue {
     /// Outputs that are not shared to their last byte.
     pub outputs: u64,
-    /// Bytes of them that are not shared.
+    /// Outputs among them that still grow.
+    pub growing: u64,
+    /// Bytes that are not shared.
     pub bytes: u64,
-    /// Outputs whose names another machine gave to other outputs. They stay local.
-    pub taken: Vec<Handle>,
+    /// Time of the oldest call whose output is not shared.
+    pub oldest: Option<Timestamp>,
+    /// Outputs whose names another machine gave to other outputs, with the handles that they have in the shared store.
+    pub renamed: Vec<(Handle, Handle)>,
+    /// Outputs that cannot be shared, because the shared store has others under their names and calls.
+    pub differ: Vec<Handle>,
 }
 
 /// What an output needs to be shared.
@@ -53,8 +77,10 @@ enum Need {
     Resume,
     /// To wait: a mirror is at work.
     Wait,
-    /// Another name: there is another output under this one.
+    /// Another name: there is the output of another call under this one.
     Name,
+    /// A person: there is another output of the same call.
+    Person,
 }
 
 /// What the shared store has of an output.
@@ -73,10 +99,7 @@ impl<'a> Mirror<'a> {
     pub fn status(&self) -> Result<Queue> {
         let mut queue = Queue::default();
         for session in self.local.sessions()? {
-            let there = self.there(&session)?;
-            for record in self.local.list(&session)? {
-                queue.count(&record, there.get(record.handle.id()));
-            }
+            queue.add(self.left(&session)?);
         }
         Ok(queue)
     }
@@ -85,17 +108,19 @@ impl<'a> Mirror<'a> {
     pub fn pass(&mut self) -> Result<Queue> {
         let mut queue = Queue::default();
         for session in self.local.sessions()? {
-            let there = self.there(&session)?;
-            for record in self.local.list(&session)? {
-                self.take(&record, there.get(record.handle.id()))?;
-            }
-            self.take_events(&session)?;
-            let there = self.there(&session)?;
-            for record in self.local.list(&session)? {
-                queue.count(&record, there.get(record.handle.id()));
-            }
+            queue.add(self.session(&session)?);
         }
         Ok(queue)
+    }
+
+    /// Takes what has come to a session since the last pass, and returns what is left.
+    pub fn session(&mut self, session: &Session) -> Result<Queue> {
+        let there = self.there(session)?;
+        for record in self.local.list(session)? {
+            self.take(&record, &there)?;
+        }
+        self.take_events(session)?;
+        self.left(session)
     }
 
     /// Takes passes until everything is shared that has ended, or cannot be.
@@ -109,6 +134,98 @@ impl<'a> Mirror<'a> {
         }
     }
 
+    /// Takes what there is of one output, and returns its handle there once it is shared to its last byte.
+    pub fn share(&mut self, handle: &Handle) -> Result<Option<Handle>> {
+        let session = handle.session();
+        let record = self.local.record(handle)?;
+        let there = self.there(session)?;
+        self.take(&record, &there)?;
+        let (named, need) = named(&record, &self.there(session)?)?;
+        match need {
+            Need::Nothing => self.take_events(session)?,
+            Need::Begin | Need::Resume | Need::Wait => return Ok(None),
+            Need::Name | Need::Person => {
+                let other = "the shared store has another output of the same call".to_owned();
+                return Err(Error::store(format!("share {handle}"))(Failure::Damaged(other).into()));
+            }
+        }
+        Ok(Some(named))
+    }
+
+    /// Takes passes over the sessions that writers note, until `stop`, or until there was nothing to do for the time
+    /// `idle`. A shared store that is away is tried again after pauses that grow, for the time `patience` if there is
+    /// one; the folder says how it fares.
+    pub fn keep_up(
+        &mut self,
+        serving: &Serving,
+        idle: Option<Duration>,
+        patience: Option<Duration>,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        let cannot = || Error::store("use the folder .mirror of the root");
+        let mut fared = serving.fared();
+        let (mut pause, mut last_work, mut last_reached) = (PAUSE, Instant::now(), Instant::now());
+        let mut caught_up: Option<Instant> = None;
+        let mut failed = BTreeSet::new();
+        while !stop.load(Ordering::Relaxed) {
+            let mut sessions = serving.begin().map_err(cannot())?;
+            // Something may be wrong with a session alone. If the shared store is away, one try is enough.
+            sessions.sort_by_key(|session| failed.contains(session));
+            let mut result = Ok(());
+            for session in &sessions {
+                match self.session(session) {
+                    Ok(left) => {
+                        failed.remove(session);
+                        if left.outputs == 0 {
+                            serving.done(session).map_err(cannot())?;
+                        }
+                    }
+                    Err(error) => {
+                        failed.insert(session.clone());
+                        result = Err(error);
+                        break;
+                    }
+                }
+            }
+            if result.is_ok() && caught_up.is_none_or(|at| at.elapsed() > CATCH_UP_EVERY) {
+                caught_up = Some(Instant::now());
+                result = self.shared.catch_up().map(drop);
+            }
+            if !sessions.is_empty() {
+                last_work = Instant::now();
+                fared = match &result {
+                    Ok(()) => Fared { reached: Some(Timestamp::now()), ..Fared::default() },
+                    Err(error) => {
+                        Fared { failures: fared.failures + 1, error: Some(error.to_string()), ..fared }
+                    }
+                };
+                serving.remember(&fared).map_err(cannot())?;
+            }
+            if result.is_ok() {
+                last_reached = Instant::now();
+            }
+            let is_over =
+                |limit: Option<Duration>, since: Instant| limit.is_some_and(|limit| since.elapsed() >= limit);
+            if is_over(idle, last_work) || is_over(patience, last_reached) {
+                return Ok(());
+            }
+            pause = if result.is_ok() { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            wait(pause, stop);
+        }
+        Ok(())
+    }
+
+    /// What is still to be taken of a session.
+    fn left(&self, session: &Session) -> Result<Queue> {
+        let mut queue = Queue::default();
+        let there = self.there(session)?;
+        for record in self.local.list(session)? {
+            let (named, need) = named(&record, &there)?;
+            queue.count(&record, named, need, &there);
+        }
+        Ok(queue)
+    }
+
     fn there(&self, session: &Session) -> Result<BTreeMap<String, There>> {
         let found = self.shared.rows(session)?;
         let there = found.into_iter().filter_map(|found| {
@@ -119,35 +236,40 @@ impl<'a> Mirror<'a> {
     }
 
     /// Takes what there is of one output.
-    fn take(&mut self, record: &Record, there: Option<&There>) -> Result<()> {
+    fn take(&mut self, record: &Record, there: &BTreeMap<String, There>) -> Result<()> {
+        let (named, need) = named(record, there)?;
+        let local = &record.handle;
+        // The record names the output as it is named there.
+        let record = &under(named, record);
         let handle = &record.handle;
-        let mut sink = match (self.sinks.remove(handle), need(record, there), there) {
+        let mut sink = match (self.sinks.remove(handle), need, there.get(handle.id())) {
             (Some(sink), Need::Wait, _) => sink,
             (_, Need::Begin, _) => match self.shared.begin(handle, &record.call)? {
                 Some(sink) => sink,
                 // Another machine was faster.
                 None => return Ok(()),
             },
-            (_, Need::Resume, Some(there)) => match self.shared.resume(handle, &there.found, &record.call)? {
-                Some(sink) => sink,
-                None => return Ok(()),
-            },
-            (_, Need::Nothing, _) => return self.take_view(handle),
+            (_, Need::Resume, Some(there)) => {
+                match self.shared.resume(handle, &there.found, &record.call)? {
+                    Some(sink) => sink,
+                    None => return Ok(()),
+                }
+            }
+            (_, Need::Nothing, _) => return self.take_view(local, handle),
             _ => return Ok(()),
         };
-        let is_whole = self.take_bytes(&mut sink, record)?;
+        let is_whole = self.take_bytes(&mut sink, local, record)?;
         if record.state == State::Growing || !is_whole {
             self.sinks.insert(handle.clone(), sink);
             return Ok(());
         }
-        self.finish(sink, record)
+        self.finish(sink, local, record)
     }
 
     /// Takes bytes until the output is there or has had its turn; returns whether it is there.
-    fn take_bytes(&self, sink: &mut SharedSink, record: &Record) -> Result<bool> {
-        let handle = &record.handle;
-        let cannot = || Error::store(format!("share {handle}"));
-        let bytes = self.local.open_part(handle, Part::Bytes)?;
+    fn take_bytes(&self, sink: &mut SharedSink, local: &Handle, record: &Record) -> Result<bool> {
+        let cannot = || Error::store(format!("share {local}"));
+        let bytes = self.local.open_part(local, Part::Bytes)?;
         let (begun, end) = (sink.appended(), record.kept());
         let mut block = vec![0; BLOCK];
         while sink.appended() < end && sink.appended() - begun < TURN {
@@ -164,24 +286,24 @@ impl<'a> Mirror<'a> {
     }
 
     /// Ends an output there as it has ended here.
-    fn finish(&self, mut sink: Box<SharedSink>, record: &Record) -> Result<()> {
+    fn finish(&self, mut sink: Box<SharedSink>, local: &Handle, record: &Record) -> Result<()> {
         let handle = &record.handle;
-        let streams = self.whole(handle, Part::Streams)?;
+        let streams = self.whole(local, Part::Streams)?;
         if !streams.is_empty() {
             self.shared.attach(handle, Part::Streams, &streams)?;
         }
-        sink.set_index(self.whole(handle, Part::Lines)?);
+        sink.set_index(self.whole(local, Part::Lines)?);
         sink.finish(record)?;
         if let Some(older) = &record.same_as {
             // Two copies are no harm, and the older one may not be there.
             let _ = self.shared.share(handle, older);
         }
-        self.take_view(handle)
+        self.take_view(local, handle)
     }
 
     /// Takes the view, which is written after the output has ended.
-    fn take_view(&self, handle: &Handle) -> Result<()> {
-        let here = self.whole(handle, Part::View)?;
+    fn take_view(&self, local: &Handle, handle: &Handle) -> Result<()> {
+        let here = self.whole(local, Part::View)?;
         let there = self.shared.open_part(handle, Part::View)?;
         let there = whole(&*there).map_err(Error::store(format!("share the view of {handle}")))?;
         if here.is_empty() || here == there { Ok(()) } else { self.shared.attach(handle, Part::View, &here) }
@@ -211,15 +333,44 @@ impl<'a> Mirror<'a> {
 }
 
 impl Queue {
-    fn count(&mut self, record: &Record, there: Option<&There>) {
-        let shared = match need(record, there) {
-            Need::Nothing => return,
-            Need::Name => return self.taken.push(record.handle.clone()),
-            Need::Begin | Need::Resume | Need::Wait => there.map_or(0, |there| there.found.bytes),
-        };
-        self.outputs += 1;
-        self.bytes += record.kept().saturating_sub(shared);
+    fn add(&mut self, more: Queue) {
+        self.outputs += more.outputs;
+        self.growing += more.growing;
+        self.bytes += more.bytes;
+        self.oldest = self.oldest.into_iter().chain(more.oldest).min();
+        self.renamed.extend(more.renamed);
+        self.differ.extend(more.differ);
     }
+
+    fn count(&mut self, record: &Record, named: Handle, need: Need, there: &BTreeMap<String, There>) {
+        let shared = there.get(named.id()).map_or(0, |there| there.found.bytes);
+        if named != record.handle {
+            self.renamed.push((record.handle.clone(), named));
+        }
+        match need {
+            Need::Nothing => return,
+            Need::Name | Need::Person => return self.differ.push(record.handle.clone()),
+            Need::Begin | Need::Resume | Need::Wait => {}
+        }
+        self.outputs += 1;
+        self.growing += u64::from(record.state == State::Growing);
+        self.bytes += record.kept().saturating_sub(shared);
+        self.oldest = self.oldest.into_iter().chain([record.call.at]).min();
+    }
+}
+
+/// The handle that an output has in the shared store, and what it needs there. The first output of a name keeps it; an
+/// output of another call gets a number appended, as two outputs of one call do here.
+fn named(record: &Record, there: &BTreeMap<String, There>) -> Result<(Handle, Need)> {
+    let mut named = record.handle.clone();
+    for number in 1..=MAX_NAMESAKES {
+        let need = need(record, there.get(named.id()));
+        if need != Need::Name {
+            return Ok((named, need));
+        }
+        named = record.call.handle(number + 1)?;
+    }
+    Ok((named, Need::Name))
 }
 
 /// What an output needs to be shared.
@@ -231,10 +382,34 @@ fn need(record: &Record, there: Option<&There>) -> Need {
     match found.state {
         GROWING if found.is_held => Need::Wait,
         GROWING => Need::Resume,
-        _ if shared == record => Need::Nothing,
+        _ if is_same(shared, record) => Need::Nothing,
         // A reader has ended it for a mirror that had stopped.
         CUT_SHORT if found.bytes <= record.kept() => Need::Resume,
-        _ => Need::Name,
+        _ => Need::Person,
+    }
+}
+
+/// Whether two records are of one output, whatever its names.
+fn is_same(shared: &Record, local: &Record) -> bool {
+    *shared == under(shared.handle.clone(), local)
+}
+
+/// A record under another handle.
+fn under(handle: Handle, record: &Record) -> Record {
+    let mut record = record.clone();
+    record.handle = handle;
+    record
+}
+
+/// Waits, unless it is to stop.
+fn wait(pause: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + pause;
+    while !stop.load(Ordering::Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(PAUSE));
     }
 }
 

@@ -169,7 +169,7 @@ impl BytesSource {
 
     fn blobs(&self) -> Result<&Blobs, Failure> {
         let missing = "its bytes are in a bucket, and no bucket is set; set store.blobs";
-        self.backend.blobs.as_ref().ok_or_else(|| Failure::Damaged(missing.to_owned()))
+        self.backend.blobs.as_deref().ok_or_else(|| Failure::Damaged(missing.to_owned()))
     }
 }
 

@@ -38,7 +38,7 @@ impl SharedStore {
     /// Opens the outputs of a tenant. Brings the database to the schema of this program first, and refuses a newer one.
     pub fn open(options: Options) -> std::result::Result<SharedStore, OpenError> {
         let Options { database, bucket, tenant, lease } = options;
-        let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?;
+        let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?.map(Arc::new);
         let runtime = Arc::new(Runtime::start().map_err(OpenError::Threads)?);
         let shown = database.to_string();
         let cannot =
@@ -46,7 +46,7 @@ impl SharedStore {
         // A pool begins inside the runtime that its connections run on.
         let database =
             runtime.wait(async move { database.connect() }).map_err(OpenError::Threads)?.map_err(cannot)?;
-        let backend = Arc::new(Backend { database, blobs, tenant, lease });
+        let backend = Arc::new(Backend { database: Arc::new(database), blobs, tenant, lease });
         let opened = backend.clone();
         let found = runtime
             .wait(async move { schema::migrate(&opened.database).await })
@@ -59,6 +59,25 @@ impl SharedStore {
             check_bucket(&runtime, &backend, &bucket)?;
         }
         Ok(SharedStore { runtime, backend, logs: Logs::default() })
+    }
+
+    /// The store of another tenant, over the same connections.
+    pub fn for_tenant(&self, tenant: Session) -> SharedStore {
+        let Backend { database, blobs, lease, .. } = &*self.backend;
+        let backend = Backend { database: database.clone(), blobs: blobs.clone(), tenant, lease: *lease };
+        SharedStore { runtime: self.runtime.clone(), backend: Arc::new(backend), logs: Logs::default() }
+    }
+
+    /// Asks the database and the bucket whether they answer.
+    pub fn check(&self) -> Result<()> {
+        let backend = self.backend.clone();
+        self.about("reach", "the shared store", async move {
+            retrying(|_| backend.database.query("SELECT 1 FROM forebay_schema", &[])).await?;
+            match &backend.blobs {
+                Some(blobs) => blobs.check().await,
+                None => Ok(()),
+            }
+        })
     }
 
     /// Moves bytes to the bucket that stayed in the database because the bucket could not be reached, and removes objects

@@ -90,8 +90,8 @@ impl Call {
         self.argument(COMMAND).or_else(words)
     }
 
-    /// The handle that an output of this call would like to have.
-    pub(crate) fn handle(&self, attempt: u32) -> crate::Result<Handle> {
+    /// The handle that an output of this call gets at a given attempt, from 1: the later ones are for names that are taken.
+    pub fn handle(&self, attempt: u32) -> crate::Result<Handle> {
         let mut id = crate::handle::safe_id(&self.id);
         if attempt > 1 {
             id.truncate(LONGEST_NUMBERED);

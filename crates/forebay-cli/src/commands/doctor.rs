@@ -184,6 +184,8 @@ fn week(context: &Context) -> Result<Counts, CliError> {
 
 fn check_settings(report: &mut Report, context: &Context) {
     let common = crate::args::Common {
+        database: None,
+        blobs: None,
         root: None,
         session: None,
         agent: None,

@@ -11,7 +11,7 @@ use crate::models::{self, ModelSettings};
 use crate::units;
 use forebay::extract::Models;
 use forebay::tools::{self, Tools};
-use forebay::{Stop, Timestamp};
+use forebay::{Stop, Store, Timestamp};
 use forebay_mcp::{Answer, Auth, Diagnostics, Gateway, Reached, Server, config};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -131,8 +131,15 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     let auth = auth(&args)?;
     // Without a server there is only what is kept already, so it is the session that others write to.
     let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
+    let root = context.store.root();
+    let store = Arc::new(context.store.at(root));
+    let reads: Arc<dyn Store> = match &context.shared {
+        Some(shared) => Arc::new(shared.behind(Box::new(context.store.at(root)), root)),
+        None => store.clone(),
+    };
     let gateway = Gateway {
-        store: Arc::new(context.store.at(context.store.root())),
+        store,
+        reads,
         settings: context.settings.clone(),
         limits_are_set: context.limits_are_set,
         session,

@@ -1,6 +1,6 @@
 //! `forebay put`: store an output made elsewhere and print a view of it.
 
-use crate::args::{CallArgs, Shown};
+use crate::args::{CallArgs, Shown, Waits};
 use crate::commands::clean;
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE, STORE};
@@ -27,7 +27,8 @@ Examples:
   curl -s https://example.org/api | forebay put --tool fetch --args '{\"url\": \"https://example.org/api\"}'
   forebay put --json --budget 800 --call-id toolu_01AbC result.json
   forebay put --dry-run huge.log           what the model would get; stores nothing
-  forebay put one.txt two.txt three.txt    the results of one turn")]
+  forebay put one.txt two.txt three.txt    the results of one turn
+  forebay put --wait report.json           returns when other machines can read it")]
 pub(crate) struct Args {
     #[command(flatten)]
     call: CallArgs,
@@ -39,6 +40,8 @@ pub(crate) struct Args {
     /// Duration of the call, in milliseconds
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_LATENCY_MS))]
     latency: Option<u64>,
+    #[command(flatten)]
+    waits: Waits,
     /// Print what the model would get, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -91,6 +94,11 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
         }
         context.give(store, output, reply)?;
         code = code.max(told(output));
+    }
+    if let Some(patience) = args.waits.wait.filter(|_| !args.dry_run) {
+        for output in &outputs {
+            context.wait_until_shared(output, patience)?;
+        }
     }
     Ok(ExitCode::from(code))
 }

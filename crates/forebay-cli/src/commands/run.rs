@@ -1,10 +1,10 @@
 //! `forebay run`: run a command, keep all it prints, print the view.
 
-use crate::args::{CallArgs, Shown};
+use crate::args::{CallArgs, Shown, Waits};
 use crate::capture::{NotStarted, Pipes, Running};
 use crate::commands::{clean, hold};
 use crate::context::{Context, Outcome};
-use crate::error::CliError;
+use crate::error::{CliError, DONE};
 use crate::launch::Launch;
 use crate::launch::run_bare;
 use crate::print::{self, grouped};
@@ -12,7 +12,7 @@ use crate::progress::fresh_line;
 use crate::pty::Pty;
 use crate::screen::Screen;
 use crate::units;
-use forebay::{End, Query, Timestamp, Writer, shell_word};
+use forebay::{End, Output, Query, Timestamp, Writer, shell_word};
 use std::{
     ffi::OsString,
     io::{self, IsTerminal},
@@ -23,7 +23,7 @@ use std::{
 /// Run a command, store its output and print a view of it.
 ///
 /// The exit status is the command's own: 128 plus the signal's number if a signal ended it, 127 if it was not found, 126 if
-/// it cannot be executed, 124 after a timeout. A small output is written unchanged to the streams it came from.
+/// it cannot be executed, 124 after a timeout, 1 if it succeeded and its output was not shared in the time of --wait. A small output is written unchanged to the streams it came from.
 ///
 /// The command stays in the process group of its caller, and on Linux it ends when forebay is killed. Signals are passed on
 /// to it. If its output cannot be captured, the command runs anyway, with the streams of forebay.
@@ -46,6 +46,8 @@ pub(crate) struct Args {
     /// Run the command on a pseudo-terminal, which merges its two streams
     #[arg(long)]
     pty: bool,
+    #[command(flatten)]
+    waits: Waits,
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -93,25 +95,30 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let held = ended.held.filter(|_| !ended.timed_out);
     // Even if printing fails, the status is the command's.
     let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
-    if let Err(error) = answer(writer, held, end, is_seen, context) {
-        print::error(&error);
+    let answered = answer(writer, held, end, is_seen, context);
+    let output = answered.map_err(|error| print::error(&error)).ok();
+    let status = match ended.timed_out {
+        true => TIMED_OUT,
+        false => u8::try_from(ended.exit.status() & 0xff).unwrap_or(1),
+    };
+    if let (Some(output), Some(patience)) = (output, args.waits.wait)
+        && let Err(error) = context.wait_until_shared(&output, patience)
+    {
+        let not_shared = print::error(&error);
+        return Ok(if status == DONE { not_shared } else { ExitCode::from(status) });
     }
-    Ok(if ended.timed_out {
-        ExitCode::from(TIMED_OUT)
-    } else {
-        ExitCode::from(u8::try_from(ended.exit.status() & 0xff).unwrap_or(1))
-    })
+    Ok(ExitCode::from(status))
 }
 
 /// Ends the output, or leaves it to a process of its own, and prints what the model gets; or only where it is kept, if
-/// it was on the screen as it came.
+/// it was on the screen as it came. Returns the output.
 fn answer(
     writer: Writer<'_>,
     held: Option<Pipes>,
     end: End,
     is_seen: bool,
     context: &Context,
-) -> Result<(), CliError> {
+) -> Result<Output, CliError> {
     let output = match held {
         Some(pipes) => hold::leave(writer, pipes, end, context),
         None => writer.finish(end),
@@ -134,5 +141,5 @@ fn answer(
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes of the output could not be kept: {}\n", lost.bytes, lost.why));
     }
-    Ok(())
+    Ok(output)
 }

@@ -64,8 +64,19 @@ mod tests {
     use crate::settings::keys;
 
     /// Keys that are the user's own, each with the reason.
-    const OWN: [(&str, &[&str]); 8] = [
+    const OWN: [(&str, &[&str]); 9] = [
         ("where outputs are kept and which of them are read", &["root", "session"]),
+        (
+            "where outputs are sent",
+            &[
+                "store.database",
+                "store.blobs",
+                "store.tenant",
+                "store.cache_bytes",
+                "store.mirror",
+                "store.ack",
+            ],
+        ),
         (
             "how long outputs stay",
             &["retention.mode", "retention.max_age_days", "retention.max_bytes", "retention.min_free_bytes"],

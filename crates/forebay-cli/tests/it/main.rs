@@ -15,6 +15,8 @@ mod local_models;
 mod many;
 mod mcp;
 mod model_server;
+#[path = "../../../forebay-store/tests/it/postgres.rs"]
+mod postgres;
 mod presets;
 mod queries;
 mod real_outputs;
@@ -25,3 +27,4 @@ mod seeds;
 mod serve;
 mod sessions;
 mod settings;
+mod shared;

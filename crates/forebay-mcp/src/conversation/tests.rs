@@ -53,6 +53,7 @@ impl Played {
         };
         let gateway = Gateway {
             store: Arc::new(DiskStore::new(folder.path())),
+            reads: Arc::new(DiskStore::new(folder.path())),
             settings: Settings::default(),
             limits_are_set: false,
             session: None,

@@ -12,4 +12,5 @@ mod postgres;
 mod proxy;
 mod s3;
 mod schema;
+mod stores;
 mod workers;

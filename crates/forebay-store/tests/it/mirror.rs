@@ -3,7 +3,9 @@
 use crate::postgres::Server;
 use forebay::store::Part;
 use forebay::{Call, DiskStore, End, Handle, Session, State, Store, Stream, Timestamp, Writer};
-use forebay_store::{Mirror, SharedStore};
+use forebay_store::{Mirror, MirrorFolder, SharedStore};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 fn session() -> Session {
     Session::safe("s")
@@ -101,27 +103,68 @@ fn an_output_is_shared_while_it_grows_and_by_another_mirror_after_the_first_has_
 }
 
 #[test]
-fn a_name_that_another_machine_has_taken_is_told_and_nothing_is_mixed() {
+fn of_two_outputs_under_one_name_the_first_keeps_it_and_the_other_gets_a_number() {
     let server = Server::shared();
     let (_folder, here, shared) = stores(&server);
     let folder = tempfile::tempdir().unwrap();
     let there = DiskStore::new(folder.path());
     put(&here, "a", 1, b"of here");
     put(&there, "a", 2, b"of there");
-    assert_eq!(Mirror::new(&here, &shared, "here").flush().unwrap().taken, []);
-    let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
-    assert_eq!((queue.outputs, queue.taken), (0, vec![handle("a")]));
+    assert_eq!(Mirror::new(&here, &shared, "here").flush().unwrap().renamed, []);
+    for _ in 0..2 {
+        let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
+        assert_eq!((queue.outputs, queue.renamed), (0, vec![(handle("a"), handle("a-2"))]));
+    }
     assert_eq!(read(&shared, "a"), b"of here");
-    assert_eq!(read(&there, "a"), b"of there");
-    // The same while the other one has stopped before its end.
+    assert_eq!(read(&shared, "a-2"), b"of there");
+    assert_eq!(shared.record(&handle("a-2")).unwrap().handle, handle("a-2"));
+    assert_eq!(shared.of_call(&session(), "a").unwrap().len(), 2, "both are found by the call");
+    // The same while the first one has stopped before its end.
     let mut writer = begin(&here, "b", 1);
     writer.write(Stream::Stdout, b"of");
     Mirror::new(&here, &shared, "here").pass().unwrap();
     assert!(matches!(shared.record(&handle("b")).unwrap().state, State::CutShort(_)));
     put(&there, "b", 2, b"of there");
-    let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
-    assert_eq!(queue.taken, [handle("a"), handle("b")]);
-    assert_eq!(read(&shared, "b"), b"of");
+    let mut second = begin(&there, "c", 3);
+    second.write(Stream::Stdout, b"grows");
+    let mut mirror = Mirror::new(&there, &shared, "there");
+    mirror.pass().unwrap();
+    second.finish(End::default());
+    let queue = mirror.flush().unwrap();
+    assert_eq!((queue.outputs, queue.renamed.len()), (0, 2));
+    assert_eq!((read(&shared, "b"), read(&shared, "b-2")), (b"of".to_vec(), b"of there".to_vec()));
+}
+
+#[test]
+fn a_mirror_keeps_up_with_what_writers_note_until_nothing_comes() {
+    let server = Server::shared();
+    let (folder, local, shared) = stores(&server);
+    let notes = MirrorFolder::of(folder.path());
+    let serving = notes.serve().unwrap().unwrap();
+    let other = Session::safe("other");
+    put(&local, "a", 1, b"first");
+    notes.note(&session()).unwrap();
+    std::thread::scope(|scope| {
+        let mirror = scope.spawn(|| {
+            let mut mirror = Mirror::new(&local, &shared, "here");
+            mirror.keep_up(&serving, Some(Duration::from_secs(2)), None, &AtomicBool::new(false)).unwrap();
+        });
+        let call = Call::new(other.clone(), "b", "tool", Timestamp::from_second(2).unwrap());
+        let mut writer = Writer::begin(&local, &call);
+        notes.note(&other).unwrap();
+        writer.write(Stream::Stdout, b"more");
+        let of_other = Handle::new(other.clone(), "b").unwrap();
+        while shared.open(&of_other).map_or(0, |output| output.len()) < 4 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(shared.record(&of_other).unwrap().state, State::Growing);
+        writer.finish(End::default());
+        mirror.join().unwrap();
+        assert_eq!(shared.record(&of_other).unwrap(), local.record(&of_other).unwrap());
+    });
+    assert_eq!(read(&shared, "a"), b"first");
+    assert_eq!(notes.sessions().unwrap(), []);
+    assert!(notes.fared().reached.is_some() && notes.fared().failures == 0);
 }
 
 #[test]

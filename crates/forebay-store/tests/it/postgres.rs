@@ -1,7 +1,5 @@
 //! A PostgreSQL server for tests: on a socket in a temporary folder, without a port, removed at the end.
 
-use forebay::Session;
-use forebay_store::{DatabaseAddress, Environment, Options, Origin, SharedStore};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -110,24 +108,6 @@ impl Server {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         name
-    }
-
-    /// The options of a store in a database.
-    pub(crate) fn options(&self, database: &str) -> Options {
-        self.options_of("forebay", database)
-    }
-
-    /// The options of a store that a role opens.
-    pub(crate) fn options_of(&self, role: &str, database: &str) -> Options {
-        let url = format!("postgres://{role}@/{database}?host={}", self.folder.path().display());
-        Options::new(DatabaseAddress::parse(&url, Origin::File, &Environment::default()).unwrap())
-    }
-
-    /// A store of a tenant.
-    pub(crate) fn store(&self, database: &str, tenant: &str) -> SharedStore {
-        let mut options = self.options(database);
-        options.tenant = Session::safe(tenant);
-        SharedStore::open(options).unwrap()
     }
 }
 

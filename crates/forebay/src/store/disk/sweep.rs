@@ -10,6 +10,7 @@ use crate::store::disk::open::{Held, OPEN};
 use crate::store::disk::root::{MARKER, is_our_session, is_record};
 use crate::store::disk::run_folder::is_run_folder;
 use crate::store::disk::{DATA, DiskStore, FOLDERS, Files, META, PARTS, STATE};
+pub use crate::store::retention::Gone;
 use crate::store::retention::{Cause, Rules, Weight, decide, out_of_reach};
 use crate::{Error, Handle, Part, Result, Session, Store, Timestamp};
 use std::{
@@ -64,18 +65,6 @@ pub struct Report {
     pub held_back: u64,
     /// Whether the root holds files but is not known to be ours, so that nothing was removed.
     pub foreign: bool,
-}
-
-/// A removed output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Gone {
-    /// Its name.
-    pub handle: Handle,
-    /// Bytes that this freed.
-    pub bytes: u64,
-    /// Why it went.
-    pub cause: Cause,
 }
 
 impl DiskStore {

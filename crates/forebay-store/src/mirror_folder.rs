@@ -1,0 +1,253 @@
+//! The folder `.mirror` of a local root, by which writers and mirrors tell each other what is to do.
+//!
+//! ```text
+//! <root>/.mirror/todo/<session>     a writer has added something to the session
+//! <root>/.mirror/doing/<session>    a mirror has begun with it, and it is not all shared yet
+//! <root>/.mirror/lock               held by the mirror that is at work
+//! <root>/.mirror/origin             the name of this root among all that are mirrored
+//! <root>/.mirror/status.json        how the last mirror fared
+//! ```
+//!
+//! A mirror moves a session from `todo` to `doing` before it looks at it. What comes meanwhile makes a new file in `todo`,
+//! so nothing is overlooked, also if the mirror is killed.
+
+use forebay::{Session, Timestamp};
+use serde_json::json;
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+const TODO: &str = "todo";
+const DOING: &str = "doing";
+const LOCK: &str = "lock";
+const ORIGIN: &str = "origin";
+const STATUS: &str = "status.json";
+
+/// The folder `.mirror` of a local root.
+#[derive(Clone, Debug)]
+pub struct MirrorFolder {
+    folder: PathBuf,
+}
+
+/// How the mirrors of a root have fared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fared {
+    /// Time of the last pass that reached the shared store.
+    pub reached: Option<Timestamp>,
+    /// Passes that have failed since then.
+    pub failures: u64,
+    /// The error of the last pass, if it failed.
+    pub error: Option<String>,
+}
+
+impl MirrorFolder {
+    /// The folder of a root. Nothing is made yet.
+    pub fn of(root: &Path) -> MirrorFolder {
+        MirrorFolder { folder: root.join(".mirror") }
+    }
+
+    /// Notes that a session has something that may not be shared.
+    pub fn note(&self, session: &Session) -> io::Result<()> {
+        let file = self.folder.join(TODO).join(session.as_str());
+        match touch(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make()?;
+                touch(&file)
+            }
+            noted => noted,
+        }
+    }
+
+    /// The sessions that have something to share, as far as is known without comparing.
+    pub fn sessions(&self) -> io::Result<Vec<Session>> {
+        let mut sessions = names_in(&self.folder.join(TODO))?;
+        sessions.extend(names_in(&self.folder.join(DOING))?);
+        sessions.sort();
+        sessions.dedup();
+        Ok(sessions)
+    }
+
+    /// Whether a mirror of this root is at work.
+    pub fn is_served(&self) -> bool {
+        match self.lock() {
+            Ok(lock) => matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)),
+            Err(_) => false,
+        }
+    }
+
+    /// Becomes the mirror of this root; `None` if there is one. The place is free again when the value is dropped.
+    pub fn serve(&self) -> io::Result<Option<Serving>> {
+        self.make()?;
+        let lock = self.lock()?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Serving { folder: self.clone(), _lock: lock })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// The name of this root among all that are mirrored: random, and with the machine, since a root may be copied with
+    /// an image.
+    pub fn origin(&self, machine: &str) -> io::Result<String> {
+        let file = self.folder.join(ORIGIN);
+        if let Ok(name) = fs::read_to_string(&file)
+            && !name.is_empty()
+        {
+            return Ok(format!("{machine}:{name}"));
+        }
+        self.make()?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let name = forebay::fingerprint(&random);
+        // Of two processes at once, the first one's name stays.
+        let made = self.folder.join(format!("{ORIGIN}.{name}"));
+        fs::write(&made, &name)?;
+        let linked = fs::hard_link(&made, &file);
+        fs::remove_file(&made)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(format!("{machine}:{}", fs::read_to_string(&file)?)),
+        }
+    }
+
+    /// How the mirrors have fared.
+    pub fn fared(&self) -> Fared {
+        let read = fs::read(self.folder.join(STATUS)).ok();
+        let value: serde_json::Value =
+            read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        Fared {
+            reached: value["reached"].as_str().and_then(|at| at.parse().ok()),
+            failures: value["failures"].as_u64().unwrap_or(0),
+            error: value["error"].as_str().map(str::to_owned),
+        }
+    }
+
+    /// The file whose lock the mirror at work holds.
+    fn lock(&self) -> io::Result<File> {
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.folder.join(LOCK))
+    }
+
+    fn make(&self) -> io::Result<()> {
+        for folder in [TODO, DOING] {
+            DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(folder))?;
+        }
+        Ok(())
+    }
+}
+
+/// The right to be the mirror of a root.
+#[derive(Debug)]
+pub struct Serving {
+    folder: MirrorFolder,
+    _lock: File,
+}
+
+impl Serving {
+    /// How the mirrors have fared.
+    pub fn fared(&self) -> Fared {
+        self.folder.fared()
+    }
+
+    /// Remembers that the shared store could not be opened.
+    pub fn failed(&self, error: String, failures: u64) -> io::Result<()> {
+        self.remember(&Fared { failures, error: Some(error), ..self.fared() })
+    }
+
+    /// Begins with what has been noted; returns all sessions that are not done.
+    pub(crate) fn begin(&self) -> io::Result<Vec<Session>> {
+        for session in names_in(&self.folder.folder.join(TODO))? {
+            fs::rename(self.file(TODO, &session), self.file(DOING, &session))?;
+        }
+        names_in(&self.folder.folder.join(DOING))
+    }
+
+    /// Says that a session has nothing left that was there when it was begun with.
+    pub(crate) fn done(&self, session: &Session) -> io::Result<()> {
+        fs::remove_file(self.file(DOING, session))
+    }
+
+    /// Remembers how a pass has fared.
+    pub(crate) fn remember(&self, fared: &Fared) -> io::Result<()> {
+        let value = json!({
+            "reached": fared.reached.map(|at| at.to_string()), "failures": fared.failures, "error": fared.error,
+        });
+        let new = self.folder.folder.join(format!("{STATUS}.new"));
+        fs::write(&new, value.to_string())?;
+        fs::rename(new, self.folder.folder.join(STATUS))
+    }
+
+    fn file(&self, folder: &str, session: &Session) -> PathBuf {
+        self.folder.folder.join(folder).join(session.as_str())
+    }
+}
+
+fn touch(file: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(file).map(drop)
+}
+
+fn names_in(folder: &Path) -> io::Result<Vec<Session>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(names.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_while_a_session_is_worked_on_is_begun_with_again() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MirrorFolder::of(root.path());
+        let sessions = ["a", "b"].map(Session::safe);
+        assert_eq!(folder.sessions().unwrap(), []);
+        folder.note(&sessions[0]).unwrap();
+        folder.note(&sessions[1]).unwrap();
+        let serving = folder.serve().unwrap().unwrap();
+        assert_eq!(serving.begin().unwrap().len(), 2);
+        folder.note(&sessions[0]).unwrap();
+        for session in &sessions {
+            serving.done(session).unwrap();
+        }
+        assert_eq!(folder.sessions().unwrap(), sessions[..1]);
+        assert_eq!(serving.begin().unwrap(), sessions[..1]);
+        drop(serving);
+        assert_eq!(folder.serve().unwrap().unwrap().begin().unwrap(), sessions[..1], "a mirror was killed");
+    }
+
+    #[test]
+    fn a_root_has_one_mirror_and_one_name() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MirrorFolder::of(root.path());
+        assert!(!folder.is_served());
+        let serving = folder.serve().unwrap();
+        assert!(serving.is_some() && folder.is_served() && folder.serve().unwrap().is_none());
+        drop(serving);
+        assert!(!folder.is_served());
+        let name = folder.origin("m").unwrap();
+        assert_eq!(folder.origin("m").unwrap(), name);
+        assert!(name.starts_with("m:") && name.len() > 10, "{name}");
+        assert_ne!(MirrorFolder::of(&root.path().join("other")).origin("m").unwrap(), name);
+    }
+
+    #[test]
+    fn how_a_mirror_fared_is_remembered() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MirrorFolder::of(root.path());
+        assert_eq!(folder.fared(), Fared::default());
+        let fared = Fared {
+            reached: Some(Timestamp::from_second(5).unwrap()),
+            failures: 3,
+            error: Some("away".to_owned()),
+        };
+        folder.serve().unwrap().unwrap().remember(&fared).unwrap();
+        assert_eq!(folder.fared(), fared);
+    }
+}

@@ -1,0 +1,232 @@
+//! A local store and the shared one as one, for those who read: what is not here is read there.
+
+use crate::cache::Cache;
+use crate::error::OpenError;
+use crate::mirror_folder::MirrorFolder;
+use crate::store::SharedStore;
+use forebay::store::retention::Weight;
+use forebay::store::{Change, Part, Sink};
+use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Store};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Opens a shared store. It is called when the first output is not here, and at most once.
+pub type Open = Box<dyn Fn() -> std::result::Result<SharedStore, OpenError> + Send + Sync>;
+
+/// A local store, and the shared store behind it.
+///
+/// Everything is written to the local store, and [`crate::Mirror`] takes it to the shared one. If the shared store is
+/// away, lists have what is here, and [`ReadThrough::problem`] says why they have no more.
+pub struct ReadThrough {
+    local: Box<dyn Store>,
+    open: Open,
+    shared: OnceLock<std::result::Result<SharedStore, String>>,
+    cache: Arc<Cache>,
+    notes: MirrorFolder,
+    /// The name of this root among all that are mirrored, if it has one.
+    origin: Option<String>,
+    /// Guards why the shared store could not be asked.
+    problem: Mutex<Option<String>>,
+}
+
+impl ReadThrough {
+    /// A local store whose root is `root`, and a shared store that is opened when it is needed. Up to `most_cached` bytes
+    /// of what is read there stay on the local disk. `origin` is the name under which a mirror takes this root's events.
+    pub fn new(
+        local: Box<dyn Store>,
+        root: &Path,
+        open: Open,
+        most_cached: u64,
+        origin: Option<String>,
+    ) -> ReadThrough {
+        ReadThrough {
+            local,
+            open,
+            shared: OnceLock::new(),
+            cache: Arc::new(Cache::new(root.join(".cache").join("shared"), most_cached)),
+            notes: MirrorFolder::of(root),
+            origin,
+            problem: Mutex::default(),
+        }
+    }
+
+    /// Why the shared store could not be asked, if it could not.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The shared store.
+    pub fn shared(&self) -> Result<&SharedStore> {
+        let opened = self.shared.get_or_init(|| (self.open)().map_err(|error| error.to_string()));
+        opened.as_ref().map_err(|why| {
+            self.away(why.clone());
+            Error::store("open the shared store")(io::Error::other(why.clone()))
+        })
+    }
+
+    fn away(&self, why: String) {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    /// The answer of the shared store; its default if the store is away.
+    fn there<T: Default>(&self, ask: impl Fn(&SharedStore) -> Result<T>) -> T {
+        self.shared().and_then(ask).unwrap_or_else(|error| {
+            self.away(error.to_string());
+            T::default()
+        })
+    }
+
+    /// The answer of the local store about an output, or that of the shared one if it is not here.
+    fn either<T>(&self, handle: &Handle, ask: impl Fn(&dyn Store) -> Result<T>) -> Result<T> {
+        if self.is_local(handle)? { ask(&*self.local) } else { ask(self.shared()?) }
+    }
+
+    fn is_local(&self, handle: &Handle) -> Result<bool> {
+        match self.local.record(handle) {
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Those of `there` whose names are not among those of `here`, after these.
+    fn both<T>(here: Vec<T>, there: Vec<T>, name: impl Fn(&T) -> Handle) -> Vec<T> {
+        let names: BTreeSet<Handle> = here.iter().map(&name).collect();
+        let more = there.into_iter().filter(|one| !names.contains(&name(one)));
+        here.into_iter().chain(more).collect()
+    }
+}
+
+impl Store for ReadThrough {
+    fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
+        self.local.create(handle, call)
+    }
+
+    fn record(&self, handle: &Handle) -> Result<Record> {
+        match self.local.record(handle) {
+            Err(Error::NotFound { .. }) => self.shared()?.record(handle),
+            record => record,
+        }
+    }
+
+    fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
+        if self.is_local(handle)? {
+            return self.local.open_part(handle, part);
+        }
+        let shared = self.shared()?;
+        let bytes = shared.open_part(handle, part)?;
+        if part != Part::Bytes {
+            return Ok(bytes);
+        }
+        let record = shared.record(handle)?;
+        let is_plain = !record.hash.is_empty() && record.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        Ok(match record.state {
+            State::Growing => bytes,
+            _ if !is_plain => bytes,
+            _ => self.cache.over(&record.hash, record.kept(), bytes),
+        })
+    }
+
+    fn attach(&self, handle: &Handle, part: Part, bytes: &[u8]) -> Result<()> {
+        self.either(handle, |store| store.attach(handle, part, bytes))
+    }
+
+    fn list(&self, session: &Session) -> Result<Vec<Record>> {
+        let there = self.there(|shared| shared.list(session));
+        let mut records = ReadThrough::both(self.local.list(session)?, there, |record| record.handle.clone());
+        records.sort_by(|a, b| (a.call.at, &a.handle).cmp(&(b.call.at, &b.handle)));
+        Ok(records)
+    }
+
+    fn ids(&self, session: &Session, prefix: &str) -> Result<Vec<String>> {
+        let mut ids = self.local.ids(session, prefix)?;
+        ids.extend(self.there(|shared| shared.ids(session, prefix)));
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>> {
+        let mut sessions = self.local.sessions()?;
+        sessions.extend(self.there(Store::sessions));
+        sessions.sort();
+        sessions.dedup();
+        Ok(sessions)
+    }
+
+    fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
+        let there = self.there(|shared| shared.weights(session));
+        Ok(ReadThrough::both(self.local.weights(session)?, there, |weight| weight.handle.clone()))
+    }
+
+    fn delete(&self, handle: &Handle) -> Result<()> {
+        let here = self.local.delete(handle);
+        match self.shared()?.delete(handle) {
+            Err(Error::NotFound { .. }) => here,
+            gone => gone,
+        }
+    }
+
+    fn share(&self, newer: &Handle, older: &Handle) -> Result<()> {
+        self.local.share(newer, older)
+    }
+
+    fn link(&self, handle: &Handle) -> Result<()> {
+        self.local.link(handle)
+    }
+
+    fn path(&self, handle: &Handle) -> Option<PathBuf> {
+        self.local.path(handle)
+    }
+
+    fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
+        self.local.log(session, line)?;
+        // Whoever cannot note it leaves it to `mirror flush`.
+        let _ = self.notes.note(session);
+        Ok(())
+    }
+
+    fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
+        let here = self.local.open_log(session)?;
+        let there = self.there(|shared| {
+            let taken = match &self.origin {
+                Some(origin) => shared.events_taken(session, origin)?,
+                None => 0,
+            };
+            Ok(Some((shared.open_log(session)?, taken)))
+        });
+        Ok(match there {
+            Some((there, taken)) => Box::new(Logs { there, here, taken }),
+            None => here,
+        })
+    }
+
+    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+        self.local.change_state(session, change)
+    }
+}
+
+/// The shared events of a session, then those of this root that are not shared yet.
+struct Logs {
+    there: Box<dyn ReadAt>,
+    here: Box<dyn ReadAt>,
+    /// Bytes of the local events that are shared.
+    taken: u64,
+}
+
+impl ReadAt for Logs {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.there.size()? + self.here.size()?.saturating_sub(self.taken))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let shared = self.there.size()?;
+        if offset < shared {
+            let most = usize::try_from(shared - offset).unwrap_or(usize::MAX).min(buffer.len());
+            return self.there.read_at(offset, &mut buffer[..most]);
+        }
+        self.here.read_at(self.taken + (offset - shared), buffer)
+    }
+}
