@@ -20,6 +20,7 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod mcp;
+#[cfg(feature = "shared")]
 pub(crate) mod mirror;
 pub(crate) mod models;
 pub(crate) mod outline;
@@ -47,7 +48,6 @@ use crate::error::DONE;
 use crate::print;
 use crate::settings::{Layers, OnProblem};
 use clap::{CommandFactory, Parser, Subcommand};
-use forebay_store::ReadThrough;
 use std::process::ExitCode;
 
 /// Keep every byte a tool prints, and show the part that is needed.
@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Shell(shell::Args),
     Mcp(mcp::Args),
     Serve(serve::Args),
+    #[cfg(feature = "shared")]
     Mirror(mirror::Args),
     #[command(hide = true)]
     Hold(hold::Args),
@@ -204,6 +205,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Doctor(args) => doctor::run(&args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
+        #[cfg(feature = "shared")]
         Command::Mirror(args) => mirror::run(&args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
@@ -225,7 +227,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     if let Some(problem) = context.store.problem() {
         print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
     }
-    if let Some(problem) = context.with_shared.as_ref().and_then(ReadThrough::problem) {
+    if let Some(problem) = context.with_shared.as_ref().and_then(|shared| (shared.problem)()) {
         print::err(&format!("forebay: only outputs of this machine were read: {problem}\n"));
     }
     outcome
@@ -245,10 +247,11 @@ fn on_problem(command: &Command) -> OnProblem {
         Command::Settings(_)
         | Command::Models(_)
         | Command::Serve(_)
-        | Command::Mirror(_)
         | Command::Export(_)
         | Command::Import(_)
         | Command::Completions(_) => OnProblem::Stop,
+        #[cfg(feature = "shared")]
+        Command::Mirror(_) => OnProblem::Stop,
         Command::Clean(_) => OnProblem::StopForUser,
         _ => OnProblem::StopForFlags,
     }

@@ -10,7 +10,7 @@ use crate::models::ModelSettings;
 use crate::print;
 use crate::secrets;
 use crate::settings::{Layers, OnProblem, root_flag};
-use crate::shared::Shared;
+use crate::shared::{Shared, WithShared};
 use forebay::forms;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
@@ -19,7 +19,6 @@ use forebay::{
     Call, DiskStore, Handle, Masking, Output, Outputs, Query, Reply, RunFolder, Secrets, Session, Settings,
     Store, Surface, Timestamp,
 };
-use forebay_store::ReadThrough;
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 /// Settings and stores that a command uses.
@@ -30,7 +29,7 @@ pub(crate) struct Context {
     /// The shared store, if one is set.
     pub(crate) shared: Option<Shared>,
     /// The root with the shared store behind it, for a command that reads.
-    pub(crate) with_shared: Option<ReadThrough>,
+    pub(crate) with_shared: Option<WithShared>,
     pub(crate) session: Session,
     /// The session, if it was typed for this command.
     pub(crate) named: Option<Session>,
@@ -228,7 +227,7 @@ impl Context {
 
     pub(crate) fn store(&self) -> &dyn Store {
         match (&self.with_shared, &self.with_fallback) {
-            (Some(all), _) => all,
+            (Some(all), _) => &*all.store,
             (None, Some(both)) => both,
             (None, None) => &self.store,
         }

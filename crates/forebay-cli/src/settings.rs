@@ -336,11 +336,8 @@ fn shared(settings: &StoreSettings, layers: &[Layer], problems: &mut Vec<Problem
         let path = ["store".to_owned(), key.to_owned()];
         layers.iter().rev().find(|layer| get(&layer.values, &path).is_some()).map(|layer| &layer.source)
     };
-    let origin = |key: &str| match source(key) {
-        Some(Source::Environment(_) | Source::Flag(_)) => forebay_store::Origin::Process,
-        _ => forebay_store::Origin::File,
-    };
-    Shared::new(settings, origin).unwrap_or_else(|error| {
+    let is_in_file = |key: &str| !matches!(source(key), Some(Source::Environment(_) | Source::Flag(_)));
+    Shared::new(settings, is_in_file).unwrap_or_else(|error| {
         let named =
             source("database").filter(|source| **source != Source::BuiltIn).or_else(|| source("blobs"));
         let origin = named.map_or(Origin::User, Source::origin);

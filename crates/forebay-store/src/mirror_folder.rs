@@ -102,7 +102,7 @@ impl MirrorFolder {
         self.make()?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let name = forebay::fingerprint(&random);
+        let name = forebay::fresh_id(random);
         // Of two processes at once, the first one's name stays.
         let made = self.folder.join(format!("{ORIGIN}.{name}"));
         fs::write(&made, &name)?;

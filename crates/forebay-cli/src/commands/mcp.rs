@@ -134,7 +134,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     let root = context.store.root();
     let store = Arc::new(context.store.at(root));
     let reads: Arc<dyn Store> = match &context.shared {
-        Some(shared) => Arc::new(shared.behind(Box::new(context.store.at(root)), root)),
+        Some(shared) => shared.behind(Box::new(context.store.at(root)), root).store,
         None => store.clone(),
     };
     let gateway = Gateway {

@@ -7,19 +7,19 @@ use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
 use crate::models::{self, ModelSettings};
 use crate::print;
+use crate::shared::Shared;
 use crate::units;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use forebay::{DiskStore, Session, Store};
+use forebay::Session;
 use forebay_server::auth::{Access, Allowed, Auth, Right, Token, Tokens, hash};
-use forebay_server::{CheckShared, Config, Listen, LocalToken, OpenTenant, fresh_token};
+use forebay_server::{Config, Listen, LocalToken, OpenTenant, fresh_token};
 use serde_json::json;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve outputs over HTTP, with a page that shows them.
@@ -160,21 +160,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let local = matches!(access, Access::LocalToken).then(|| LocalToken::of(root));
     let listen = args.socket.map_or(Listen::Address(args.listen), Listen::Socket);
     let allowed = Allowed { origins: args.origins, hosts: args.hosts };
-    // A server that cannot reach the shared store yet waits for it as its caller decides: it ends with the reason.
-    let opened = match &context.shared {
-        Some(shared) => {
-            Some(Arc::new(shared.open().map_err(|error| CliError::not_there(error.to_string()))?))
-        }
-        None => None,
-    };
-    let shared = context.shared.as_ref().zip(opened.clone());
-    let open = |tenant: Option<&Session>, disk: &DiskStore| -> Box<dyn Store> {
-        match &shared {
-            Some((shared, opened)) => shared.served(opened, tenant, disk),
-            None => Box::new(disk.at(disk.root())),
-        }
-    };
-    let open = shared.is_some().then_some(&open as OpenTenant<'_>);
+    // Whoever starts a server starts it again if the shared store is away.
+    let shared = context.shared.as_ref().map(Shared::serve).transpose()?;
+    let open = shared.as_ref().map(|shared| &*shared.open as OpenTenant<'_>);
     let auth = Auth::new(listen.clone(), access, &context.store, open, allowed)?;
     let token = local.map(|local| local.get()).transpose()?;
     let models = ModelSettings { ends_by_signal: false, ..context.models.clone() };
@@ -184,9 +172,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         models: Box::new(move || models.clients().into_models()),
         nonce: models::nonce,
         bounds: QueryBounds::shared,
-        check_shared: opened.map(|store| -> CheckShared {
-            Box::new(move || store.check().map_err(|error| error.to_string()))
-        }),
+        check_shared: shared.map(|shared| shared.check),
         idle: args.idle,
         max_upload: args.max_upload,
         grace: args.grace,

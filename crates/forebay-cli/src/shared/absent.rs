@@ -1,0 +1,40 @@
+//! The shared store of a build that has none.
+
+use crate::error::CliError;
+use crate::shared::{Served, StoreSettings, WithShared};
+use forebay::store::disk::Observer;
+use forebay::{DiskStore, Handle, Store};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A shared store that is set: there is none.
+#[derive(Clone, Debug)]
+pub(crate) enum Shared {}
+
+impl Shared {
+    pub(crate) fn new(
+        settings: &StoreSettings,
+        _: impl Fn(&str) -> bool,
+    ) -> Result<Option<Shared>, &'static str> {
+        if settings.database.is_empty() && settings.blobs.is_empty() {
+            return Ok(None);
+        }
+        Err("this forebay was built without the shared store; build it with the feature `shared`")
+    }
+
+    pub(crate) fn behind(&self, _: Box<dyn Store>, _: &Path) -> WithShared {
+        match *self {}
+    }
+
+    pub(crate) fn serve(&self) -> Result<Served, CliError> {
+        match *self {}
+    }
+
+    pub(crate) fn observer(&self, _: PathBuf) -> Observer {
+        match *self {}
+    }
+
+    pub(crate) fn wait(&self, _: &DiskStore, _: &Handle, _: Duration) -> Result<Handle, CliError> {
+        match *self {}
+    }
+}

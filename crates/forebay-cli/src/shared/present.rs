@@ -1,0 +1,252 @@
+//! The shared store of a build that has one.
+
+use crate::error::CliError;
+use crate::launch::this_binary;
+use crate::shared::{Ack, MirrorMode, Served, StoreSettings, WithShared};
+use forebay::store::disk::Observer;
+use forebay::{DiskStore, Handle, Session, Store};
+use forebay_store::{
+    BucketAddress, DatabaseAddress, Environment, Mirror, MirrorFolder, OpenError, Options, Origin,
+    ReadThrough, SharedStore,
+};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Variables by which the mirror in the background gets the addresses.
+const DATABASE: &str = "FOREBAY_STORE_DATABASE";
+const BLOBS: &str = "FOREBAY_STORE_BLOBS";
+
+/// Time for which the mirror in the background waits for more. An agent's next command comes soon.
+const IDLE: &str = "15s";
+
+/// Time between two looks of one process for whether a mirror is at work.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Pause between two tries to share an output that somebody waits for.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A shared store that is set.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    settings: StoreSettings,
+    options: Options,
+}
+
+impl Shared {
+    /// Reads the addresses; `None` if outputs stay on this machine. `is_in_file` says whether a setting comes from a file.
+    pub(crate) fn new(
+        settings: &StoreSettings,
+        is_in_file: impl Fn(&str) -> bool,
+    ) -> Result<Option<Shared>, OpenError> {
+        let origin = |key: &str| if is_in_file(key) { Origin::File } else { Origin::Process };
+        if settings.database.is_empty() {
+            return match settings.blobs.is_empty() {
+                true => Ok(None),
+                false => Err(OpenError::Address(
+                    "store.blobs is set, and store.database is not; a bucket alone has no order".to_owned(),
+                )),
+            };
+        }
+        let environment = Environment::of_process();
+        let database = DatabaseAddress::parse(&settings.database, origin("database"), &environment)?;
+        let mut options = Options::new(database);
+        if !settings.blobs.is_empty() {
+            options.bucket = Some(BucketAddress::parse(&settings.blobs, origin("blobs"), &environment)?);
+        }
+        options.tenant = settings.tenant.parse().map_err(|_| {
+            let tenant = &settings.tenant;
+            OpenError::Address(format!(
+                "store.tenant: {tenant:?} is no name; use letters, digits, '_', '-' and '.'"
+            ))
+        })?;
+        Ok(Some(Shared { settings: settings.clone(), options }))
+    }
+
+    /// Opens the shared store.
+    pub(crate) fn open(&self) -> Result<SharedStore, OpenError> {
+        SharedStore::open(self.options.clone())
+    }
+
+    /// The same settings for another tenant.
+    fn for_tenant(&self, tenant: Option<&Session>) -> Shared {
+        let mut shared = self.clone();
+        if let Some(tenant) = tenant {
+            shared.settings.tenant = tenant.as_str().to_owned();
+            shared.options.tenant = tenant.clone();
+        }
+        shared
+    }
+
+    /// Opens the shared store for a server.
+    pub(crate) fn serve(&self) -> Result<Served, CliError> {
+        let opened = Arc::new(self.open().map_err(|error| CliError::not_there(error.to_string()))?);
+        let (shared, checked) = (self.clone(), opened.clone());
+        Ok(Served {
+            open: Box::new(move |tenant, disk| shared.served(&opened, tenant, disk)),
+            check: Box::new(move || checked.check().map_err(|error| error.to_string())),
+        })
+    }
+
+    /// The store of a server's tenant over a folder of this machine. `opened` is the shared store of any tenant.
+    fn served(&self, opened: &SharedStore, tenant: Option<&Session>, disk: &DiskStore) -> Box<dyn Store> {
+        let shared = self.for_tenant(tenant);
+        match self.settings.ack {
+            Ack::Shared => Box::new(opened.for_tenant(shared.options.tenant)),
+            Ack::Local => {
+                let root = disk.root();
+                let observed =
+                    DiskStore::new(root).without_paths().observed(Some(shared.observer(root.to_owned())));
+                Box::new(shared.reading(Box::new(observed), root))
+            }
+        }
+    }
+
+    /// The database, without a password.
+    pub(crate) fn place(&self) -> String {
+        match &self.options.bucket {
+            Some(bucket) => format!("{} and {bucket}", self.options.database),
+            None => self.options.database.to_string(),
+        }
+    }
+
+    /// A local store, and what others share behind it.
+    pub(crate) fn behind(&self, local: Box<dyn Store>, root: &Path) -> WithShared {
+        let store = Arc::new(self.reading(local, root));
+        let asked = store.clone();
+        WithShared { store, problem: Box::new(move || asked.problem()) }
+    }
+
+    fn reading(&self, local: Box<dyn Store>, root: &Path) -> ReadThrough {
+        let options = self.options.clone();
+        let open = Box::new(move || SharedStore::open(options.clone()));
+        let origin = MirrorFolder::of(root).origin(&machine()).ok();
+        ReadThrough::new(local, root, open, self.settings.cache_bytes, origin)
+    }
+
+    /// A listener that notes what is to be taken to the shared store, and starts a mirror in the background.
+    pub(crate) fn observer(&self, root: PathBuf) -> Observer {
+        let (shared, folder) = (self.clone(), MirrorFolder::of(&root));
+        let looked: Mutex<Option<Instant>> = Mutex::default();
+        Arc::new(move |session, _| {
+            // Whatever goes wrong here, the command goes on; `mirror flush` compares everything.
+            if folder.note(session).is_err() || shared.settings.mirror == MirrorMode::Off {
+                return;
+            }
+            let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
+            if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+                *looked = Some(Instant::now());
+                if !folder.is_served() {
+                    let _ = shared.start_mirror(&root);
+                }
+            }
+        })
+    }
+
+    /// Starts a mirror that ends when there is nothing more to take.
+    fn start_mirror(&self, root: &Path) -> std::io::Result<()> {
+        let mut mirror = Command::new(this_binary()?);
+        mirror.args(["mirror", "run", "--idle", IDLE]).arg("--root").arg(root).current_dir(root);
+        // An address may hold a password, which arguments would show to every user of this machine.
+        mirror.env(DATABASE, &self.settings.database).env(BLOBS, &self.settings.blobs);
+        mirror.env("FOREBAY_STORE_TENANT", &self.settings.tenant);
+        mirror.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C is meant for the command.
+        std::os::unix::process::CommandExt::process_group(&mut mirror, 0);
+        mirror.spawn().map(drop)
+    }
+
+    /// Waits until an output is shared, and returns the handle that it has there. A shared store that is away is tried
+    /// again until `patience` is over.
+    pub(crate) fn wait(
+        &self,
+        local: &DiskStore,
+        handle: &Handle,
+        patience: Duration,
+    ) -> Result<Handle, CliError> {
+        let begun = Instant::now();
+        let late = |why: String| {
+            let seconds = patience.as_secs_f64();
+            CliError::not_there(format!(
+                "{handle} is kept here, and was not shared within {seconds} s: {why}"
+            ))
+            .hint("`forebay mirror flush` tries again; `forebay mirror status` shows what is left")
+        };
+        let store = loop {
+            match self.open() {
+                Ok(store) => break store,
+                Err(error) if begun.elapsed() >= patience => return Err(late(error.to_string())),
+                Err(_) => thread::sleep(PAUSE),
+            }
+        };
+        let mut mirror = Mirror::new(local, &store, origin(local.root())?);
+        loop {
+            let why = match mirror.share(handle) {
+                Ok(Some(handle)) => return Ok(handle),
+                Ok(None) => "another process is taking it".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            if begun.elapsed() >= patience {
+                return Err(late(why));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The name of a root among all that are mirrored.
+pub(crate) fn origin(root: &Path) -> Result<String, CliError> {
+    MirrorFolder::of(root).origin(&machine()).map_err(|error| {
+        CliError::not_there(format!("cannot write below {}: {error}", root.join(".mirror").display()))
+    })
+}
+
+/// The name of this machine.
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::{Ack, MirrorMode};
+
+    #[test]
+    fn a_password_in_a_file_and_a_bucket_alone_are_refused() {
+        let settings = |database: &str, blobs: &str| StoreSettings {
+            database: database.to_owned(),
+            blobs: blobs.to_owned(),
+            tenant: "t".to_owned(),
+            cache_bytes: 0,
+            mirror: MirrorMode::Off,
+            ack: Ack::Shared,
+        };
+        let table = [
+            (settings("", ""), Origin::File, Ok(false)),
+            (settings("postgres://u@localhost/d", ""), Origin::File, Ok(true)),
+            (settings("postgres://u:hush@localhost/d", ""), Origin::Process, Ok(true)),
+            (settings("postgres://u:hush@localhost/d", ""), Origin::File, Err("PGPASSWORD")),
+            (settings("mysql://h/d", ""), Origin::File, Err("postgres://")),
+            (settings("", "s3://b"), Origin::File, Err("store.database")),
+            (settings("postgres://localhost/d", "ftp://b"), Origin::File, Err("s3://")),
+            (
+                StoreSettings { tenant: "a/b".to_owned(), ..settings("postgres://localhost/d", "") },
+                Origin::File,
+                Err("tenant"),
+            ),
+        ];
+        for (settings, origin, expected) in table {
+            let shared = Shared::new(&settings, |_| origin == Origin::File);
+            match (shared, expected) {
+                (Ok(shared), Ok(is_set)) => assert_eq!(shared.is_some(), is_set, "{settings:?}"),
+                (Err(error), Err(part)) => {
+                    let error = error.to_string();
+                    assert!(error.contains(part) && !error.contains("hush"), "{error}");
+                }
+                (shared, _) => panic!("{settings:?}: {shared:?}"),
+            }
+        }
+    }
+}
