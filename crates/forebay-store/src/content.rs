@@ -80,13 +80,16 @@ pub(crate) async fn delete(
 ) -> Result<Option<Unused>, Failure> {
     const PARTS: &str = "DELETE FROM forebay_parts WHERE tenant = $1 AND session = $2 AND id = $3";
     const OUTPUT: &str = "DELETE FROM forebay_outputs \
-        WHERE tenant = $1 AND session = $2 AND id = $3 RETURNING content";
+        WHERE tenant = $1 AND session = $2 AND id = $3 RETURNING content, called_at";
+    const REMEMBER: &str =
+        "INSERT INTO forebay_removed VALUES ($1, $2, $3, $4, now()) ON CONFLICT DO NOTHING";
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
     let Some(row) = transaction.query_typed_opt(OUTPUT, &key.params(&[])).await? else {
         return if may_have_landed { Ok(None) } else { Err(Failure::NotFound) };
     };
-    let content: String = row.try_get(0)?;
+    let (content, called_at): (String, i64) = (row.try_get(0)?, row.try_get(1)?);
+    transaction.execute_typed(REMEMBER, &key.params(&[(&called_at, Type::INT8)])).await?;
     transaction.execute_typed(PARTS, &key.params(&[])).await?;
     let unused = release(&transaction, key, &content).await?;
     transaction.commit().await?;

@@ -84,9 +84,17 @@ enum Need {
 }
 
 /// What the shared store has of an output.
-struct There {
+struct Shared {
     found: Found,
     record: Record,
+}
+
+/// What the shared store has of a session.
+struct There {
+    /// By id.
+    outputs: BTreeMap<String, Shared>,
+    /// Outputs that were removed, which do not come back: the id of each, and the time of its call in microseconds.
+    removed: BTreeSet<(String, i64)>,
 }
 
 impl<'a> Mirror<'a> {
@@ -226,23 +234,23 @@ impl<'a> Mirror<'a> {
         Ok(queue)
     }
 
-    fn there(&self, session: &Session) -> Result<BTreeMap<String, There>> {
+    fn there(&self, session: &Session) -> Result<There> {
         let found = self.shared.rows(session)?;
-        let there = found.into_iter().filter_map(|found| {
+        let outputs = found.into_iter().filter_map(|found| {
             let record = found.record().ok()?;
-            Some((found.id.clone(), There { found, record }))
+            Some((found.id.clone(), Shared { found, record }))
         });
-        Ok(there.collect())
+        Ok(There { outputs: outputs.collect(), removed: self.shared.removed(session)? })
     }
 
     /// Takes what there is of one output.
-    fn take(&mut self, record: &Record, there: &BTreeMap<String, There>) -> Result<()> {
+    fn take(&mut self, record: &Record, there: &There) -> Result<()> {
         let (named, need) = named(record, there)?;
         let local = &record.handle;
         // The record names the output as it is named there.
         let record = &under(named, record);
         let handle = &record.handle;
-        let mut sink = match (self.sinks.remove(handle), need, there.get(handle.id())) {
+        let mut sink = match (self.sinks.remove(handle), need, there.outputs.get(handle.id())) {
             (Some(sink), Need::Wait, _) => sink,
             (_, Need::Begin, _) => match self.shared.begin(handle, &record.call)? {
                 Some(sink) => sink,
@@ -304,7 +312,11 @@ impl<'a> Mirror<'a> {
     /// Takes the view, which is written after the output has ended.
     fn take_view(&self, local: &Handle, handle: &Handle) -> Result<()> {
         let here = self.whole(local, Part::View)?;
-        let there = self.shared.open_part(handle, Part::View)?;
+        let there = match self.shared.open_part(handle, Part::View) {
+            // It was removed there.
+            Err(Error::NotFound { .. }) => return Ok(()),
+            there => there?,
+        };
         let there = whole(&*there).map_err(Error::store(format!("share the view of {handle}")))?;
         if here.is_empty() || here == there { Ok(()) } else { self.shared.attach(handle, Part::View, &here) }
     }
@@ -342,8 +354,8 @@ impl Queue {
         self.differ.extend(more.differ);
     }
 
-    fn count(&mut self, record: &Record, named: Handle, need: Need, there: &BTreeMap<String, There>) {
-        let shared = there.get(named.id()).map_or(0, |there| there.found.bytes);
+    fn count(&mut self, record: &Record, named: Handle, need: Need, there: &There) {
+        let shared = there.outputs.get(named.id()).map_or(0, |there| there.found.bytes);
         if named != record.handle {
             self.renamed.push((record.handle.clone(), named));
         }
@@ -361,10 +373,15 @@ impl Queue {
 
 /// The handle that an output has in the shared store, and what it needs there. The first output of a name keeps it; an
 /// output of another call gets a number appended, as two outputs of one call do here.
-fn named(record: &Record, there: &BTreeMap<String, There>) -> Result<(Handle, Need)> {
+fn named(record: &Record, there: &There) -> Result<(Handle, Need)> {
     let mut named = record.handle.clone();
     for number in 1..=MAX_NAMESAKES {
-        let need = need(record, there.get(named.id()));
+        let need = need(record, there.outputs.get(named.id()));
+        if need == Need::Begin
+            && there.removed.contains(&(named.id().to_owned(), record.call.at.as_microsecond()))
+        {
+            return Ok((named, Need::Nothing));
+        }
         if need != Need::Name {
             return Ok((named, need));
         }
@@ -374,8 +391,8 @@ fn named(record: &Record, there: &BTreeMap<String, There>) -> Result<(Handle, Ne
 }
 
 /// What an output needs to be shared.
-fn need(record: &Record, there: Option<&There>) -> Need {
-    let Some(There { found, record: shared }) = there else { return Need::Begin };
+fn need(record: &Record, there: Option<&Shared>) -> Need {
+    let Some(Shared { found, record: shared }) = there else { return Need::Begin };
     if shared.call != record.call {
         return Need::Name;
     }

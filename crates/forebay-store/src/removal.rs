@@ -10,6 +10,7 @@ use crate::content::Unused;
 use crate::database::{Param, retrying};
 use crate::failure::Failure;
 use crate::key::Key;
+use std::collections::BTreeSet;
 use tokio_postgres::types::Type;
 
 /// Removes an object that is still unused.
@@ -33,6 +34,29 @@ async fn try_remove(backend: &Backend, blobs: &Blobs, unused: &Unused) -> Result
     }
     transaction.commit().await?;
     connection.give_back();
+    Ok(())
+}
+
+/// The outputs of a session that were removed: the id of each, and the time of its call in microseconds.
+pub(crate) async fn removed(backend: &Backend, key: &Key) -> Result<BTreeSet<(String, i64)>, Failure> {
+    const SQL: &str = "SELECT id, called_at FROM forebay_removed WHERE tenant = $1 AND session = $2";
+    let rows = backend.database.query(SQL, &key.session_params(&[])).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Forgets removals of long ago: no machine has an output for so long that it has not shared.
+pub(crate) async fn forget(backend: &Backend) -> Result<(), Failure> {
+    const SQL: &str = "DELETE FROM forebay_removed WHERE removed_at < now() - interval '90 days'";
+    retrying(|_| backend.database.execute(SQL, &[])).await.map(drop)
+}
+
+/// Removes what there is of a session beside its outputs. How far the events of other machines' disks were taken stays, so
+/// that they do not come back.
+pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Failure> {
+    for table in ["forebay_events", "forebay_logs", "forebay_states"] {
+        let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND session = $2");
+        backend.database.execute(&sql, &key.session_params(&[])).await?;
+    }
     Ok(())
 }
 

@@ -15,10 +15,17 @@ use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
 use crate::sink::{self, Held, SharedSink};
 use crate::{content, ended, probe, removal, settle, state};
-use forebay::store::retention::Weight;
+use forebay::store::retention::{self, Cause, Gone, Rules, Weight};
 use forebay::store::{Change, Part, Sink, Store};
 use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
-use std::{future::Future, ops::Range, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 use tokio_postgres::types::Type;
 
 /// Time for which a writer holds its output without being heard of. It is renewed three times as often, so that one lost
@@ -85,6 +92,7 @@ impl SharedStore {
     pub fn catch_up(&self) -> Result<u64> {
         let backend = self.backend.clone();
         self.about("move", "bytes to the bucket", async move {
+            removal::forget(&backend).await?;
             let Some(blobs) = &backend.blobs else { return Ok(0) };
             let mut moved = 0;
             for key in settle::waiting(&backend).await? {
@@ -182,6 +190,27 @@ impl SharedStore {
             let rows = retrying(|_| backend.database.query(&sql, &params)).await?;
             rows.iter().map(Found::from_row).collect()
         })
+    }
+
+    /// The outputs of a session that were removed: the id of each, and the time of its call in microseconds.
+    pub(crate) fn removed(&self, session: &Session) -> Result<BTreeSet<(String, i64)>> {
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about("list", session, async move { retrying(|_| removal::removed(&backend, &key)).await })
+    }
+
+    /// Removes a session: its outputs, its events and its state. What grows stays, and with it the events. Returns the
+    /// removed outputs.
+    pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
+        let rules = Rules { max_bytes: Some(0), ..Rules::default() };
+        let mut gone = retention::sweep(self, &rules, Some(session), Timestamp::UNIX_EPOCH, dry_run)?;
+        gone.iter_mut().for_each(|gone| gone.cause = Cause::Session);
+        if !dry_run && self.ids(session, "")?.is_empty() {
+            let (backend, key) = (self.backend.clone(), self.session_key(session));
+            self.about("remove the events of", session, async move {
+                retrying(|_| removal::remove_notes(&backend, &key)).await
+            })?;
+        }
+        Ok(gone)
     }
 
     /// Begins an output, unless its name is taken.
@@ -314,6 +343,19 @@ impl Store for SharedStore {
             let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
             Ok(rows.iter().map(|row| row.get(0)).collect())
         })
+    }
+
+    fn calls(&self, session: &Session, ids: &[String], most: usize) -> Result<Vec<Call>> {
+        const SQL: &str = "SELECT id, record FROM forebay_outputs \
+            WHERE tenant = $1 AND session = $2 AND id = ANY($3)";
+        let (backend, key, wanted) = (self.backend.clone(), self.session_key(session), ids.to_vec());
+        let found: BTreeMap<String, String> = self.about("list", session, async move {
+            let params = key.session_params(&[(&wanted, Type::TEXT_ARRAY)]);
+            let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
+            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        })?;
+        let call = |id: &String| Some(Record::from_json(found.get(id)?.as_bytes()).ok()?.call);
+        Ok(ids.iter().filter_map(call).take(most).collect())
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {

@@ -140,6 +140,13 @@ pub trait Store: Send + Sync {
         }
     }
 
+    /// The calls of the first `most` outputs among these ids that are still there, in the order of the ids. A store behind a
+    /// network asks for all of them at once.
+    fn calls(&self, session: &Session, ids: &[String], most: usize) -> Result<Vec<Call>> {
+        let call = |id: &String| Some(self.record(&Handle::new(session.clone(), id).ok()?).ok()?.call);
+        Ok(ids.iter().filter_map(call).take(most).collect())
+    }
+
     /// The outputs of a call, by the id that its host gave it, oldest first.
     fn of_call(&self, session: &Session, call_id: &str) -> Result<Vec<Record>> {
         let first = Call::new(session.clone(), call_id, "", Timestamp::UNIX_EPOCH).handle(1)?;

@@ -29,7 +29,8 @@ Examples:
   forebay clean --older-than 7d --max-bytes 2GiB
   forebay clean --session build-17               only outputs of this session
   forebay clean --with-secrets --dry-run         list the outputs that have secrets
-  forebay clean --session build-17 --everything  the session and all its outputs")]
+  forebay clean --session build-17 --everything  the session and all its outputs
+  forebay clean --shared --older-than 30d        from the store that machines share")]
 pub(crate) struct Args {
     /// List what would be removed, and remove nothing
     #[arg(long)]
@@ -49,6 +50,9 @@ pub(crate) struct Args {
     /// Remove the whole session named by --session, with its events
     #[arg(long, conflicts_with_all = ["older_than", "max_bytes", "min_free"])]
     everything: bool,
+    /// Remove from the store that machines share, not from this machine
+    #[arg(long, conflicts_with_all = ["with_secrets", "min_free"])]
+    shared: bool,
 }
 
 /// Shortest time between two automatic sweeps of a root.
@@ -58,8 +62,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     if args.with_secrets {
         return scan::remove(context, args.dry_run);
     }
-    let mut report = clean(args, context, &context.store);
-    if let Some(both) = &context.with_fallback {
+    let mut report = match args.shared {
+        true => clean_shared(args, context),
+        false => clean(args, context, &context.store),
+    };
+    if let Some(both) = context.with_fallback.as_ref().filter(|_| !args.shared) {
         // What was kept there while the root could not be written has the same rules.
         report = joined(report, clean(args, context, &both.fallback));
     }
@@ -75,6 +82,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let stays = args.everything && (report.foreign || !report.stays.is_empty());
     Ok(ExitCode::from(if stays { NOT_THERE } else { DONE }))
+}
+
+/// Cleans the store that machines share.
+fn clean_shared(args: &Args, context: &Context) -> Result<Report, CliError> {
+    let Some(shared) = &context.shared else {
+        return Err(
+            CliError::usage("no shared store is set").hint("set store.database; docs/shared.md shows how")
+        );
+    };
+    if args.everything && context.named.is_none() {
+        return Err(CliError::usage("--everything removes a whole session: name it with --session"));
+    }
+    let rules = Rules { min_free: None, ..rules(args, context) };
+    let mut report = Report::default();
+    report.gone = shared.clean(&rules, context.named.as_ref(), args.everything, args.dry_run)?;
+    Ok(report)
 }
 
 /// Cleans one root.

@@ -3,7 +3,8 @@
 use crate::error::CliError;
 use crate::shared::{Served, StoreSettings, WithShared};
 use forebay::store::disk::Observer;
-use forebay::{DiskStore, Handle, Store};
+use forebay::store::retention::{Gone, Rules};
+use forebay::{DiskStore, Handle, Session, Store};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +24,16 @@ impl Shared {
     }
 
     pub(crate) fn behind(&self, _: Box<dyn Store>, _: &Path) -> WithShared {
+        match *self {}
+    }
+
+    pub(crate) fn clean(
+        &self,
+        _: &Rules,
+        _: Option<&Session>,
+        _everything: bool,
+        _dry_run: bool,
+    ) -> Result<Vec<Gone>, CliError> {
         match *self {}
     }
 

@@ -4,7 +4,8 @@ use crate::error::CliError;
 use crate::launch::this_binary;
 use crate::shared::{Ack, MirrorMode, Served, StoreSettings, WithShared};
 use forebay::store::disk::Observer;
-use forebay::{DiskStore, Handle, Session, Store};
+use forebay::store::retention::{self, Gone, Rules};
+use forebay::{DiskStore, Handle, Session, Store, Timestamp};
 use forebay_store::{
     BucketAddress, DatabaseAddress, Environment, Mirror, MirrorFolder, OpenError, Options, Origin,
     ReadThrough, SharedStore,
@@ -78,6 +79,21 @@ impl Shared {
             shared.options.tenant = tenant.clone();
         }
         shared
+    }
+
+    /// Removes outputs from the shared store: by rules, or all of a session. Returns what is gone, or would be.
+    pub(crate) fn clean(
+        &self,
+        rules: &Rules,
+        session: Option<&Session>,
+        everything: bool,
+        dry_run: bool,
+    ) -> Result<Vec<Gone>, CliError> {
+        let store = self.open().map_err(|error| CliError::not_there(error.to_string()))?;
+        Ok(match session {
+            Some(session) if everything => store.remove_session(session, dry_run)?,
+            _ => retention::sweep(&store, rules, session, Timestamp::now(), dry_run)?,
+        })
     }
 
     /// Opens the shared store for a server.

@@ -1,11 +1,13 @@
 //! Outputs of two machines, which are two roots here, in one database.
 
-use crate::forebay::{Forebay, Ran};
+use crate::forebay::{Forebay, Ran, eventually};
+use crate::http;
 use crate::postgres::Server;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time in which a mirror on a machine under load must have done its work.
@@ -117,7 +119,8 @@ fn an_output_grows_on_another_machine_by_the_mirror_in_the_background() {
     let machines = Machines::new();
     let (here, there) = (machines.machine("auto"), machines.machine("off"));
     let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last";
-    let mut running = here.command(["run", "--call-id", "slow", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut run = here.command(["run", "--call-id", "slow", "--", "sh", "-c", script]);
+    let mut running = run.stdout(Stdio::null()).spawn().unwrap();
     let _ = there.run_until(&["read", "s/slow"], |ran| ran.text().contains("first"));
     let shown: Value = there.run(["show", "--json", "s/slow"]).ok().json();
     assert_eq!(shown["state"], "growing", "{shown}");
@@ -201,4 +204,174 @@ fn a_password_is_refused_in_a_file_and_shown_nowhere() {
     }
     let ran = forebay.run(["mirror", "status"]);
     assert!(ran.status == 2 && ran.err.contains("store.database"), "{}", ran.err);
+}
+
+#[test]
+fn servers_over_one_store_have_the_same_outputs_and_tenants_do_not_see_each_other() {
+    let machines = Machines::new();
+    let url = machines.url.clone();
+    let (one, other) = (Forebay::new(), Forebay::new());
+    let tokens = one.folder().join("tokens.toml");
+    let token = |tenant: &str| {
+        let args = ["serve", "token", "--json", "--tokens", tokens.to_str().unwrap(), "--tenant", tenant];
+        one.run(args).ok().json()["token"].as_str().unwrap().to_owned()
+    };
+    let (a, b) = (token("team-a"), token("team-b"));
+    let start = |forebay: &Forebay, ack: &'static str| {
+        let url = url.clone();
+        http::Server::start_with(forebay, &["--tokens", tokens.to_str().unwrap()], move |command| {
+            command.env("FOREBAY_STORE_DATABASE", url).env("FOREBAY_STORE_ACK", ack);
+        })
+    };
+    let (first, second, lazy) =
+        (start(&one, "shared"), start(&other, "shared"), start(&Forebay::new(), "local"));
+    let bearer = |token: &str| format!("Bearer {token}");
+    let ask = |server: &http::Server, request: &str, token: &str, body: &[u8]| {
+        server.ask(request, &[("authorization", &bearer(token))], body)
+    };
+    const OUTPUT: &str = "/v1/sessions/s/outputs/call-1";
+    let log = log_of_a_build();
+    let put = ask(&first, &format!("PUT {OUTPUT}?tool=make"), &a, log.as_bytes()).is(201).json();
+    // What one server has acknowledged, the other has at once, and does not store again.
+    let again = ask(&second, &format!("PUT {OUTPUT}?tool=make"), &a, log.as_bytes()).is(200).json();
+    assert_eq!((&again["repeated"], &again["text"]), (&true.into(), &put["text"]));
+    assert_eq!(ask(&second, &format!("PUT {OUTPUT}"), &a, b"other bytes").is(409).json()["status"], 409);
+    let found = ask(&second, &format!("GET {OUTPUT}/grep?pattern=disk"), &a, b"").is(200).json();
+    assert!(found["text"].as_str().unwrap().contains("12345"), "{found}");
+    assert!(ask(&lazy, &format!("GET {OUTPUT}/bytes"), &a, b"").is(200).body == log.as_bytes());
+    ask(&second, &format!("GET {OUTPUT}"), &b, b"").is(404);
+    ask(&second, "GET /v1/sessions", &b, b"").is(200);
+    second.get("/ready").is(200);
+    // A server that acknowledges what is on its disk shares it soon.
+    ask(&lazy, "PUT /v1/sessions/s/outputs/late-1", &a, b"late").is(201);
+    eventually("the output is shared", || {
+        ask(&first, "GET /v1/sessions/s/outputs/late-1", &a, b"").status == 200
+    });
+    let removed = ask(&first, "DELETE /v1/sessions/s", &a, b"").is(200).json();
+    assert_eq!(removed["removed"], 2, "{removed}");
+    ask(&second, &format!("GET {OUTPUT}"), &a, b"").is(404);
+    // Without the database it is not ready, and says why; nothing is acknowledged.
+    let name = machines.server.sql("postgres", "SELECT current_database()");
+    assert_eq!(name, "postgres");
+    let database = url.split("@/").nth(1).unwrap().split('?').next().unwrap().to_owned();
+    let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'");
+    machines.server.sql("postgres", &format!("ALTER DATABASE {database} ALLOW_CONNECTIONS false"));
+    machines.server.sql("postgres", &end);
+    let ready = second.get("/ready").is(503).text();
+    assert!(ready.contains("database"), "{ready}");
+    let refused = ask(&first, "PUT /v1/sessions/s/outputs/never-1", &a, b"x");
+    assert!(refused.status >= 500, "{}", refused.text());
+    machines.server.sql("postgres", &format!("ALTER DATABASE {database} ALLOW_CONNECTIONS true"));
+    ask(&first, "PUT /v1/sessions/s/outputs/never-1", &a, b"x").is(201);
+}
+
+#[test]
+fn the_shared_store_is_cleaned_from_any_machine_and_what_was_removed_stays_away() {
+    let machines = Machines::new();
+    let (here, there) = (machines.machine("off"), machines.machine("off"));
+    here.put("a", "first");
+    here.put("b", "second");
+    let dry = there.run(["clean", "--shared", "--session", "s", "--everything", "--dry-run"]);
+    assert!(dry.status == 0 && dry.err.contains("would remove 2 outputs"), "{}", dry.err);
+    let ran = there.run(["clean", "--shared", "--session", "s", "--everything"]);
+    assert!(ran.status == 0 && ran.err.contains("removed 2 outputs"), "{}", ran.err);
+    assert_eq!(here.run(["mirror", "flush"]).ok().text(), "everything is shared\n");
+    assert_eq!(there.run(["ls", "--all"]).text(), "");
+    assert!(there.run(["cat", "s/a"]).status != 0, "it does not come back");
+    assert_eq!(here.run(["cat", "s/a"]).ok().text(), "first", "this machine still has it");
+}
+
+/// Numbers that look random and are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Kills processes of a machine that are mirrors or that store an output, one of them at random.
+fn kill_one(machine: &Machine, numbers: &mut Numbers) -> bool {
+    let root = machine.forebay.root();
+    let of_machine = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let has = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|window| window == part);
+        has(&environment, root.as_os_str().as_encoded_bytes()) && has(&command, b"forebay")
+            || has(&command, root.as_os_str().as_encoded_bytes())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let found: Vec<u32> = pids.filter(of_machine).collect();
+    if found.is_empty() {
+        return false;
+    }
+    let pid = found[numbers.below(found.len() as u64) as usize];
+    Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_that_was_acknowledged_is_lost_while_processes_are_killed_and_connections_cut() {
+    let machines = Machines::new();
+    let roots = [machines.machine("auto"), machines.machine("auto")];
+    let database = machines.url.split("@/").nth(1).unwrap().split('?').next().unwrap().to_owned();
+    let cut = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'");
+    let is_over = AtomicBool::new(false);
+    let bytes_of =
+        |name: &str, number: u64| format!("{name} is output {number}\n").repeat(1 + 977 * number as usize);
+    let (mut acknowledged, mut kills) = (Vec::new(), 0);
+    std::thread::scope(|scope| {
+        let chaos = scope.spawn(|| {
+            let (mut numbers, mut kills) = (Numbers(7), 0);
+            while !is_over.load(Ordering::Relaxed) {
+                let machine = &roots[numbers.below(2) as usize];
+                kills += u32::from(kill_one(machine, &mut numbers));
+                machines.server.sql("postgres", &cut);
+                std::thread::sleep(Duration::from_millis(100 + numbers.below(400)));
+            }
+            kills
+        });
+        let writers: Vec<_> = (0..4u64)
+            .map(|writer| {
+                let (machine, bytes_of) = (&roots[writer as usize % 2], &bytes_of);
+                scope.spawn(move || {
+                    let mut acknowledged = Vec::new();
+                    for number in 0..6 {
+                        let name = format!("w{writer}-{number}");
+                        let file = machine.forebay.file(&name, bytes_of(&name, number * 7));
+                        let args = ["put", "--wait", "--call-id", &name, file.to_str().unwrap()];
+                        if machine.run(args).status == 0 {
+                            acknowledged.push((name, number * 7));
+                        }
+                    }
+                    acknowledged
+                })
+            })
+            .collect();
+        acknowledged = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        kills = chaos.join().unwrap();
+    });
+    assert!(kills > 3 && acknowledged.len() > 6, "{kills} kills, {} acknowledged", acknowledged.len());
+    let third = machines.machine("off");
+    let same = |name: &str, number: u64| {
+        third.run(["cat", &format!("s/{name}")]).ok().text() == bytes_of(name, number)
+    };
+    for (name, number) in &acknowledged {
+        assert!(same(name, *number), "{name}");
+    }
+    // Everything else is shared as far as it was kept, once the mirrors are left alone.
+    for machine in &roots {
+        let flushed = machine.run_until(&["mirror", "flush"], |ran| ran.status == 0);
+        assert_eq!(flushed.text(), "everything is shared\n");
+        for line in machine.run(["ls", "--json"]).text().lines() {
+            let listed: Value = serde_json::from_str(line).unwrap();
+            let handle = listed["handle"].as_str().unwrap();
+            assert!(third.run(["cat", handle]).ok().out == machine.run(["cat", handle]).ok().out, "{handle}");
+        }
+    }
+    let verified = third.run(["verify", "--all"]);
+    assert!(verified.err.contains(", 0 faulty"), "{}", verified.err);
 }

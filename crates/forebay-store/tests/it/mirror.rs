@@ -136,6 +136,36 @@ fn of_two_outputs_under_one_name_the_first_keeps_it_and_the_other_gets_a_number(
 }
 
 #[test]
+fn what_was_removed_from_the_shared_store_does_not_come_back() {
+    let server = Server::shared();
+    let (_folder, local, shared) = stores(&server);
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    put(&local, "a", 1, b"first");
+    put(&local, "b", 1, b"second");
+    mirror.flush().unwrap();
+    shared.delete(&handle("a")).unwrap();
+    assert_eq!(mirror.flush().unwrap().outputs, 0);
+    assert_eq!(shared.ids(&session(), "").unwrap(), ["b"]);
+    // Another call of the same name is another output.
+    local.delete(&handle("a")).unwrap();
+    put(&local, "a", 2, b"third");
+    mirror.flush().unwrap();
+    assert_eq!(read(&shared, "a"), b"third");
+    assert_eq!(shared.remove_session(&session(), true).unwrap().len(), 2);
+    assert_eq!(shared.remove_session(&session(), false).unwrap().len(), 2);
+    assert_eq!((shared.sessions().unwrap(), events(&shared)), (vec![], vec![]));
+    mirror.flush().unwrap();
+    assert_eq!((shared.sessions().unwrap(), events(&shared)), (vec![], vec![]));
+    let rules = forebay::store::retention::Rules { max_bytes: Some(16), ..Default::default() };
+    put(&local, "c", 3, b"a large one");
+    put(&local, "d", 4, b"small");
+    mirror.flush().unwrap();
+    let gone = forebay::store::retention::sweep(&shared, &rules, None, Timestamp::now(), false).unwrap();
+    assert_eq!(gone.iter().map(|gone| gone.handle.id()).collect::<Vec<_>>(), ["c"]);
+    assert_eq!(shared.ids(&session(), "").unwrap(), ["d"]);
+}
+
+#[test]
 fn a_mirror_keeps_up_with_what_writers_note_until_nothing_comes() {
     let server = Server::shared();
     let (folder, local, shared) = stores(&server);

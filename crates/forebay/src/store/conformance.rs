@@ -33,6 +33,7 @@ pub fn check(fresh: Fresh<'_>) {
     a_state_is_changed_by_one_at_a_time(&*fresh());
     outputs_are_weighed_without_reading_them(&*fresh());
     a_link_changes_nothing_else(&*fresh());
+    calls_are_found_by_the_ids_of_their_outputs(&*fresh());
 }
 
 /// Opens two stores on one new, empty place, as two machines or processes do.
@@ -320,6 +321,20 @@ fn a_unique_prefix_finds_its_output(store: &dyn Store) {
     for hostile in ["../s/abcdef", "s/../s/abcdef", "s/abcdef\0", "/etc/passwd", "s/abc*", &"x".repeat(4096)]
     {
         assert!(matches!(find(hostile), Err(Error::BadName { .. })), "{hostile}");
+    }
+}
+
+fn calls_are_found_by_the_ids_of_their_outputs(store: &dyn Store) {
+    for (second, id) in ["one", "two", "three", "four"].into_iter().enumerate() {
+        put(store, &call("s", id, second as i64), b"bytes");
+    }
+    put(store, &call("other", "five", 5), b"bytes");
+    store.delete(&Handle::new(session("s"), "two").unwrap()).unwrap();
+    let ids = ["four", "missing", "two", "one", "five", "three"].map(str::to_owned);
+    for (most, expected) in [(9, &["four", "one", "three"][..]), (2, &["four", "one"]), (0, &[])] {
+        let calls = store.calls(&session("s"), &ids, most).unwrap();
+        let found: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(found, expected, "the first {most} calls that are there");
     }
 }
 

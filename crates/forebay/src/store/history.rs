@@ -67,12 +67,9 @@ pub(crate) fn recent_calls(store: &dyn Store, record: &Record) -> Vec<Call> {
         return Vec::new();
     }
     let Ok(end) = event::last_lines(store, session, CALLS_SEARCHED) else { return Vec::new() };
-    let earlier = |started: Started| {
-        let handle = Handle::new(session.clone(), &started.id).ok()?;
-        Some(store.record(&handle).ok()?.call)
-    };
     let before = calls_before(&end, record.handle.id(), b"argument_characters");
-    before.filter_map(earlier).take(RECENT_CALLS).collect()
+    let ids: Vec<String> = before.map(|started| started.id).take(RECENT_CALLS * 4).collect();
+    store.calls(session, &ids, RECENT_CALLS).unwrap_or_default()
 }
 
 /// Calls that began before another one, the latest first. Lines of events without the given text are not read.
