@@ -111,9 +111,13 @@ impl Context {
                 safe
             }
         };
-        let shared = layers.shared;
-        let store =
-            DiskStore::new(&settings.root).observed(observer(common, shared.as_ref(), &settings.root));
+        let (shared, is_off) = (layers.shared, settings.shown.is_off());
+        let store = DiskStore::new(&settings.root).observed(observer(
+            common,
+            shared.as_ref(),
+            is_off,
+            &settings.root,
+        ));
         settings.shown.masking = secrets::masking(&settings.shown, &store);
         Ok(Context {
             store,
@@ -226,10 +230,17 @@ impl Context {
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        match (&self.with_shared, &self.with_fallback) {
-            (Some(all), _) => &*all.store,
-            (None, Some(both)) => both,
-            (None, None) => &self.store,
+        match &self.with_shared {
+            Some(all) => &*all.store,
+            None => self.local(),
+        }
+    }
+
+    /// The outputs of this machine.
+    pub(crate) fn local(&self) -> &dyn Store {
+        match &self.with_fallback {
+            Some(both) => both,
+            None => &self.store,
         }
     }
 
@@ -381,9 +392,10 @@ impl Context {
 }
 
 /// The listeners for the events that the store of a root logs.
-fn observer(common: &Common, shared: Option<&Shared>, root: &Path) -> Option<Observer> {
+fn observer(common: &Common, shared: Option<&Shared>, is_off: bool, root: &Path) -> Option<Observer> {
     let printing = common.log.map(live_log::observer);
-    let sharing = shared.map(|shared| shared.observer(root.to_owned()));
+    // What is not to stay here must not stay elsewhere.
+    let sharing = shared.filter(|_| !is_off).map(|shared| shared.observer(root.to_owned()));
     match (printing, sharing) {
         (Some(printing), Some(sharing)) => Some(Arc::new(move |session: &Session, line: &[u8]| {
             printing(session, line);

@@ -13,9 +13,10 @@ pub(crate) use absent::Shared;
 pub(crate) use present::{Shared, origin};
 
 use forebay::{DiskStore, Session, Store};
-use forebay_server::CheckShared;
+use forebay_server::{CheckShared, OnTheWay};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where outputs are shared with other machines.
@@ -71,6 +72,8 @@ pub(crate) struct Served {
     /// Makes the store of a tenant over a folder of this machine.
     pub(crate) open: Box<dyn Fn(Option<&Session>, &DiskStore) -> Box<dyn Store>>,
     pub(crate) check: CheckShared,
+    /// Looks for outputs on their way in a folder of this machine.
+    pub(crate) on_the_way: fn(&Path) -> OnTheWay,
 }
 
 /// A URL as it is shown: a password in it stays hidden.

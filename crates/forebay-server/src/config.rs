@@ -11,6 +11,17 @@ use std::time::Duration;
 /// A question to the shared store whether it answers; an error says why not.
 pub type CheckShared = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
+/// Outputs on the disk of a server that are on their way to a shared store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnTheWay {
+    /// Sessions that have some.
+    pub sessions: u64,
+    /// Seconds since the first of them came.
+    pub lag_seconds: f64,
+    /// Passes that have failed since one succeeded.
+    pub failures: u64,
+}
+
 /// Everything a server needs from its caller.
 pub struct Config {
     /// Settings for views, excerpts, extraction and retention.
@@ -25,6 +36,8 @@ pub struct Config {
     pub bounds: fn(QueryLimits, Stop, &Path) -> Arc<dyn Bounds>,
     /// Asks the shared store, if there is one, whether it answers; an error says why not.
     pub check_shared: Option<CheckShared>,
+    /// Looks in a folder for outputs on their way to the shared store, if there is one.
+    pub on_the_way: Option<fn(&Path) -> OnTheWay>,
     /// Longest time in which a client may neither send nor read anything.
     pub idle: Duration,
     /// Maximum bytes of one uploaded output.

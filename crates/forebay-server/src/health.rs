@@ -1,9 +1,9 @@
 //! The state of the server itself: health, readiness, counters and the OpenAPI document.
 
-use crate::openapi;
 use crate::problem::Problem;
 use crate::request::{Request, json, typed};
 use crate::state::Server;
+use crate::{metrics, openapi};
 use axum::response::Response;
 use serde_json::json;
 use std::io::Write;
@@ -34,7 +34,12 @@ pub(crate) fn ready(server: &Server, _: &Request) -> Result<Response, Problem> {
 
 /// Responds with the counters.
 pub(crate) fn metrics(server: &Server, _: &Request) -> Result<Response, Problem> {
-    Ok(typed("text/plain; version=0.0.4; charset=utf-8", server.metrics.text()))
+    let mut text = server.metrics.text();
+    if let Some(look) = server.config.on_the_way {
+        let found = server.config.auth.tenants().into_iter().map(|tenant| look(tenant.root()));
+        text.push_str(&metrics::on_the_way(found));
+    }
+    Ok(typed("text/plain; version=0.0.4; charset=utf-8", text))
 }
 
 /// Responds with the OpenAPI document.

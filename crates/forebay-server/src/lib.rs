@@ -42,7 +42,7 @@ mod timeouts;
 mod uploads;
 
 pub use archives::spool;
-pub use config::{CheckShared, Config};
+pub use config::{CheckShared, Config, OnTheWay};
 pub use error::{Error, Result};
 pub use listener::Listen;
 pub use local_token::{LocalToken, fresh_token};

@@ -1,5 +1,6 @@
 //! Counters of the server, in Prometheus' text format.
 
+use crate::config::OnTheWay;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,4 +120,21 @@ impl Metrics {
         }
         text
     }
+}
+
+/// Metrics of outputs on their way to a shared store, in all folders together.
+pub(crate) fn on_the_way(found: impl Iterator<Item = OnTheWay>) -> String {
+    let all = found.fold(OnTheWay::default(), |all, one| OnTheWay {
+        sessions: all.sessions + one.sessions,
+        lag_seconds: all.lag_seconds.max(one.lag_seconds),
+        failures: all.failures + one.failures,
+    });
+    let numbers = [
+        ("forebay_mirror_sessions", "Sessions with outputs that may not be shared.", all.sessions as f64),
+        ("forebay_mirror_lag_seconds", "Time since the oldest of them came.", all.lag_seconds),
+        ("forebay_mirror_failures", "Tries to share that failed since one succeeded.", all.failures as f64),
+    ];
+    let lines = numbers
+        .map(|(name, help, value)| format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"));
+    lines.concat()
 }

@@ -18,6 +18,7 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 const TODO: &str = "todo";
@@ -69,6 +70,14 @@ impl MirrorFolder {
         sessions.sort();
         sessions.dedup();
         Ok(sessions)
+    }
+
+    /// Time since the oldest note that no mirror has dealt with; `None` if there is none.
+    pub fn lag(&self) -> Option<Duration> {
+        let folders = [TODO, DOING].map(|name| fs::read_dir(self.folder.join(name)));
+        let notes = folders.into_iter().flatten().flatten().flatten();
+        let times = notes.filter_map(|note| note.metadata().ok()?.modified().ok());
+        times.min().map(|oldest| oldest.elapsed().unwrap_or_default())
     }
 
     /// Whether a mirror of this root is at work.
@@ -207,8 +216,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = MirrorFolder::of(root.path());
         let sessions = ["a", "b"].map(Session::safe);
-        assert_eq!(folder.sessions().unwrap(), []);
+        assert_eq!((folder.sessions().unwrap(), folder.lag()), (vec![], None));
         folder.note(&sessions[0]).unwrap();
+        assert!(folder.lag().is_some());
         folder.note(&sessions[1]).unwrap();
         let serving = folder.serve().unwrap().unwrap();
         assert_eq!(serving.begin().unwrap().len(), 2);

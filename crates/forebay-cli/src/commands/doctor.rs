@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut report = Report::default();
     check_settings(&mut report, context);
     check_store(&mut report, context);
+    check_shared(&mut report, context);
     if hosts::is_off() {
         report.add(Health::Note, "environment", format!("{} is set: nothing is folded", hosts::OFF));
     }
@@ -174,9 +175,9 @@ fn since() -> Timestamp {
 /// Counts of all sessions in the last days.
 fn week(context: &Context) -> Result<Counts, CliError> {
     let mut week = Counts::default();
-    for session in context.store().sessions()? {
+    for session in context.local().sessions()? {
         let mut tally = Tally::new(By::Day, Some(since()));
-        event::for_each(context.store(), &session, |event| tally.take(&event))?;
+        event::for_each(context.local(), &session, |event| tally.take(&event))?;
         week += tally.stats().total;
     }
     Ok(week)
@@ -215,11 +216,11 @@ fn check_store(report: &mut Report, context: &Context) {
     match tempfile_in(root) {
         Ok(()) => {
             let bytes: u64 = context
-                .store()
+                .local()
                 .sessions()
                 .unwrap_or_default()
                 .iter()
-                .filter_map(|session| context.store().weights(session).ok())
+                .filter_map(|session| context.local().weights(session).ok())
                 .flatten()
                 .map(|weight| weight.bytes)
                 .sum();
@@ -233,6 +234,20 @@ fn check_store(report: &mut Report, context: &Context) {
             report
                 .add(Health::Broken, "store", format!("{} cannot be written: {error}", root.display()))
                 .mended_by("free space or rights on it, or set FOREBAY_ROOT to another folder");
+        }
+    }
+}
+
+fn check_shared(report: &mut Report, context: &Context) {
+    let Some(shared) = &context.shared else { return };
+    match shared.check() {
+        Ok(()) => {
+            report.add(Health::Good, "shared store", format!("{} answers", shared.place()));
+        }
+        Err(error) => {
+            report.add(Health::Broken, "shared store", error.to_string()).mended_by(
+                "outputs stay on this machine until it answers; `forebay mirror status` shows which",
+            );
         }
     }
 }
@@ -611,8 +626,8 @@ fn hook_errors(path: &Path) -> Vec<String> {
 /// Causes for which a host's own result stood in the last days.
 fn check_events(report: &mut Report, context: &Context) -> Result<(), CliError> {
     let mut causes: Vec<(String, String, u64, Timestamp)> = Vec::new();
-    for session in context.store().sessions()? {
-        event::for_each(context.store(), &session, |event: Event| {
+    for session in context.local().sessions()? {
+        event::for_each(context.local(), &session, |event: Event| {
             let What::FellBack(fell_back) = event.what else { return };
             let Some(host) = fell_back.from.strip_prefix(hook::FROM).filter(|_| event.at >= since()) else {
                 return;

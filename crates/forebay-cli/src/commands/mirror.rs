@@ -10,7 +10,7 @@ use forebay_store::{Fared, Mirror, MirrorFolder, Queue};
 use serde_json::json;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ fn flush(context: &Context, shared: &Shared, patience: Duration) -> Outcome {
     Ok(ExitCode::from(if queue.outputs == queue.growing { DONE } else { NOT_THERE }))
 }
 
-/// Shares what comes. Only one process of a root does; another one ends at once.
+/// Shares what comes. Only one process of a root does: a service waits for its turn, and one in the background ends.
 fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcome {
     let folder = MirrorFolder::of(context.store.root());
     let cannot = |error: std::io::Error| {
@@ -127,12 +127,12 @@ fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcom
     // What is noted between the last look and the end of the lock is found by looking again.
     loop {
         let Some(serving) = folder.serve().map_err(cannot)? else {
-            if idle.is_none() {
-                return Err(CliError::not_there("a mirror of this root is at work already").hint(
-                    "it ends by itself when nothing comes; `forebay mirror status` shows what is left",
-                ));
+            if idle.is_some() || stop.load(Ordering::Relaxed) {
+                return Ok(ExitCode::from(DONE));
             }
-            return Ok(ExitCode::from(DONE));
+            // One that a command has started ends when nothing comes.
+            thread::sleep(PAUSE);
+            continue;
         };
         let (mut pause, begun) = (PAUSE, std::time::Instant::now());
         let store = loop {
@@ -142,7 +142,7 @@ fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcom
                     let failures = serving.fared().failures + 1;
                     serving.failed(error.to_string(), failures).map_err(cannot)?;
                     let is_over = idle.is_some() && begun.elapsed() >= GIVE_UP;
-                    if is_over || !error.may_pass() || stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    if is_over || !error.may_pass() || stop.load(Ordering::Relaxed) {
                         return Err(CliError::not_there(error.to_string()));
                     }
                     if idle.is_none() {
@@ -160,7 +160,7 @@ fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcom
         let patience = idle.map(|_| GIVE_UP);
         mirror.keep_up(&serving, idle, patience, &stop)?;
         drop(serving);
-        let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
+        let is_stopped = stop.load(Ordering::Relaxed);
         if is_stopped || folder.sessions().map_err(cannot)?.is_empty() || folder.fared().failures > 0 {
             return Ok(ExitCode::from(DONE));
         }

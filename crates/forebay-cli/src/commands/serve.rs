@@ -172,6 +172,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         models: Box::new(move || models.clients().into_models()),
         nonce: models::nonce,
         bounds: QueryBounds::shared,
+        on_the_way: shared.as_ref().map(|shared| shared.on_the_way),
         check_shared: shared.map(|shared| shared.check),
         idle: args.idle,
         max_upload: args.max_upload,

@@ -37,6 +37,14 @@ impl Shared {
         match *self {}
     }
 
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        match *self {}
+    }
+
+    pub(crate) fn place(&self) -> String {
+        match *self {}
+    }
+
     pub(crate) fn serve(&self) -> Result<Served, CliError> {
         match *self {}
     }

@@ -6,10 +6,12 @@ use crate::shared::{Ack, MirrorMode, Served, StoreSettings, WithShared};
 use forebay::store::disk::Observer;
 use forebay::store::retention::{self, Gone, Rules};
 use forebay::{DiskStore, Handle, Session, Store, Timestamp};
+use forebay_server::OnTheWay;
 use forebay_store::{
     BucketAddress, DatabaseAddress, Environment, Mirror, MirrorFolder, OpenError, Options, Origin,
     ReadThrough, SharedStore,
 };
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,6 +104,14 @@ impl Shared {
         let (shared, checked) = (self.clone(), opened.clone());
         Ok(Served {
             open: Box::new(move |tenant, disk| shared.served(&opened, tenant, disk)),
+            on_the_way: |root| {
+                let folder = MirrorFolder::of(root);
+                OnTheWay {
+                    sessions: folder.sessions().map_or(0, |sessions| sessions.len() as u64),
+                    lag_seconds: folder.lag().unwrap_or_default().as_secs_f64(),
+                    failures: folder.fared().failures,
+                }
+            },
             check: Box::new(move || checked.check().map_err(|error| error.to_string())),
         })
     }
@@ -118,6 +128,12 @@ impl Shared {
                 Box::new(shared.reading(Box::new(observed), root))
             }
         }
+    }
+
+    /// Asks the database and the bucket whether they answer.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        let store = self.open().map_err(|error| CliError::not_there(error.to_string()))?;
+        Ok(store.check()?)
     }
 
     /// The database, without a password.
@@ -164,13 +180,18 @@ impl Shared {
     /// Starts a mirror that ends when there is nothing more to take.
     fn start_mirror(&self, root: &Path) -> std::io::Result<()> {
         let mut mirror = Command::new(this_binary()?);
-        mirror.args(["mirror", "run", "--idle", IDLE]).arg("--root").arg(root).current_dir(root);
+        mirror
+            .arg0("forebay")
+            .args(["mirror", "run", "--idle", IDLE])
+            .arg("--root")
+            .arg(root)
+            .current_dir(root);
         // An address may hold a password, which arguments would show to every user of this machine.
         mirror.env(DATABASE, &self.settings.database).env(BLOBS, &self.settings.blobs);
         mirror.env("FOREBAY_STORE_TENANT", &self.settings.tenant);
         mirror.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // Ctrl-C is meant for the command.
-        std::os::unix::process::CommandExt::process_group(&mut mirror, 0);
+        mirror.process_group(0);
         mirror.spawn().map(drop)
     }
 

@@ -212,11 +212,13 @@ fn servers_over_one_store_have_the_same_outputs_and_tenants_do_not_see_each_othe
     let url = machines.url.clone();
     let (one, other) = (Forebay::new(), Forebay::new());
     let tokens = one.folder().join("tokens.toml");
-    let token = |tenant: &str| {
-        let args = ["serve", "token", "--json", "--tokens", tokens.to_str().unwrap(), "--tenant", tenant];
+    let token = |tenant: &str, rights: &str| {
+        let file = tokens.to_str().unwrap();
+        let args = ["serve", "token", "--json", "--tokens", file, "--tenant", tenant, "--may", rights];
         one.run(args).ok().json()["token"].as_str().unwrap().to_owned()
     };
-    let (a, b) = (token("team-a"), token("team-b"));
+    let (a, b) = (token("team-a", "read,write,delete"), token("team-b", "read"));
+    let watcher = token("team-a", "metrics");
     let start = |forebay: &Forebay, ack: &'static str| {
         let url = url.clone();
         http::Server::start_with(forebay, &["--tokens", tokens.to_str().unwrap()], move |command| {
@@ -244,6 +246,8 @@ fn servers_over_one_store_have_the_same_outputs_and_tenants_do_not_see_each_othe
     second.get("/ready").is(200);
     // A server that acknowledges what is on its disk shares it soon.
     ask(&lazy, "PUT /v1/sessions/s/outputs/late-1", &a, b"late").is(201);
+    let metrics = ask(&lazy, "GET /metrics", &watcher, b"").is(200).text();
+    assert!(metrics.contains("forebay_mirror_lag_seconds "), "{metrics}");
     eventually("the output is shared", || {
         ask(&first, "GET /v1/sessions/s/outputs/late-1", &a, b"").status == 200
     });
