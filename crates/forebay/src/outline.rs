@@ -268,7 +268,6 @@ fn shortened(text: &str, limit: usize) -> String {
 mod tests {
     use super::*;
     use crate::classify::form::is_history;
-    use crate::classify::languages::Language;
     use crate::store::memory::{output_of, output_of_call};
     use crate::{Call, Session};
     use proptest::prelude::*;
@@ -324,7 +323,7 @@ mod tests {
             ..Call::new(Session::safe("s"), "id1234", "shell", jiff::Timestamp::UNIX_EPOCH)
         };
         let output = output_of_call(&call, b"TABLE = [\n    1,\n    2,\n]\n");
-        assert_eq!(outline(&output).unwrap().form, Form::Code(Language::Python));
+        assert_eq!(outline(&output).unwrap().form, Form::Code(crate::classify::languages::Language::Python));
         assert_eq!(outline(&output_of(b"TABLE = [\n    1,\n    2,\n]\n")).unwrap().form, Form::Text);
     }
 

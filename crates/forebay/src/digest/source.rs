@@ -61,6 +61,7 @@ fn ends_with_tests(outline: &Outline) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "outline")]
     use crate::digest::plan::shown;
 
     #[test]

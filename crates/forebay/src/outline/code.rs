@@ -60,7 +60,9 @@ fn parsed(source: &Source, language: Language, most: u64, items: &mut Items) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::outline::tests::{of, of_file};
+    #[cfg(feature = "outline")]
+    use crate::outline::tests::of;
+    use crate::outline::tests::of_file;
 
     #[test]
     #[cfg(feature = "lang-rust")]

@@ -172,8 +172,8 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::output_of_call;
-    use crate::{Call, Session, Timestamp};
+    #[cfg(feature = "lang-python")]
+    use crate::{Call, Session, Timestamp, store::memory::output_of_call};
 
     #[test]
     fn numbers_of_lines_are_found_in_a_question() {
