@@ -112,7 +112,7 @@ pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> R
 
 /// Returns the outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
-    outline_parsing(output, code::PARSED)
+    outline_parsing(output, code::MAX_PARSED_OUTLINE)
 }
 
 /// Returns the outline of an output. Of a program at most `parsed` bytes are parsed.

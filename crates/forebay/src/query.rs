@@ -19,7 +19,7 @@ pub use crate::query::json::tree::{Node, Nodes, nodes};
 pub use crate::rank::passage::Passage;
 pub use crate::request::Outlined;
 pub use crate::request::filter::{Ended, Filter, Total, Value, Values};
-pub use crate::request::grep::{Grep, Wanted};
+pub use crate::request::grep::{Grep, Selection};
 pub use crate::request::ranges::{byte_ranges, line_ranges};
 pub use grep::Match;
 pub use json::values;

@@ -66,7 +66,7 @@ pub enum Canvas {
     /// A terminal, with a backslash before text that looks like a marker and is not one.
     Quoted,
     /// A compact form of the whole output, of which the piece is a part.
-    Compact(compact::Form),
+    Compact(compact::CompactForm),
 }
 
 impl std::fmt::Display for Canvas {
