@@ -11,6 +11,7 @@ use std::ops::Range;
 
 /// Part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Passage {
     /// First line, counted from 1.
     pub line: u64,

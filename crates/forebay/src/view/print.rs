@@ -27,6 +27,7 @@ pub(crate) struct Gap {
 
 /// Text printed for a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Printed {
     /// Number of the piece; `None` for the text before or after all of them.
     pub piece: Option<usize>,
