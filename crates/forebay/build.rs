@@ -48,20 +48,22 @@ fn formats() -> Result<String, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Bytes that a match can begin with, a bit each. Lines that begin with another byte are skipped without a search; a
-/// pattern that may match in the middle of a line lets every line through.
-fn first_bytes(pattern: &str) -> Result<[u64; 4], Box<dyn Error>> {
+/// Bytes that a match can begin with, a bit each: a line that begins with another byte need not be searched. `None` for a
+/// pattern that may match in the middle of a line.
+fn first_bytes(pattern: &str) -> Result<Option<[u64; 4]>, Box<dyn Error>> {
     let hir: Hir = regex_syntax::ParserBuilder::new().utf8(false).unicode(false).build().parse(pattern)?;
-    let starts_line = hir.properties().look_set_prefix().contains(Look::Start);
+    if !hir.properties().look_set_prefix().contains(Look::Start) {
+        return Ok(None);
+    }
     let mut extractor = Extractor::new();
     extractor.kind(ExtractKind::Prefix).limit_class(256).limit_literal_len(1).limit_total(1024);
     let prefixes = extractor.extract(&hir);
     let first = |literal: &regex_syntax::hir::literal::Literal| literal.as_bytes().first().copied();
     let firsts: Option<Vec<u8>> =
-        prefixes.literals().filter(|_| starts_line).and_then(|literals| literals.iter().map(first).collect());
+        prefixes.literals().and_then(|literals| literals.iter().map(first).collect());
     let mut bits = [0; 4];
     for byte in firsts.unwrap_or_else(|| (0..=255).collect()) {
         bits[usize::from(byte) / 64] |= 1 << (byte % 64);
     }
-    Ok(bits)
+    Ok(Some(bits))
 }

@@ -89,6 +89,7 @@ fn reading(step: extract::Progress, elapsed: Duration) -> String {
         }
         extract::Progress::Reducing { parts } => format!("making one answer of {parts} · {seconds} s"),
         extract::Progress::Turn { turn, of } => format!("turn {turn} of at most {of} · {seconds} s"),
+        _ => format!("reading · {seconds} s"),
     }
 }
 

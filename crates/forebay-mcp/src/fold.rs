@@ -28,7 +28,7 @@ const LARGE_SHARE: u64 = 4;
 
 /// How the tokens of a text are counted; beyond the limit, only that it is exceeded.
 #[derive(Clone, Copy)]
-enum Counted {
+enum Counting {
     /// Never too low, for a part of the price.
     AtMost,
     Exactly,
@@ -97,7 +97,7 @@ impl Fold<'_> {
             return Ok(true);
         }
         // To count tokens costs more than all the rest, and nearly always a bound says as much.
-        for counted in [Counted::AtMost, Counted::Exactly] {
+        for counted in [Counting::AtMost, Counting::Exactly] {
             let sizes = self.weighed(message, &result, counted)?;
             let structured = result.structured.clone();
             let structured = structured.map(|range| self.weigh_text(message, range, counted)).transpose()?;
@@ -117,7 +117,7 @@ impl Fold<'_> {
         called: &Called,
     ) -> Result<Option<Message>> {
         let result = CallResult::of(message, at.clone())?;
-        let sizes = self.weighed(message, &result, Counted::Exactly)?;
+        let sizes = self.weighed(message, &result, Counting::Exactly)?;
         self.answer(message, at, &result, &sizes, &self.call(called)?)
     }
 
@@ -137,7 +137,7 @@ impl Fold<'_> {
         Ok(false)
     }
 
-    fn weighed(&self, message: &Message, result: &CallResult, counted: Counted) -> Result<Vec<Size>> {
+    fn weighed(&self, message: &Message, result: &CallResult, counted: Counting) -> Result<Vec<Size>> {
         result.blocks.iter().map(|block| self.weigh(message, block, counted)).collect()
     }
 
@@ -161,7 +161,7 @@ impl Fold<'_> {
     }
 
     /// The part of a block that the model would read.
-    fn weigh(&self, message: &Message, block: &Block, counted: Counted) -> Result<Size> {
+    fn weigh(&self, message: &Message, block: &Block, counted: Counting) -> Result<Size> {
         match &block.kind {
             BlockKind::Text { text } | BlockKind::ResourceText { text, .. } => {
                 self.weigh_text(message, inside(text), counted)
@@ -174,7 +174,7 @@ impl Fold<'_> {
         }
     }
 
-    fn weigh_text(&self, message: &Message, range: Range<u64>, counted: Counted) -> Result<Size> {
+    fn weigh_text(&self, message: &Message, range: Range<u64>, counted: Counting) -> Result<Size> {
         if range.end - range.start > WEIGHED {
             return Ok(all(range.end - range.start));
         }
@@ -184,8 +184,8 @@ impl Fold<'_> {
         let text = String::from_utf8_lossy(&text);
         let limit = self.limits.tokens.unwrap_or(0);
         let tokens = match counted {
-            Counted::AtMost => tokens::most(&text, limit),
-            Counted::Exactly => tokens::count_up_to(&text, limit),
+            Counting::AtMost => tokens::most(&text, limit),
+            Counting::Exactly => tokens::count_up_to(&text, limit),
         };
         Ok(Size {
             bytes: text.len() as u64,

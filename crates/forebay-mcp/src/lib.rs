@@ -20,7 +20,8 @@ mod random;
 mod resources;
 mod result;
 mod rpc;
-mod scan;
+#[doc(hidden)] // for forebay-fuzz
+pub mod scan;
 mod server;
 mod sse;
 mod stdio;

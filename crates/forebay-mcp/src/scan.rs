@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 256;
 const DEEPEST: usize = 10_000;
 
 /// Walks one JSON text from its beginning.
-pub(crate) struct Scanner<R> {
+pub struct Scanner<R> {
     input: R,
     at: u64,
     /// The name that was read last, as it is written: there are many, and one place for them is enough.
@@ -26,29 +26,29 @@ pub(crate) struct Scanner<R> {
 
 /// A field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub struct Field {
     /// Its name with its escapes undone; empty if it is longer than any that we look for.
-    pub(crate) name: String,
+    pub name: String,
     /// Where its name begins, quotes included.
-    pub(crate) start: u64,
-    pub(crate) value: Range<u64>,
+    pub start: u64,
+    pub value: Range<u64>,
 }
 
 impl Field {
     /// Range before the value: the name, the colon, and white space.
-    pub(crate) fn label(&self) -> Range<u64> {
+    pub fn label(&self) -> Range<u64> {
         self.start..self.value.start
     }
 }
 
 impl<R: BufRead> Scanner<R> {
     /// A scanner of a text that begins at `at` of something larger: ranges are told from there.
-    pub(crate) fn new(input: R, at: u64) -> Scanner<R> {
+    pub fn new(input: R, at: u64) -> Scanner<R> {
         Scanner { input, at, name: Vec::new(), named_at: at }
     }
 
     /// Skips one value of any kind and says where it stands.
-    pub(crate) fn value(&mut self) -> io::Result<Range<u64>> {
+    pub fn value(&mut self) -> io::Result<Range<u64>> {
         let first = self.first()?;
         let start = self.at;
         match first {
@@ -60,7 +60,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Walks an object: `each` gets every name and must take its value. What is not an object is skipped.
-    pub(crate) fn fields(
+    pub fn fields(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> io::Result<()>,
     ) -> io::Result<Range<u64>> {
@@ -94,10 +94,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Walks an array: `each` must take one value. What is not an array is skipped.
-    pub(crate) fn items(
-        &mut self,
-        mut each: impl FnMut(&mut Self) -> io::Result<()>,
-    ) -> io::Result<Range<u64>> {
+    pub fn items(&mut self, mut each: impl FnMut(&mut Self) -> io::Result<()>) -> io::Result<Range<u64>> {
         if self.first()? != b'[' {
             return self.value();
         }
@@ -117,7 +114,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// First byte of the next value, after white space.
-    pub(crate) fn first(&mut self) -> io::Result<u8> {
+    pub fn first(&mut self) -> io::Result<u8> {
         loop {
             match self.peek()? {
                 None => return Err(malformed(self.at, "it ends too early")),
@@ -130,7 +127,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// There must be nothing more.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    pub fn end(&mut self) -> io::Result<()> {
         match self.first() {
             Ok(_) => Err(malformed(self.at, "something stands after its end")),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(()),
@@ -154,7 +151,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Where the name begins of the field whose value is next.
-    pub(crate) fn named_at(&self) -> u64 {
+    pub fn named_at(&self) -> u64 {
         self.named_at
     }
 
@@ -281,7 +278,7 @@ fn plain(name: &[u8]) -> Cow<'_, str> {
 }
 
 /// The fields of an object, in their order.
-pub(crate) fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> {
+pub fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> {
     let mut fields = Vec::new();
     Scanner::new(input, at).fields(|scanner, name| {
         let start = scanner.named_at();
@@ -292,7 +289,7 @@ pub(crate) fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> 
 }
 
 /// The value of a field of an object; of two with the same name the last, as everybody reads them.
-pub(crate) fn field_of(input: impl BufRead, at: u64, name: &str) -> io::Result<Option<Range<u64>>> {
+pub fn field_of(input: impl BufRead, at: u64, name: &str) -> io::Result<Option<Range<u64>>> {
     let mut found = None;
     Scanner::new(input, at).fields(|scanner, this| {
         let value = scanner.value()?;

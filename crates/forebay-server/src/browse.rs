@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::request::{Request, json};
 use crate::state::Server;
 use axum::response::Response;
-use forebay::query::{Found, Wanted, nodes};
+use forebay::query::{Found, Selection, nodes};
 use forebay::{Budget, Grep, Output, Piece, Query, ShownView, Why, tokens};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
@@ -146,7 +146,7 @@ pub(crate) fn find(server: &Server, request: &Request) -> Result<Response, Probl
     let grep = Grep {
         fixed: request.arguments.is_on("fixed"),
         ignore_case: request.arguments.is_on("ignore_case"),
-        wanted: Wanted::Matches,
+        wanted: Selection::Matches,
         max: usize::try_from(number("max")).unwrap_or(usize::MAX),
         from_byte: number("from_byte"),
         ..Grep::new(request.arguments.text("pattern"))

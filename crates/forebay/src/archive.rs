@@ -21,6 +21,8 @@ pub(crate) mod read;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)] // for the command line, which counts the bytes of an encrypted archive
+pub use export::CountingWriter;
 pub use export::{Exported, export};
 pub use import::{Imported, Options, import};
 

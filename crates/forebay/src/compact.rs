@@ -21,7 +21,7 @@ pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Form {
+pub enum CompactForm {
     /// A numbered read: a number on every fifth line.
     Numbered,
     /// Search results below the path of their file.
@@ -39,14 +39,14 @@ pub enum Form {
     Lines,
 }
 
-impl std::fmt::Display for Form {
+impl std::fmt::Display for CompactForm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
-            Form::Numbered => "with every fifth number",
-            Form::Matches => "grouped by file",
-            Form::Folders => "grouped by folder",
-            Form::Records { .. } => "as tables",
-            Form::Lines => "as a screen shows them",
+            CompactForm::Numbered => "with every fifth number",
+            CompactForm::Matches => "grouped by file",
+            CompactForm::Folders => "grouped by folder",
+            CompactForm::Records { .. } => "as tables",
+            CompactForm::Lines => "as a screen shows them",
         })
     }
 }
@@ -93,21 +93,23 @@ pub(crate) enum Role {
 }
 
 /// Bytes of the output, in the given form. `None` if they do not have it.
-pub(crate) fn render(form: Form, bytes: &[u8]) -> Option<Compact> {
+pub(crate) fn render(form: CompactForm, bytes: &[u8]) -> Option<Compact> {
     match form {
-        Form::Numbered => numbered::render(bytes),
-        Form::Matches => search::render(bytes),
-        Form::Folders => listing::render(bytes),
-        Form::Records { detail, text } => records::render(bytes, records::Detail { level: detail, text }),
-        Form::Lines => lines::render(bytes),
+        CompactForm::Numbered => numbered::render(bytes),
+        CompactForm::Matches => search::render(bytes),
+        CompactForm::Folders => listing::render(bytes),
+        CompactForm::Records { detail, text } => {
+            records::render(bytes, records::Detail { level: detail, text })
+        }
+        CompactForm::Lines => lines::render(bytes),
     }
 }
 
 /// The same, if its text has at most so many bytes. It does not go on where that is exceeded.
-pub(crate) fn render_within(form: Form, bytes: &[u8], most: u64) -> Option<Compact> {
+pub(crate) fn render_within(form: CompactForm, bytes: &[u8], most: u64) -> Option<Compact> {
     /// How many times longer an output is than its rendering at most; of lines that are repeated it may be any number.
     const SHORTEST: u64 = 100;
-    if form == Form::Lines {
+    if form == CompactForm::Lines {
         return lines::render_within(bytes, most);
     }
     let fits = |compact: &Compact| {
@@ -193,13 +195,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FORMS: [Form; 6] = [
-        Form::Numbered,
-        Form::Matches,
-        Form::Folders,
-        Form::Records { detail: 0, text: u32::MAX },
-        Form::Records { detail: 3, text: 60 },
-        Form::Lines,
+    const FORMS: [CompactForm; 6] = [
+        CompactForm::Numbered,
+        CompactForm::Matches,
+        CompactForm::Folders,
+        CompactForm::Records { detail: 0, text: u32::MAX },
+        CompactForm::Records { detail: 3, text: 60 },
+        CompactForm::Lines,
     ];
 
     #[test]

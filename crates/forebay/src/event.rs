@@ -520,6 +520,7 @@ impl AddAssign for Usage {
 
 /// Reading by models, with its cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Reading {
     /// The models whose answers were used.
     pub models: Vec<String>,

@@ -120,6 +120,7 @@ pub enum Stop {
 
 /// Why a model gave no response, sorted by what the caller can do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// A retry may succeed.
     #[error("{0}")]

@@ -112,7 +112,7 @@ pub(crate) fn for_each_entry(output: &Output, mut take: impl FnMut(&Entry)) -> R
 
 /// Returns the outline of an output.
 pub(crate) fn outline(output: &Output) -> Result<Outline> {
-    outline_parsing(output, code::PARSED)
+    outline_parsing(output, code::MAX_PARSED_OUTLINE)
 }
 
 /// Returns the outline of an output. Of a program at most `parsed` bytes are parsed.
@@ -268,7 +268,6 @@ fn shortened(text: &str, limit: usize) -> String {
 mod tests {
     use super::*;
     use crate::classify::form::is_history;
-    use crate::classify::languages::Language;
     use crate::store::memory::{output_of, output_of_call};
     use crate::{Call, Session};
     use proptest::prelude::*;
@@ -324,7 +323,7 @@ mod tests {
             ..Call::new(Session::safe("s"), "id1234", "shell", jiff::Timestamp::UNIX_EPOCH)
         };
         let output = output_of_call(&call, b"TABLE = [\n    1,\n    2,\n]\n");
-        assert_eq!(outline(&output).unwrap().form, Form::Code(Language::Python));
+        assert_eq!(outline(&output).unwrap().form, Form::Code(crate::classify::languages::Language::Python));
         assert_eq!(outline(&output_of(b"TABLE = [\n    1,\n    2,\n]\n")).unwrap().form, Form::Text);
     }
 

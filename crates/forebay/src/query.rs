@@ -19,7 +19,7 @@ pub use crate::query::json::tree::{Node, Nodes, nodes};
 pub use crate::rank::passage::Passage;
 pub use crate::request::Outlined;
 pub use crate::request::filter::{Ended, Filter, Total, Value, Values};
-pub use crate::request::grep::{Grep, Wanted};
+pub use crate::request::grep::{Grep, Selection};
 pub use crate::request::ranges::{byte_ranges, line_ranges};
 pub use grep::Match;
 pub use json::values;
@@ -35,6 +35,7 @@ use std::ops::Range;
 
 /// The answer to a query: parts of one output, with their places and the query that reads on.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Excerpt {
     /// The printed answer: its place, the bytes of the output as they are, and the call that reads on.
     pub text: Vec<u8>,
@@ -54,6 +55,7 @@ pub struct Excerpt {
 
 /// Results of a query, beyond the bytes that are shown.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Found {
     /// The query reads bytes, and those are shown.
     Bytes,
@@ -71,6 +73,7 @@ pub enum Found {
 
 /// Matches of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Matches {
     /// Number of all matches, however few are shown.
     pub total: u64,

@@ -76,7 +76,7 @@ pub fn preview(output: &Output, settings: &Settings, room: Room) -> Result<Reply
     // An output with lost bytes cannot pass, however small it is.
     match reason.or((!output.lost().is_empty()).then_some(Reason::SizeCap)) {
         Some(reason) => {
-            let folded = Folded::within(output, settings, room, reason, &room::cause(room))?;
+            let folded = Folded::for_room(output, settings, room, reason, &room::cause(room))?;
             match saves_too_little(output, settings, room, &folded)? {
                 Some(tokens) => passing(output, Size { tokens, ..size }, tokens),
                 None => Ok(Reply::folded(size, folded)),

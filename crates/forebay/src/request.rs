@@ -12,6 +12,7 @@ use std::ops::{Range, RangeInclusive};
 
 /// A query on one output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Query {
     /// These lines, counted from 1, both ends included.
     Lines(Vec<RangeInclusive<u64>>),

@@ -27,7 +27,7 @@ pub fn preview_all(outputs: &[&Output], settings: &Settings, room: Room) -> Resu
     let smaller = |number: usize, room: Room, replies: &[Reply]| -> Result<Option<Reply>> {
         let now = &replies[number];
         let reason = now.folded.as_ref().map_or(reason, |folded| folded.reason.min(reason));
-        let folded = Folded::within(outputs[number], settings, room, reason, &cause)?;
+        let folded = Folded::for_room(outputs[number], settings, room, reason, &cause)?;
         Ok(Some(Reply::folded(now.size, folded)).filter(|reply| reply.tokens < now.tokens))
     };
     // A tool that bypasses Forebay gets its output unchanged, however little room there is.
@@ -86,7 +86,7 @@ const MASK_TOKENS: u64 = 20;
 
 impl Folded {
     /// The view of an output that fits the room: the preset's, a smaller one, or one line.
-    pub(crate) fn within(
+    pub(crate) fn for_room(
         output: &Output,
         settings: &Settings,
         room: Room,

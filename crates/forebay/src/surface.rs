@@ -3,7 +3,7 @@
 //! Views and excerpts end with the call that reads on. The call itself is a [`Query`]; a surface writes it.
 
 use crate::request::filter::Filter;
-use crate::request::grep::{Grep, Wanted};
+use crate::request::grep::{Grep, Selection};
 use crate::request::{ranges, tool_call};
 use crate::text::quote::shell_quoted;
 use crate::{Handle, Query};
@@ -122,8 +122,8 @@ fn typed(query: &Query) -> (&'static str, String) {
                 switch("-i", grep.ignore_case),
                 switch("-F", grep.fixed),
                 switch("-U", grep.multiline),
-                switch("-v", grep.wanted == Wanted::OtherLines),
-                switch("-o", grep.wanted == Wanted::Matches),
+                switch("-v", grep.wanted == Selection::OtherLines),
+                switch("-o", grep.wanted == Selection::Matches),
                 number("-C", grep.context, usual.context),
                 number("--max", grep.max as u64, usual.max as u64),
                 number("--from-byte", grep.from_byte, usual.from_byte),

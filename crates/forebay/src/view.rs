@@ -12,7 +12,7 @@ pub(crate) mod summary;
 pub(crate) mod units;
 pub(crate) mod verify;
 
-pub use crate::compact::Form as CompactForm;
+pub use crate::compact::CompactForm;
 pub use piece::{Canvas, Piece, Why, Wording};
 pub use print::Printed;
 pub use summary::{Omitted, Summary};

@@ -1035,8 +1035,9 @@ pub(crate) mod rows {
     pub(crate) const READ_ENDS: Ends = Ends { head: 0.3, tail: 0.0 };
     pub(crate) const RUN_ENDS: Ends = Ends { head: 0.25, tail: 0.35 };
 
-    /// Maximum bytes of a program that are parsed for its definitions.
-    pub(crate) const PARSED: u64 = 1024 * 1024;
+    /// Maximum bytes of a program that are parsed for the definitions that its view shows or names. A larger one has more of
+    /// them than any view names.
+    pub(crate) const MAX_PARSED_PROGRAM: u64 = 1024 * 1024;
 
     /// Definitions inside more others than this are no blocks of their own.
     pub(crate) const MAX_BLOCK_DEPTH: u32 = 1;

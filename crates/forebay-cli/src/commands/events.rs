@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(CliError::usage("a log line has no JSON form")
             .hint("`--form accounting` prints JSON, and so does `--json` without a form"));
     }
-    let wanted = Wanted::new(args, context)?;
+    let wanted = EventFilter::new(args, context)?;
     let mut teller =
         Teller { form: args.form, raw: context.json && args.form == Form::Text, widest: 0, no_events: 0 };
     let masking = &context.settings.masking;
@@ -145,15 +145,15 @@ struct Source {
 }
 
 /// Selection of events.
-struct Wanted<'a> {
+struct EventFilter<'a> {
     session: Session,
     kinds: &'a [String],
     id: Option<String>,
     since: Option<Timestamp>,
 }
 
-impl Wanted<'_> {
-    fn new<'a>(args: &'a Args, context: &Context) -> Result<Wanted<'a>, CliError> {
+impl EventFilter<'_> {
+    fn new<'a>(args: &'a Args, context: &Context) -> Result<EventFilter<'a>, CliError> {
         let handle: Option<Handle> = match args.id.as_deref() {
             Some(text) if text.contains('/') => Some(text.parse()?),
             Some(text) => Some(Handle::new(context.session.clone(), text)?),
@@ -161,7 +161,7 @@ impl Wanted<'_> {
         };
         let session = handle.as_ref().map_or(&context.session, |handle| handle.session()).clone();
         let id = handle.map(|handle| handle.id().to_owned());
-        Ok(Wanted { session, kinds: &args.kind, id, since: args.since })
+        Ok(EventFilter { session, kinds: &args.kind, id, since: args.since })
     }
 
     fn takes(&self, kind: &str, id: Option<&str>, at: Timestamp) -> bool {
@@ -204,7 +204,7 @@ impl Teller {
         line: &[u8],
         session: &Session,
         ledger: &mut Ledger,
-        wanted: &Wanted,
+        wanted: &EventFilter,
     ) -> Option<(Timestamp, String)> {
         let event = if self.raw { None } else { Event::parse(line) };
         let head = match &event {

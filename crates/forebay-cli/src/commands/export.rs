@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::sealing::SealWith;
 use crate::stop::Stop;
 use forebay::Session;
-use forebay::archive::{Exported, export};
+use forebay::archive::{CountingWriter, Exported, export};
 use forebay::text::count::count;
 use forebay_age::{Lock, Writer};
 use serde::Serialize;
@@ -212,7 +212,7 @@ fn write(
     context: &Context,
 ) -> Result<Done, CliError> {
     let mut progress = Progress::new();
-    let mut counted = Counted { out, written: 0 };
+    let mut counted = CountingWriter::new(out);
     let mut write =
         |to: &mut dyn Write| export(context.store(), session, to, &mut |done| progress.done(done));
     let exported = match lock {
@@ -229,28 +229,10 @@ fn write(
     };
     progress.clear();
     let mut exported = exported?;
-    exported.written = counted.written;
+    exported.written = counted.written();
     let found = scan::search_sessions(context, std::slice::from_ref(session)).ok();
     let secrets = found.map(|found| found.iter().map(|output| output.secrets.len() as u64).sum());
     Ok(Done { exported, encrypted: lock.is_some(), secrets })
-}
-
-/// Counts the bytes that are written.
-struct Counted<'a> {
-    out: &'a mut dyn Write,
-    written: u64,
-}
-
-impl Write for Counted<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
 }
 
 fn told(done: &Done) -> String {

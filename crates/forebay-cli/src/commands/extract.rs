@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// A plan as lines for a person.
 fn printed(plan: &Plan) -> String {
-    let Plan { strategy, models, context_tokens, parallel, chunks, calls, tokens } = plan;
+    let Plan { strategy, models, context_tokens, parallel, chunks, calls, tokens, .. } = plan;
     if models.is_empty() {
         return format!("strategy  {strategy}\nmodels    none: no model reads it\n");
     }

@@ -3,7 +3,7 @@
 use crate::context::{Context, Outcome};
 use crate::error::CliError;
 use forebay::Query;
-use forebay::query::{Grep, Wanted};
+use forebay::query::{Grep, Selection};
 
 /// Search an output with a regular expression.
 ///
@@ -70,9 +70,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         ignore_case: args.ignore_case,
         multiline: args.multiline,
         wanted: match (args.invert_match, args.only_matching) {
-            (true, _) => Wanted::OtherLines,
-            (false, true) => Wanted::Matches,
-            (false, false) => Wanted::Lines,
+            (true, _) => Selection::OtherLines,
+            (false, true) => Selection::Matches,
+            (false, false) => Selection::Lines,
         },
         context: args.context.min(200),
         max: if args.count { 0 } else { args.max },

@@ -323,12 +323,12 @@ fn cannot_write(error: io::Error) -> Error {
 
 /// The archive as it is written.
 struct Packed<'a> {
-    tar: Encoder<'static, Counted<'a>>,
+    tar: Encoder<'static, CountingWriter<'a>>,
 }
 
 impl<'a> Packed<'a> {
     fn new(out: &'a mut dyn Write) -> Result<Packed<'a>> {
-        let mut tar = Encoder::new(Counted { out, written: 0 }, LEVEL).map_err(cannot_write)?;
+        let mut tar = Encoder::new(CountingWriter::new(out), LEVEL).map_err(cannot_write)?;
         tar.include_checksum(true).map_err(cannot_write)?;
         Ok(Packed { tar })
     }
@@ -373,12 +373,25 @@ impl<'a> Packed<'a> {
     }
 }
 
-struct Counted<'a> {
+/// Counts the bytes that are written.
+pub struct CountingWriter<'a> {
     out: &'a mut dyn Write,
     written: u64,
 }
 
-impl Write for Counted<'_> {
+impl<'a> CountingWriter<'a> {
+    /// Writes to `out`.
+    pub fn new(out: &'a mut dyn Write) -> CountingWriter<'a> {
+        CountingWriter { out, written: 0 }
+    }
+
+    /// Number of bytes so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+impl Write for CountingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.written += written as u64;

@@ -59,7 +59,7 @@ pub(crate) fn walk(
     }
     let mut decoder = Decoder::with_buffer(source).map_err(unreadable)?.single_frame();
     decoder.window_log_max(WINDOW_LOG).map_err(unreadable)?;
-    let mut tar = Archive::new(Counted { source: decoder, read: 0, max: max_bytes, progress });
+    let mut tar = Archive::new(LimitedReader { source: decoder, read: 0, max: max_bytes, progress });
     let mut contents = Contents::new(tar.entries().map_err(unreadable)?.raw(true))?;
     contents.walk(max_bytes, take)?;
     // The first block of zeros has been met, or there is nothing more.
@@ -96,14 +96,14 @@ fn unreadable(error: io::Error) -> Error {
 }
 
 /// Counts unpacked bytes up to a limit.
-struct Counted<'a, R> {
+struct LimitedReader<'a, R> {
     source: R,
     read: u64,
     max: u64,
     progress: &'a mut dyn FnMut(u64),
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for LimitedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.read += read as u64;

@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 /// Form of an output, which decides how it is outlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Form {
     /// Source code.
     Code(Language),

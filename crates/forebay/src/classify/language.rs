@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 /// Bytes that are parsed to see whether a text fits a grammar.
-const PARSED: u64 = 32 * 1024;
+const MAX_PARSED_GRAMMAR: u64 = 32 * 1024;
 
 /// Patterns of lines that belong to a language, with the language of each.
 static CUES: LazyLock<(RegexSet, Vec<Language>)> = LazyLock::new(|| {
@@ -66,7 +66,7 @@ pub(crate) fn language(source: &Source, sample: &Sample, hint: &Hint) -> Result<
     if candidates.is_empty() {
         return Ok(None);
     }
-    let text = crate::classify::text::text(source, PARSED)?.bytes;
+    let text = crate::classify::text::text(source, MAX_PARSED_GRAMMAR)?.bytes;
     let mut best: Option<Fit> = None;
     for candidate in candidates {
         // After a good fit, only a language that about as many lines look like is tried.

@@ -6,6 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "they are names")]
+#[non_exhaustive]
 pub enum Language {
     Bash,
     C,

@@ -5,7 +5,7 @@ use crate::compact::{self, Compact, Row, lines_of};
 use crate::digest::frame::{frame_tokens, stating};
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::Probe;
-use crate::digest::rows::{self, Choice};
+use crate::digest::rows::{self, RowChoice};
 use crate::digest::{run, totals};
 use crate::formats::verdict;
 use crate::outline::{self, Item, Outline};
@@ -129,7 +129,7 @@ pub(crate) fn recognize_records<'p>(
     let budget = sampled(budget, size(&rendered.compact), weights::LARGE_FILE);
     let rows = &rendered.compact.rows;
     let (unusual, counts) = (rows::unusual_records(rows), rows::value_counts(rows));
-    let choose = |choice: &mut Choice| {
+    let choose = |choice: &mut RowChoice| {
         choice.restart(tokens::count(&counts) as f32);
         choice.without_like_records(rows);
         choice.prefer(&unusual);
@@ -204,7 +204,7 @@ pub(crate) fn recognize_rows<'p>(
             let stated = if is_alike { "" } else { "the largest changes are shown" };
             // Of a run that succeeded and of lines that are alike, others than these add nothing.
             let adds_nothing = unusual.is_some() || probe.exited_well();
-            let choose = |choice: &mut Choice| {
+            let choose = |choice: &mut RowChoice| {
                 choice.prefer(unusual.as_deref().unwrap_or_default());
                 choice.prefer(&totals);
                 choice.add(&answering);
@@ -229,7 +229,7 @@ fn matches<'p>(
 ) -> Result<Option<Plan<'p>>> {
     let Compact { rows, groups, .. } = &rendered.compact;
     let room = (most as f32 * weights::NAMES_OF_FILES) as u64;
-    let choose = |choice: &mut Choice| {
+    let choose = |choice: &mut RowChoice| {
         choice.without_like(rows, false);
         choice.take_matches(rows);
         if rows::hides_groups(rows, choice.chosen()) {
@@ -249,7 +249,7 @@ fn read<'p>(
     budget: Budget,
     answering: &[f32],
 ) -> Result<Option<Plan<'p>>> {
-    let outline = outline::outline_parsing(probe.output, weights::PARSED)?;
+    let outline = outline::outline_parsing(probe.output, weights::MAX_PARSED_PROGRAM)?;
     let rendered = &Rendered { sections: sections(&outline, rendered.compact.rows.len()), ..rendered };
     let blocks = blocks(&outline, &rendered.compact);
     let rows = &rendered.compact.rows;
@@ -363,7 +363,7 @@ fn chosen<'p>(
     rendered: &Rendered,
     budget: Budget,
     most: u64,
-    choose: impl Fn(&mut Choice),
+    choose: impl Fn(&mut RowChoice),
 ) -> Result<Option<Plan<'p>>> {
     chosen_stating(probe, rendered, budget, most, choose, |_| String::new())
 }
@@ -374,7 +374,7 @@ fn chosen_stating<'p>(
     rendered: &Rendered,
     budget: Budget,
     most: u64,
-    choose: impl Fn(&mut Choice),
+    choose: impl Fn(&mut RowChoice),
     state: impl Fn(&[bool]) -> String,
 ) -> Result<Option<Plan<'p>>> {
     let output = probe.output;
@@ -396,7 +396,7 @@ fn chosen_stating<'p>(
     let most = most.min(budget.tokens);
     let room = most.saturating_sub(frame_tokens(output, budget) + tokens::count(&facts)) as f32;
     for share in weights::TRIES {
-        let mut choice = Choice::new(cost.clone(), score.clone(), room * share);
+        let mut choice = RowChoice::new(cost.clone(), score.clone(), room * share);
         choose(&mut choice);
         let kept = choice.kept();
         if !kept.contains(&true) {

@@ -1,7 +1,7 @@
 //! Failures in outputs that are not one run: logs of services, lists, dumps.
 
 use crate::digest::frame::wording;
-use crate::rank::choose::{Choice, ranges};
+use crate::rank::choose::{UnitChoice, ranges};
 use crate::rank::passage::RankedUnit;
 use crate::view::print::marker_tokens;
 use crate::weights::folding::{FAILED_RUN, MAX_FAILURES, SHOWN_FAILURE};
@@ -23,7 +23,7 @@ pub(crate) fn worst(
     units.iter_mut().filter(|unit| unit.score < least).for_each(|unit| unit.score = 0.0);
     let marker = marker_tokens(output, wording(budget));
     let tokens = (budget.tokens as f64 * MAX_FAILURES) as u64;
-    let choice = Choice { units, last: None, marker, reads_on: false, hole: 0 };
+    let choice = UnitChoice { units, last: None, marker, reads_on: false, hole: 0 };
     let chosen = choice.choose(Budget { tokens, ..budget }, |units| {
         let passages = ranges(units).len() as u64;
         let used = units.iter().map(|unit| tokens::count(&unit.text)).sum::<u64>() + (passages + 1) * marker;

@@ -27,7 +27,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Resu
 /// and definitions first.
 pub(crate) struct OutlineItems {
     form: Form,
-    items: Vec<Counted>,
+    items: Vec<CountedItem>,
     /// Whether the outline has more items than it keeps.
     has_more: bool,
     /// Whether a part of the output is not outlined.
@@ -35,7 +35,7 @@ pub(crate) struct OutlineItems {
 }
 
 /// An item, and how many of its depth have its name, if these are many. Each definition counts alone.
-struct Counted {
+struct CountedItem {
     item: Item,
     times: usize,
 }
@@ -53,25 +53,25 @@ impl OutlineItems {
         let times: Vec<usize> = outline.items.iter().map(|item| times(item).unwrap_or(1)).collect();
         let is_open = openness(&outline);
         let Outline { form, items, more, note, .. } = outline;
-        let mut items: Vec<Counted> =
-            items.into_iter().zip(times).map(|(item, times)| Counted { item, times }).collect();
-        items.sort_by_key(|Counted { item, .. }| {
+        let mut items: Vec<CountedItem> =
+            items.into_iter().zip(times).map(|(item, times)| CountedItem { item, times }).collect();
+        items.sort_by_key(|CountedItem { item, .. }| {
             (item.depth, !is_open(item), Reverse(if by_size { extent(item) } else { 0 }))
         });
         OutlineItems { form, items, has_more: more > 0, is_partial: note.is_some() }
     }
 
     /// Items that a list of `room` tokens has of those that begin in a range of lines.
-    fn chosen(&self, is_inside: impl Fn(&&Counted) -> bool, room: u64) -> Vec<&Counted> {
-        let mut chosen: Vec<&Counted> = Vec::new();
+    fn chosen(&self, is_inside: impl Fn(&&CountedItem) -> bool, room: u64) -> Vec<&CountedItem> {
+        let mut chosen: Vec<&CountedItem> = Vec::new();
         for group in self.items.chunk_by(|a, b| a.item.depth == b.item.depth) {
             let mut names = HashSet::new();
             let inside = group.iter().filter(&is_inside);
             let new = inside.filter(|item| item.times == 1 || names.insert(item.item.name.as_str()));
-            let next: Vec<&Counted> = new.take(MAX_LISTED + 1).collect();
+            let next: Vec<&CountedItem> = new.take(MAX_LISTED + 1).collect();
             let with = |count: usize| {
-                let mut with: Vec<&Counted> = chosen.iter().chain(&next[..count]).copied().collect();
-                with.sort_by_key(|Counted { item, .. }| (item.line, item.depth));
+                let mut with: Vec<&CountedItem> = chosen.iter().chain(&next[..count]).copied().collect();
+                with.sort_by_key(|CountedItem { item, .. }| (item.line, item.depth));
                 with
             };
             let fits = |count: usize| list_tokens(&listed(&with(count), self.form)) <= room;
@@ -90,12 +90,15 @@ impl Summarize for OutlineItems {
     fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
         let form = self.form;
         let lines = gap.lines.0..=gap.lines.1;
-        let is_inside = |item: &&Counted| lines.contains(&item.item.line);
-        let Some(Counted { item: first, .. }) = self.items.iter().find(is_inside) else { return Ok(None) };
+        let is_inside = |item: &&CountedItem| lines.contains(&item.item.line);
+        let Some(CountedItem { item: first, .. }) = self.items.iter().find(is_inside) else {
+            return Ok(None);
+        };
         let chosen = self.chosen(is_inside, room);
         // The parts of files are not counted. Items inside of others are of the same kind as these.
-        let is_counted =
-            |item: &&Counted| item.item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches);
+        let is_counted = |item: &&CountedItem| {
+            item.item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches)
+        };
         let listed_count: usize = chosen.iter().filter(|item| is_counted(item)).map(|item| item.times).sum();
         if listed_count == 0 {
             return Ok(None);
@@ -156,10 +159,10 @@ fn extent(item: &Item) -> u64 {
 }
 
 /// Items, a line each; those inside others on the line of these, and definitions all on one line.
-fn listed(items: &[&Counted], form: Form) -> Vec<String> {
+fn listed(items: &[&CountedItem], form: Form) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let outermost = items.iter().map(|item| item.item.depth).min().unwrap_or(0);
-    for Counted { item, times } in items {
+    for CountedItem { item, times } in items {
         let name = match form {
             Form::Code(_) => definition(&item.name),
             _ if item.depth > outermost => item.name.split('(').next().unwrap_or_default(),

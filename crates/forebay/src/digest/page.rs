@@ -5,7 +5,7 @@ use crate::digest::frame::wording;
 use crate::digest::passages;
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::Probe;
-use crate::rank::choose::Choice;
+use crate::rank::choose::UnitChoice;
 use crate::text::html;
 use crate::view::View;
 use crate::{Budget, Result, rank};
@@ -26,7 +26,7 @@ pub(crate) fn recognize<'p>(
         None => rank::page::overview(&page),
     };
     let last = (page.lines.len() as u64).saturating_sub(1);
-    let choice = Choice { units, last: Some(last), marker: 0, reads_on: wanted.text.is_none(), hole: 0 };
+    let choice = UnitChoice { units, last: Some(last), marker: 0, reads_on: wanted.text.is_none(), hole: 0 };
     let view = passages::view(output, budget, choice, "", |shown| {
         Ok(View::showing(output, shown, wording(budget))?.on_page())
     })?;

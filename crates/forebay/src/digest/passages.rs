@@ -2,7 +2,7 @@
 
 use crate::digest::fit::top_and_bottom;
 use crate::digest::frame::{stating, wording};
-use crate::rank::choose::{Choice, ranges};
+use crate::rank::choose::{UnitChoice, ranges};
 use crate::rank::passage::RankedUnit;
 use crate::view::View;
 use crate::view::print::marker_tokens;
@@ -13,13 +13,13 @@ use std::ops::Range;
 pub(crate) fn view(
     output: &Output,
     budget: Budget,
-    choice: Choice,
+    choice: UnitChoice,
     facts: &str,
     showing: impl Fn(&[Range<u64>]) -> Result<View>,
 ) -> Result<View> {
     let view =
         |shown: &[&RankedUnit]| -> Result<View> { stating(showing(&ranges(shown))?, output, budget, facts) };
-    let choice = Choice { marker: marker_tokens(output, wording(budget)), ..choice };
+    let choice = UnitChoice { marker: marker_tokens(output, wording(budget)), ..choice };
     let shown = choice.choose(budget, |shown| {
         let text = view(shown)?.print(output)?;
         Ok((tokens::count_bytes(&text), budget.holds(&text)))

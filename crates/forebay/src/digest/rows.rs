@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 /// Rows to choose from, with what each costs and is worth.
-pub(crate) struct Choice {
+pub(crate) struct RowChoice {
     /// Tokens of each row, nearly.
     pub(crate) cost: Vec<f32>,
     pub(crate) score: Vec<f32>,
@@ -34,11 +34,11 @@ struct Like {
     group: Option<u32>,
 }
 
-impl Choice {
-    pub(crate) fn new(cost: Vec<f32>, score: Vec<f32>, budget: f32) -> Choice {
+impl RowChoice {
+    pub(crate) fn new(cost: Vec<f32>, score: Vec<f32>, budget: f32) -> RowChoice {
         let kept = vec![false; cost.len()];
         let (templates, shown) = Default::default();
-        Choice { cost, score, kept, used: 0.0, budget, templates, shown, most_like: SHOWN_LIKE }
+        RowChoice { cost, score, kept, used: 0.0, budget, templates, shown, most_like: SHOWN_LIKE }
     }
 
     /// From now on, takes no row that differs from several chosen ones only in numbers, unless it has a score. Names of a
@@ -140,7 +140,7 @@ impl Choice {
 
     /// Takes rows from the beginning, and then from the end.
     pub(crate) fn take_ends(&mut self, ends: Ends) {
-        let take = |choice: &mut Choice, rows: &mut dyn Iterator<Item = usize>, room: f32| {
+        let take = |choice: &mut RowChoice, rows: &mut dyn Iterator<Item = usize>, room: f32| {
             let mut used = 0.0;
             for at in rows {
                 used += choice.cost[at];
@@ -537,11 +537,11 @@ fn is_unread(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn choice(scores: &[f32], budget: f32) -> Choice {
-        Choice::new(vec![10.0; scores.len()], scores.to_vec(), budget)
+    fn choice(scores: &[f32], budget: f32) -> RowChoice {
+        RowChoice::new(vec![10.0; scores.len()], scores.to_vec(), budget)
     }
 
-    fn shown(choice: Choice) -> String {
+    fn shown(choice: RowChoice) -> String {
         choice.kept().into_iter().map(|kept| if kept { '#' } else { '.' }).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::digest::frame::wording;
 use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::{Probe, Ranked};
 use crate::digest::{error_counts, passages};
-use crate::rank::choose::Choice;
+use crate::rank::choose::UnitChoice;
 use crate::rank::passage::RankedUnit;
 use crate::view::{View, repainted};
 use crate::weights::folding::{ASKED_FOR, ERROR_COUNTS, FAILED_RUN, FULL_FRAME_TOKENS, RUN_END_BYTES};
@@ -109,7 +109,7 @@ fn view(probe: &Probe, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
     let facts = counted.and_then(|bytes| error_counts::of(bytes, room)).unwrap_or_default();
     let areas = repainted::areas(output)?;
     let Painted { units, last } = painted_once(output, units, &areas)?;
-    let choice = Choice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 };
+    let choice = UnitChoice { units, last: Some(last), marker: 0, reads_on: false, hole: 0 };
     passages::view(output, budget, choice, &facts, |shown| {
         let shown = repainted::widened(shown, &areas);
         View::showing(output, &shown, wording(budget))?.on_screen(output)

@@ -8,11 +8,9 @@ use crate::digest::plan::{Plan, Wanted};
 use crate::digest::probe::Probe;
 use crate::outline::{self, Outline};
 use crate::weights::folding::Shares;
+use crate::weights::rows::MAX_PARSED_PROGRAM;
 use crate::{Budget, Result};
 use std::ops::Range;
-
-/// Maximum bytes parsed of a program. The summary names few definitions, and says that there are at least so many.
-const PARSED: u64 = 1024 * 1024;
 
 /// Plans the view of a program.
 pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) -> Result<Option<Plan<'p>>> {
@@ -20,7 +18,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) ->
     if !matches!(form, Form::Code(_)) {
         return Ok(None);
     }
-    let outline = outline::outline_parsing(probe.output, PARSED)?;
+    let outline = outline::outline_parsing(probe.output, MAX_PARSED_PROGRAM)?;
     let shares = Shares::of(form);
     let shares = if ends_with_tests(&outline) { shares.without_end() } else { shares };
     let skipped = licence(&fit::beginning(probe.output, budget)?).into_iter().collect();
@@ -61,6 +59,7 @@ fn ends_with_tests(outline: &Outline) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "outline")]
     use crate::digest::plan::shown;
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 /// The strategy that could not run, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Fallback {
     /// The mode that was to be used.
     pub from: Mode,
@@ -17,6 +18,7 @@ pub struct Fallback {
 
 /// Result of an extraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Extract {
     /// The answer, in its envelope.
     pub text: String,

@@ -11,6 +11,7 @@ use std::str::FromStr;
 /// The way in which an output is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Mode {
     /// As fits the output and the models.
     #[default]
@@ -85,6 +86,7 @@ impl Models<'_> {
 
 /// Progress of an extraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Progress {
     /// Chunks are being read.
     Chunks {

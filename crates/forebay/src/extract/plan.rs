@@ -14,6 +14,7 @@ use std::sync::{Mutex, atomic::AtomicBool};
 
 /// A reading as it would be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Plan {
     /// The strategy.
     pub strategy: Strategy,

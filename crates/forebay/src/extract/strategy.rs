@@ -7,6 +7,7 @@ use std::str::FromStr;
 /// The way an answer was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Strategy {
     /// Without a model: the passages that match the instructions.
     Ask,

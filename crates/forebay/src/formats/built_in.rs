@@ -17,8 +17,8 @@ pub(crate) struct Format {
 pub(crate) struct Line {
     pub(crate) role: Role,
     pub(crate) pattern: &'static str,
-    /// Bytes that a match can begin with, a bit each.
-    pub(crate) first_bytes: [u64; 4],
+    /// Bytes that a match can begin with, a bit each; `None` if the pattern may match in the middle of a line.
+    pub(crate) first_bytes: Option<[u64; 4]>,
     pub(crate) hint: &'static str,
     pub(crate) samples: &'static [&'static str],
 }

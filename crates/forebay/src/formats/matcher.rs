@@ -1,18 +1,53 @@
 //! Searches for lines of given roles.
 
-use crate::formats::built_in::BUILT_IN;
+use crate::formats::built_in::{BUILT_IN, Line};
 use crate::formats::schema::Role;
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use std::sync::OnceLock;
 
-/// The built-in lines of some roles, found with one search.
+/// The built-in lines of some roles, found with two searches.
 pub(crate) struct Matcher {
     wanted: &'static [Role],
-    set: RegexSet,
-    /// Each pattern of the set with its role.
+    /// Patterns in the order of their roles.
     patterns: Vec<Pattern>,
-    /// Bytes that a match can begin with, a bit each.
+    /// Those that match only at the beginning of a line. A search together with the others would look in all of the line
+    /// for each byte that one of them can begin with.
+    at_start: Group,
+    /// Those that may match anywhere.
+    anywhere: Group,
+    /// Bytes that a match at the beginning can begin with, a bit each.
     first_bytes: [u64; 4],
+}
+
+/// Patterns that are searched together.
+struct Group {
+    set: RegexSet,
+    /// Index in the matcher of each pattern of the set, ascending.
+    indices: Vec<usize>,
+}
+
+impl Group {
+    #[expect(
+        clippy::expect_used,
+        reason = "the build script has parsed the patterns, and tests compile them"
+    )]
+    fn of(lines: &[&Line], belongs: impl Fn(&Line) -> bool) -> Group {
+        let indices: Vec<usize> = (0..lines.len()).filter(|&at| belongs(lines[at])).collect();
+        // Word boundaries of Unicode are slow in lines with other characters than ASCII's, and runners print many.
+        let set = RegexSetBuilder::new(indices.iter().map(|&at| lines[at].pattern)).unicode(false).build();
+        Group { set: set.expect("patterns of the built-in formats"), indices }
+    }
+
+    fn is_match(&self, text: &[u8]) -> bool {
+        !self.indices.is_empty() && self.set.is_match(text)
+    }
+
+    /// Indices of the patterns that match.
+    fn matches(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        // To find which patterns match takes longer than to find that there is one, and most lines have none.
+        let found = self.is_match(text).then(|| self.set.matches(text));
+        found.into_iter().flat_map(|found| found.into_iter().map(|at| self.indices[at]))
+    }
 }
 
 /// One pattern of a matcher.
@@ -39,27 +74,21 @@ impl Pattern {
 
 impl Matcher {
     /// Looks for these roles. Where a line has several of them, the role that is named first here holds.
-    #[expect(
-        clippy::expect_used,
-        reason = "the build script has parsed the patterns, and tests compile them"
-    )]
     pub(crate) fn of(wanted: &'static [Role]) -> Matcher {
-        let lines = || {
-            let all = || BUILT_IN.iter().flat_map(|format| format.lines);
-            wanted.iter().flat_map(move |role| all().filter(move |line| line.role == *role))
-        };
+        let all = || BUILT_IN.iter().flat_map(|format| format.lines);
+        let of_role = |role: &'static Role| all().filter(move |line| line.role == *role);
+        let lines: Vec<&Line> = wanted.iter().flat_map(of_role).collect();
         let mut first_bytes = [0; 4];
-        for line in lines() {
-            first_bytes.iter_mut().zip(line.first_bytes).for_each(|(all, own)| *all |= own);
+        for line in lines.iter().filter_map(|line| line.first_bytes) {
+            first_bytes.iter_mut().zip(line).for_each(|(all, own)| *all |= own);
         }
-        // Word boundaries of Unicode are slow in lines with other characters than ASCII's, and runners print many.
-        let set = RegexSetBuilder::new(lines().map(|line| line.pattern)).unicode(false).build();
+        let pattern =
+            |line: &&Line| Pattern { role: line.role, text: line.pattern, compiled: OnceLock::new() };
         Matcher {
             wanted,
-            set: set.expect("patterns of the built-in formats"),
-            patterns: lines()
-                .map(|line| Pattern { role: line.role, text: line.pattern, compiled: OnceLock::new() })
-                .collect(),
+            patterns: lines.iter().map(pattern).collect(),
+            at_start: Group::of(&lines, |line| line.first_bytes.is_some()),
+            anywhere: Group::of(&lines, |line| line.first_bytes.is_none()),
             first_bytes,
         }
     }
@@ -69,25 +98,60 @@ impl Matcher {
         self.wanted
     }
 
+    /// Whether a match at the beginning of a text is possible.
+    fn may_begin(&self, text: &[u8]) -> bool {
+        let begins = |byte: &u8| self.first_bytes[usize::from(byte / 64)] >> (byte % 64) & 1 == 1;
+        text.first().is_none_or(begins)
+    }
+
     /// Whether a text is a line of one of the roles.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        let begins = |byte: &u8| self.first_bytes[usize::from(byte / 64)] >> (byte % 64) & 1 == 1;
-        text.first().is_none_or(begins) && self.set.is_match(text)
+        self.may_begin(text) && self.at_start.is_match(text) || self.anywhere.is_match(text)
+    }
+
+    /// Indices of the patterns that match a text, in no order.
+    fn matches(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let at_start = self.may_begin(text).then(|| self.at_start.matches(text));
+        at_start.into_iter().flatten().chain(self.anywhere.matches(text))
     }
 
     /// Role of a text; `None` if it has none of them.
     pub(crate) fn role(&self, text: &[u8]) -> Option<Role> {
-        // To find which patterns match takes longer than to find that there is one, and most lines have none.
-        if !self.is_match(text) {
-            return None;
-        }
-        self.set.matches(text).iter().next().map(|at| self.patterns[at].role)
+        self.matches(text).min().map(|at| self.patterns[at].role)
     }
 
-    /// The patterns that match a text, with their groups.
+    /// The patterns that match a text, with their groups, in the order of their roles.
     pub(crate) fn captures<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (Role, Captures<'a>)> {
-        let found = self.is_match(text).then(|| self.set.matches(text));
-        let patterns = found.into_iter().flat_map(|found| found.into_iter().map(|at| &self.patterns[at]));
+        let mut found: Vec<usize> = self.matches(text).collect();
+        found.sort_unstable();
+        let patterns = found.into_iter().map(|at| &self.patterns[at]);
         patterns.filter_map(move |pattern| Some((pattern.role, pattern.captures(text)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_the_first_that_any_pattern_gives_wherever_it_matches() {
+        const ROLES: &[Role] =
+            &[Role::Summary, Role::Verdict, Role::Frame, Role::Log, Role::Passed, Role::Suite];
+        let matcher = Matcher::of(ROLES);
+        assert!(!matcher.at_start.indices.is_empty() && !matcher.anywhere.indices.is_empty());
+        let samples = || BUILT_IN.iter().flat_map(|format| format.lines).flat_map(|line| line.samples);
+        let cut = |line: &'static str| (0..=line.len()).filter_map(move |at| line.get(at..));
+        let mut both = 0;
+        for text in samples().flat_map(|line| cut(line)).map(str::as_bytes) {
+            let has = |pattern: &&Pattern| pattern.captures(text).is_some();
+            let expected: Vec<Role> =
+                matcher.patterns.iter().filter(has).map(|pattern| pattern.role).collect();
+            let line = String::from_utf8_lossy(text);
+            assert_eq!(matcher.role(text), expected.first().copied(), "{line}");
+            assert_eq!(matcher.is_match(text), !expected.is_empty(), "{line}");
+            assert_eq!(matcher.captures(text).map(|(role, _)| role).collect::<Vec<_>>(), expected, "{line}");
+            both += usize::from(matcher.at_start.is_match(text) && matcher.anywhere.is_match(text));
+        }
+        assert!(both > 0, "no line matches both at its beginning and inside");
     }
 }

@@ -11,7 +11,7 @@ use crate::classify::{syntax_tree, text::text};
 use crate::outline::{Items, definitions};
 
 /// Maximum bytes that are parsed. The parser reads a few megabytes per second.
-pub(crate) const PARSED: u64 = 4 * 1024 * 1024;
+pub(crate) const MAX_PARSED_OUTLINE: u64 = 4 * 1024 * 1024;
 
 /// How definitions are found where nothing is parsed.
 const BY_LINES: &str = "definitions were found by their lines";
@@ -60,7 +60,9 @@ fn parsed(source: &Source, language: Language, most: u64, items: &mut Items) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::outline::tests::{of, of_file};
+    #[cfg(feature = "outline")]
+    use crate::outline::tests::of;
+    use crate::outline::tests::of_file;
 
     #[test]
     #[cfg(feature = "lang-rust")]

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 /// The shape of a JSON output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Shape {
     /// Every path, in the order in which they first occur.
     pub paths: Vec<JsonPath>,
@@ -31,6 +32,7 @@ pub struct Shape {
 
 /// Where an output stops being JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BrokenOff {
     /// The byte.
     pub at: u64,
@@ -108,6 +110,7 @@ const NAMED: usize = 6;
 
 /// The keys of objects that are used as maps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Keys {
     /// How many the smallest object has.
     pub fewest: u64,

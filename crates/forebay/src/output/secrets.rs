@@ -168,10 +168,11 @@ mod tests {
             Query::Ask("password".to_owned()),
             Query::Grep(Grep::new("PASSWORD")),
             Query::Grep(Grep { context: 2, ..Grep::new("first") }),
-            Query::Grep(Grep { wanted: crate::query::Wanted::OtherLines, ..Grep::new("first") }),
+            Query::Grep(Grep { wanted: crate::query::Selection::OtherLines, ..Grep::new("first") }),
         ];
         for pattern in [".", "k", "[A-Za-z0-9$-]", "kV9", "^.*Zx", secret] {
-            queries.push(Query::Grep(Grep { wanted: crate::query::Wanted::Matches, ..Grep::new(pattern) }));
+            queries
+                .push(Query::Grep(Grep { wanted: crate::query::Selection::Matches, ..Grep::new(pattern) }));
         }
         for from in start..start + secret.len() as u64 {
             queries.push(Query::Bytes(vec![from..from + 1]));

@@ -11,7 +11,7 @@ pub(crate) mod overview;
 use crate::classify::source::Layout;
 use crate::classify::stdout::Stdout;
 use crate::query::{Excerpt, Found};
-use crate::rank::choose::Choice;
+use crate::rank::choose::UnitChoice;
 use crate::rank::passage::{Printed, RankedUnit, choice, chosen, passages, print};
 use crate::rank::question::{Aim, Question};
 use crate::rank::scope::{Scope, of as scope_of};
@@ -98,7 +98,7 @@ pub(crate) fn ask(output: &Output, question: &str, budget: Budget) -> Result<Exc
 /// Chooses units as [`choose`] does, with salient lines of the whole output as far as the question's scope includes them.
 fn reaching(
     output: &Output,
-    choice: Choice,
+    choice: UnitChoice,
     scope: Scope,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
@@ -119,7 +119,7 @@ fn reaching(
 /// Prints the units of most weight that fit the budget. `path` gives the path of a unit, if it is a member of JSON.
 fn choose(
     output: &Output,
-    choice: Choice,
+    choice: UnitChoice,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Excerpt> {

@@ -8,7 +8,7 @@ use crate::masking;
 pub(crate) use crate::query::grep::matcher::Search;
 use crate::query::grep::matcher::{LONG, Place, Places};
 use crate::query::{Excerpt, Found, Matches, fitted};
-use crate::request::grep::{Grep, Wanted};
+use crate::request::grep::{Grep, Selection};
 use crate::text::count::{count, grouped};
 use crate::{Budget, Output, Query, Result};
 use grep_matcher::Matcher;
@@ -124,8 +124,8 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
     if bytes.len() > width {
         // The line is longer than the room: the text around the match is shown.
         let hit = match query.wanted {
-            Wanted::Lines => search.matcher.find(&bytes).ok().flatten().map_or(0, |hit| hit.start()),
-            Wanted::OtherLines | Wanted::Matches => 0,
+            Selection::Lines => search.matcher.find(&bytes).ok().flatten().map_or(0, |hit| hit.start()),
+            Selection::OtherLines | Selection::Matches => 0,
         };
         let start = output.character_start(range.start + hit.saturating_sub(width / 3) as u64)?;
         let end = output.character_start((start + width as u64).min(range.end))?;
@@ -150,7 +150,7 @@ fn describe(output: &Output, search: &Search, place: &Place, query: &Grep, width
         before: Vec::new(),
         after: Vec::new(),
     };
-    if query.context > 0 && !partial && query.wanted != Wanted::Matches {
+    if query.context > 0 && !partial && query.wanted != Selection::Matches {
         let reach = LONG as u64 * query.context.min(16);
         let count = usize::try_from(query.context).unwrap_or(usize::MAX);
         let from = range.start.saturating_sub(reach);
@@ -207,7 +207,7 @@ fn print(
         String::new()
     };
     let total = match found.total {
-        _ if query.wanted == Wanted::OtherLines => match found.total {
+        _ if query.wanted == Selection::OtherLines => match found.total {
             0 => "every line matches".to_owned(),
             many => format!("{} without a match", count("line", many)),
         },
@@ -220,7 +220,7 @@ fn print(
         String::new()
     };
     let has_less =
-        context < query.context && !shown.is_empty() && query.wanted != Wanted::Matches && lines > 1;
+        context < query.context && !shown.is_empty() && query.wanted != Selection::Matches && lines > 1;
     let less = if !has_less {
         String::new()
     } else if context == 0 {
@@ -459,7 +459,7 @@ mod tests {
         let text = "a1 b22\nnothing\nc333\n";
         check(
             text,
-            Grep { wanted: Wanted::Matches, ..Grep::new(r"[a-z]\d+") },
+            Grep { wanted: Selection::Matches, ..Grep::new(r"[a-z]\d+") },
             expect![[r#"
                 [3 matches in 3 lines · s/id1234]
                 1:a1
@@ -469,7 +469,7 @@ mod tests {
         );
         check(
             text,
-            Grep { wanted: Wanted::OtherLines, context: 1, ..Grep::new(r"\d") },
+            Grep { wanted: Selection::OtherLines, context: 1, ..Grep::new(r"\d") },
             expect![[r#"
                 [1 line without a match in 3 lines · s/id1234]
                 1-a1 b22
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn a_giant_line_without_a_match_is_one_line_that_does_not_match() {
         let text = format!("x\n{}\ny needle\n{}needle\n", "a".repeat(3 * BLOCK), "b".repeat(2 * BLOCK));
-        let found = matches(text.as_bytes(), Grep { wanted: Wanted::OtherLines, ..Grep::new("needle") });
+        let found = matches(text.as_bytes(), Grep { wanted: Selection::OtherLines, ..Grep::new("needle") });
         assert_eq!(
             (found.total, found.shown.iter().map(|found| found.line).collect::<Vec<_>>()),
             (2, vec![1, 2])
@@ -505,7 +505,7 @@ mod tests {
                 text.push_str("begin\nmiddle\nend\n");
                 text.push_str(&"y\n".repeat(3 * BLOCK));
                 let grep =
-                    Grep { multiline: true, wanted: Wanted::Matches, ..Grep::new(r"begin\n[a-z]+\nend") };
+                    Grep { multiline: true, wanted: Selection::Matches, ..Grep::new(r"begin\n[a-z]+\nend") };
                 let found = matches(text.as_bytes(), grep);
                 assert_eq!(
                     (found.total, found.shown[0].text.as_str()),
@@ -538,7 +538,7 @@ mod tests {
 
     #[test]
     fn other_lines_need_a_pattern_within_lines() {
-        let query = Query::Grep(Grep { multiline: true, wanted: Wanted::OtherLines, ..Grep::new("x") });
+        let query = Query::Grep(Grep { multiline: true, wanted: Selection::OtherLines, ..Grep::new("x") });
         assert!(
             excerpt(&output_of(b"x"), &query, ROOMY)
                 .unwrap_err()
@@ -569,14 +569,14 @@ mod tests {
             lines in proptest::collection::vec(prop_oneof![9 => "[ab ]{0,8}", 1 => "[ab]{4097,4200}"], 0..16),
             pattern in prop_oneof![Just("ab+"), Just("^b"), Just("b a"), Just("a$")],
             last in prop_oneof![Just("\n"), Just("")],
-            wanted in prop_oneof![Just(Wanted::OtherLines), Just(Wanted::Matches)],
+            wanted in prop_oneof![Just(Selection::OtherLines), Just(Selection::Matches)],
             max in 1usize..5,
         ) {
             let text = lines.join("\n") + last;
             let regex = regex::Regex::new(pattern).unwrap();
             let each = text.split_terminator('\n').enumerate();
             let expected: Vec<(u64, String)> = match wanted {
-                Wanted::Matches => each.flat_map(|(n, line)| regex.find_iter(line).map(move |m| (n as u64 + 1, m.as_str().to_owned()))).collect(),
+                Selection::Matches => each.flat_map(|(n, line)| regex.find_iter(line).map(move |m| (n as u64 + 1, m.as_str().to_owned()))).collect(),
                 _ => each.filter(|(_, line)| !regex.is_match(line)).map(|(n, _)| (n as u64 + 1, String::new())).collect(),
             };
             let roomy = Budget { tokens: 90_000, bytes: 900_000, lines: None };
@@ -587,7 +587,7 @@ mod tests {
                 let page = excerpt(&output, &query, roomy).unwrap();
                 let Found::Matches(found) = page.found else { panic!() };
                 prop_assert_eq!(found.total, (expected.len() - shown.len()) as u64);
-                shown.extend(found.shown.into_iter().map(|found| (found.line, if wanted == Wanted::Matches { found.text } else { String::new() })));
+                shown.extend(found.shown.into_iter().map(|found| (found.line, if wanted == Selection::Matches { found.text } else { String::new() })));
                 let Some(next) = page.next else { break };
                 query = next;
             }

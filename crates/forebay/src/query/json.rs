@@ -25,7 +25,7 @@ use crate::classify::form::Form;
 #[cfg(feature = "json")]
 use crate::classify::stdout::Stdout;
 #[cfg(feature = "json")]
-use crate::query::json::jq::{results::Wanted, run};
+use crate::query::json::jq::{results::ResultLimits, run};
 use crate::request::filter::{Filter, Values};
 use crate::{Output, Result};
 #[cfg(feature = "json")]
@@ -67,13 +67,13 @@ const THREADS: usize = 8;
 /// bytes.
 #[cfg(all(test, feature = "json"))]
 pub(crate) fn filter(output: &Output, filter: &str, skip: u64, max: u64, enough: u64) -> Result<Values> {
-    run::run(output, filter, Wanted { skip, max, enough, threads: THREADS })
+    run::run(output, filter, ResultLimits { skip, max, enough, threads: THREADS })
 }
 
 /// Reads the first value of an output. An output that is not JSON is the same error as for a filter.
 pub(crate) fn check(output: &Output) -> Result<()> {
     #[cfg(feature = "json")]
-    run::run(output, ".", Wanted { skip: 0, max: 1, enough: 64, threads: 1 })?;
+    run::run(output, ".", ResultLimits { skip: 0, max: 1, enough: 64, threads: 1 })?;
     #[cfg(not(feature = "json"))]
     if !crate::query::is_json(output)? {
         return Err(crate::Error::BadQuery("the output is not JSON: search it with grep".to_owned()));
@@ -85,7 +85,7 @@ pub(crate) fn check(output: &Output) -> Result<()> {
 #[cfg(feature = "json")]
 fn here(output: &Output, wanted: &Filter, enough: u64, threads: usize) -> Result<Values> {
     let Filter { skip, max, .. } = *wanted;
-    let run = |output: &Output| run::run(output, &wanted.filter, Wanted { skip, max, enough, threads });
+    let run = |output: &Output| run::run(output, &wanted.filter, ResultLimits { skip, max, enough, threads });
     let stdout = Stdout::of(output)?.filter(|stdout| stdout.form == Form::Json);
     let source = stdout.as_ref().map_or(output, |stdout| &stdout.output);
     let masks: Vec<_> = match &stdout {

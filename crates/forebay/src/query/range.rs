@@ -37,7 +37,7 @@ pub(crate) fn lines(output: &Output, ranges: &[RangeInclusive<u64>], budget: Bud
         .take(most)
         .map(|Range { start, end }| {
             let range = output.line_start(start - 1)?..output.line_start(end - 1)?;
-            Ok(Wanted { range, lines: Some(start..=end - 1), total })
+            Ok(RequestedRange { range, lines: Some(start..=end - 1), total })
         })
         .collect::<Result<Vec<_>>>()?;
     from_start(output, &wanted, budget)
@@ -64,7 +64,8 @@ pub(crate) fn bytes(output: &Output, ranges: &[Range<u64>], budget: Budget) -> R
     });
     let total = output.lines()?;
     let ranges = merged(ranges.collect::<Result<_>>()?)?;
-    let wanted: Vec<Wanted> = ranges.into_iter().map(|range| Wanted { range, lines: None, total }).collect();
+    let wanted: Vec<RequestedRange> =
+        ranges.into_iter().map(|range| RequestedRange { range, lines: None, total }).collect();
     from_start(output, &wanted, budget)
 }
 
@@ -86,7 +87,7 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
 
 /// A range that is wanted, as far as it exists.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct RequestedRange {
     range: Range<u64>,
     /// Its lines, if it is a range of lines.
     lines: Option<RangeInclusive<u64>>,
@@ -114,7 +115,7 @@ pub(crate) fn tail(output: &Output, count: u64, budget: Budget) -> Result<Excerp
     let total = output.lines()?;
     let first = total.saturating_sub(count.max(1)) + 1;
     let range = output.line_start(first - 1)?..output.len();
-    let wanted = Wanted { range: range.clone(), lines: Some(first..=total.max(1)), total };
+    let wanted = RequestedRange { range: range.clone(), lines: Some(first..=total.max(1)), total };
     let start = range.start.max(range.end.saturating_sub(budget.bytes));
     let window = Window::read(output, start..range.end)?;
     let bytes = &window.bytes;
@@ -148,7 +149,7 @@ fn within_budget(excerpt: Excerpt, budget: Budget) -> Result<Excerpt> {
 }
 
 /// Reads as much as fits from the beginning: as many whole ranges as there is room for, or a part of the first one.
-fn from_start(output: &Output, wanted: &[Wanted], budget: Budget) -> Result<Excerpt> {
+fn from_start(output: &Output, wanted: &[RequestedRange], budget: Budget) -> Result<Excerpt> {
     let [first, then @ ..] = wanted else {
         return Err(Error::BadQuery("no range was asked for".to_owned()));
     };
@@ -156,7 +157,7 @@ fn from_start(output: &Output, wanted: &[Wanted], budget: Budget) -> Result<Exce
         return start_of(output, first, then, budget);
     }
     let mut length = 0;
-    let is_too_long = |wanted: &Wanted| {
+    let is_too_long = |wanted: &RequestedRange| {
         length += wanted.range.end - wanted.range.start;
         length > budget.bytes
     };
@@ -172,7 +173,7 @@ fn from_start(output: &Output, wanted: &[Wanted], budget: Budget) -> Result<Exce
 }
 
 /// Reads several whole ranges; `then` are those that come after them.
-fn whole(output: &Output, wanted: &[Wanted], then: &[Wanted]) -> Result<Excerpt> {
+fn whole(output: &Output, wanted: &[RequestedRange], then: &[RequestedRange]) -> Result<Excerpt> {
     let mut excerpt = Excerpt {
         text: Vec::new(),
         shown: Vec::new(),
@@ -200,7 +201,7 @@ fn whole(output: &Output, wanted: &[Wanted], then: &[Wanted]) -> Result<Excerpt>
 }
 
 /// The query for some ranges: by lines, where all of them are ranges of lines.
-fn query_of(wanted: &[Wanted]) -> Query {
+fn query_of(wanted: &[RequestedRange]) -> Query {
     match wanted.iter().map(|wanted| wanted.lines.clone()).collect() {
         Some(lines) => Query::Lines(lines),
         None => Query::Bytes(wanted.iter().map(|wanted| wanted.range.clone()).collect()),
@@ -208,7 +209,12 @@ fn query_of(wanted: &[Wanted]) -> Query {
 }
 
 /// Reads as much of one range as fits, from its beginning; `then` are the ranges that come after it.
-fn start_of(output: &Output, wanted: &Wanted, then: &[Wanted], budget: Budget) -> Result<Excerpt> {
+fn start_of(
+    output: &Output,
+    wanted: &RequestedRange,
+    then: &[RequestedRange],
+    budget: Budget,
+) -> Result<Excerpt> {
     let range = &wanted.range;
     let window_end = range.end.min(range.start.saturating_add(budget.bytes));
     let window = Window::read(output, range.start..window_end)?;
@@ -282,8 +288,8 @@ impl Shown {
 /// Prints the part `shown` of a range; its bytes are in `window`, and `then` are the ranges that come after it.
 fn print(
     output: &Output,
-    wanted: &Wanted,
-    then: &[Wanted],
+    wanted: &RequestedRange,
+    then: &[RequestedRange],
     shown: Range<u64>,
     window: &Window,
 ) -> Result<Excerpt> {
@@ -331,7 +337,7 @@ fn print(
 }
 
 /// The query that goes on: for the rest that did not fit, or for the text after it.
-fn next(output: &Output, wanted: &Wanted, then: &[Wanted], shown: &Shown) -> Option<Query> {
+fn next(output: &Output, wanted: &RequestedRange, then: &[RequestedRange], shown: &Shown) -> Option<Query> {
     let Shown { range, first, last, starts_line, ends_line } = shown;
     if range.start > wanted.range.start {
         // Of a tail that did not fit, the missing part comes before it.
@@ -344,7 +350,7 @@ fn next(output: &Output, wanted: &Wanted, then: &[Wanted], shown: &Shown) -> Opt
     }
     if range.end < wanted.range.end {
         let lines = wanted.lines.as_ref().filter(|_| *ends_line).map(|lines| last + 1..=*lines.end());
-        let rest = Wanted { range: range.end..wanted.range.end, lines, total: wanted.total };
+        let rest = RequestedRange { range: range.end..wanted.range.end, lines, total: wanted.total };
         return Some(query_of(&[&[rest], then].concat()));
     }
     if !then.is_empty() {

@@ -19,6 +19,7 @@ const WIDTH: usize = 240;
 
 /// Result of a search.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Searched {
     /// The answer as text, within its budget.
     pub text: String,

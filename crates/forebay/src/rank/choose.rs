@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Units to choose from.
 #[derive(Clone)]
-pub(crate) struct Choice {
+pub(crate) struct UnitChoice {
     /// In any order.
     pub(crate) units: Vec<RankedUnit>,
     /// Index of the last unit of the output, if the gaps before the first and after the last shown unit are marked too.
@@ -23,7 +23,7 @@ pub(crate) struct Choice {
     pub(crate) hole: u64,
 }
 
-impl Choice {
+impl UnitChoice {
     /// Returns the units to show, in their order: the best ones that fit. `cost` returns the tokens of units when they are
     /// printed, and whether they fit.
     pub(crate) fn choose(
@@ -88,7 +88,7 @@ struct Needed {
 
 /// Units chosen so far.
 struct Chosen<'a> {
-    choice: &'a Choice,
+    choice: &'a UnitChoice,
     /// All units with their tokens, by index.
     known: HashMap<u64, (&'a RankedUnit, u64)>,
     units: BTreeMap<u64, &'a RankedUnit>,
@@ -103,7 +103,7 @@ struct Gap {
 }
 
 impl<'a> Chosen<'a> {
-    fn new(choice: &'a Choice) -> Chosen<'a> {
+    fn new(choice: &'a UnitChoice) -> Chosen<'a> {
         let sized = |unit: &'a RankedUnit| (unit.index, (unit, tokens::count(&unit.text)));
         let known = choice.units.iter().map(sized).collect();
         Chosen { choice, known, units: BTreeMap::new(), order: Vec::new() }
@@ -254,7 +254,7 @@ mod tests {
             .collect();
         let last = Some(100 + lines.len() as u64 * apart);
         let budget = Budget { tokens, bytes: u64::MAX, lines: None };
-        let choice = Choice { units, last, marker: 6, reads_on: false, hole: 0 };
+        let choice = UnitChoice { units, last, marker: 6, reads_on: false, hole: 0 };
         let units = choice.choose(budget, |units| {
             let used = units.iter().map(|unit| tokens::count(&unit.text) + 6).sum();
             Ok((used, used <= tokens))

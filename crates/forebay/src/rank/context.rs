@@ -1,4 +1,4 @@
-//! Context lines: a good unit gives a share of its score to the lines around it, because an answer is a passage.
+//! FoundUnits lines: a good unit gives a share of its score to the lines around it, because an answer is a passage.
 //!
 //! The share fades from line to line, towards the beginning and towards the end of the output. It fades more slowly
 //! between lines that belong together, such as those of a stack trace or of a sentence.
@@ -61,7 +61,7 @@ pub(crate) fn with_context(
         Aim::Failure => Frequency::of(output, highest * weights::RARE_LINE)?,
         _ => (Frequency::default(), Vec::new()),
     };
-    let mut context = Context {
+    let mut context = FoundUnits {
         output,
         question,
         layout,
@@ -88,7 +88,7 @@ pub(crate) fn with_context(
 }
 
 /// Units found so far, with what is needed to score the next ones.
-struct Context<'a> {
+struct FoundUnits<'a> {
     output: &'a Output,
     question: &'a Question,
     layout: Layout,
@@ -150,7 +150,7 @@ impl Repeats {
     }
 }
 
-impl Context<'_> {
+impl FoundUnits<'_> {
     /// Adds a good unit and its context. Clean-up matters less than what came before it.
     fn add(&mut self, seen: &Seen, mut score: f32, is_clean_up: bool) -> Result<()> {
         let output = self.output;

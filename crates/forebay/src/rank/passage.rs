@@ -1,6 +1,6 @@
 //! Passages: units that follow each other, with their place in the output.
 
-use crate::rank::choose::Choice;
+use crate::rank::choose::UnitChoice;
 use crate::rank::scan;
 use crate::text::count::count;
 use crate::text::gutter::numbered;
@@ -11,6 +11,7 @@ use std::ops::Range;
 
 /// Part of an output that answers a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Passage {
     /// First line, counted from 1.
     pub line: u64,
@@ -46,14 +47,14 @@ pub(crate) struct RankedUnit {
 }
 
 /// Returns the choice of an answer from units.
-pub(crate) fn choice(units: Vec<RankedUnit>, reads_on: bool, hole: u64) -> Choice {
-    Choice { units, last: None, marker: LABEL, reads_on, hole }
+pub(crate) fn choice(units: Vec<RankedUnit>, reads_on: bool, hole: u64) -> UnitChoice {
+    UnitChoice { units, last: None, marker: LABEL, reads_on, hole }
 }
 
 /// Chooses units by their scores until the budget is used. `path` returns the container of a unit of JSON.
 pub(crate) fn chosen(
     output: &Output,
-    choice: Choice,
+    choice: UnitChoice,
     budget: Budget,
     path: impl Fn(u64) -> Option<(usize, String)>,
 ) -> Result<Vec<RankedUnit>> {

@@ -12,7 +12,7 @@ use crate::rank::scan::TextUnits;
 use crate::terminal::visible;
 use crate::text::gutter::numbered;
 use crate::text::pattern::compiled;
-use crate::weights::{places as weights, rows::PARSED};
+use crate::weights::{places as weights, rows::MAX_PARSED_PROGRAM};
 use crate::{Output, Result};
 use regex::bytes::{Match, Regex};
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Units of the places that a question names in a program, as shares of the score of the best unit; none elsewhere.
 pub(crate) fn named(output: &Output, question: &Question) -> Result<Vec<RankedUnit>> {
-    if output.len() > PARSED {
+    if output.len() > MAX_PARSED_PROGRAM {
         return Ok(Vec::new());
     }
     let (names, lines) = (names(&question.text), line_numbers(&question.text));
@@ -49,7 +49,7 @@ pub(crate) fn named(output: &Output, question: &Question) -> Result<Vec<RankedUn
     if !is_named || !matches!(form(output)?, Form::Code(_) | Form::Markdown | Form::Rst) {
         return Ok(Vec::new());
     }
-    let outline = outline::outline_parsing(output, PARSED)?;
+    let outline = outline::outline_parsing(output, MAX_PARSED_PROGRAM)?;
     let bytes = output.read(0..output.len())?;
     let file = File::of(&bytes);
     let mut scores: HashMap<usize, f32> = HashMap::new();
@@ -172,8 +172,8 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::output_of_call;
-    use crate::{Call, Session, Timestamp};
+    #[cfg(feature = "lang-python")]
+    use crate::{Call, Session, Timestamp, store::memory::output_of_call};
 
     #[test]
     fn numbers_of_lines_are_found_in_a_question() {

@@ -44,6 +44,7 @@ pub struct Values {
 
 /// One result of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Value {
     /// The result as compact JSON, or its beginning if there was no room for more.
     pub json: String,
@@ -77,6 +78,7 @@ pub enum Total {
 /// The end of a filter's run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Ended {
     /// The filter went through all that it needs.
     AllRead,

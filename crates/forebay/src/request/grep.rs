@@ -12,7 +12,7 @@ pub struct Grep {
     /// Whether a match may span lines.
     pub multiline: bool,
     /// Part of the result that is shown.
-    pub wanted: Wanted,
+    pub wanted: Selection,
     /// Lines shown before and after each match.
     pub context: u64,
     /// Maximum matches shown; with 0 they are only counted.
@@ -32,7 +32,7 @@ impl Grep {
             fixed: false,
             ignore_case: false,
             multiline: false,
-            wanted: Wanted::Lines,
+            wanted: Selection::Lines,
             context: 0,
             max: Grep::SHOWN,
             from_byte: 0,
@@ -40,9 +40,9 @@ impl Grep {
     }
 }
 
-/// Part of the result of a search that is shown.
+/// What a search selects of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wanted {
+pub enum Selection {
     /// Matching lines.
     Lines,
     /// The lines that do not match.

@@ -2,7 +2,7 @@
 
 use crate::request::declared::{Arguments, Declared, Takes, optional, required};
 use crate::request::filter::Filter;
-use crate::request::grep::{Grep, Wanted};
+use crate::request::grep::{Grep, Selection};
 use crate::request::{Outlined, ranges, tool_call};
 use crate::{Error, Handle, Query, Result};
 use serde_json::{Map, Value, json};
@@ -158,9 +158,9 @@ pub(crate) fn query_with(name: &str, arguments: &Arguments) -> Result<Query> {
                         "what does not match cannot be shown as only what matches".to_owned(),
                     ));
                 }
-                (true, false) => Wanted::OtherLines,
-                (false, true) => Wanted::Matches,
-                (false, false) => Wanted::Lines,
+                (true, false) => Selection::OtherLines,
+                (false, true) => Selection::Matches,
+                (false, false) => Selection::Lines,
             },
             context: arguments.number("context").unwrap_or(0),
             max: usize::try_from(arguments.number("max").unwrap_or(0)).unwrap_or(usize::MAX),
@@ -228,8 +228,8 @@ pub(crate) fn call_of(handle: &Handle, query: &Query) -> Named {
                 ("fixed", grep.fixed),
                 ("ignore_case", grep.ignore_case),
                 ("multiline", grep.multiline),
-                ("invert", grep.wanted == Wanted::OtherLines),
-                ("only_matching", grep.wanted == Wanted::Matches),
+                ("invert", grep.wanted == Selection::OtherLines),
+                ("only_matching", grep.wanted == Selection::Matches),
             ];
             switches.iter().filter(|(_, on)| *on).for_each(|(name, _)| set(name, true.into()));
             let numbers = [

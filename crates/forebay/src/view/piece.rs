@@ -58,6 +58,7 @@ impl Piece {
 /// Medium on which a reader would see an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Canvas {
     /// A terminal.
     Screen,
@@ -66,7 +67,7 @@ pub enum Canvas {
     /// A terminal, with a backslash before text that looks like a marker and is not one.
     Quoted,
     /// A compact form of the whole output, of which the piece is a part.
-    Compact(compact::Form),
+    Compact(compact::CompactForm),
 }
 
 impl std::fmt::Display for Canvas {
@@ -82,6 +83,7 @@ impl std::fmt::Display for Canvas {
 /// Why bytes are not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Why {
     /// They did not fit, and others matter more.
     LeftOut,
@@ -94,6 +96,7 @@ pub enum Why {
 /// Wording of the markers of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Wording {
     /// Counts, and the command that reads the missing bytes.
     Commands,

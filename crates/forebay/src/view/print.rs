@@ -27,6 +27,7 @@ pub(crate) struct Gap {
 
 /// Text printed for a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Printed {
     /// Number of the piece; `None` for the text before or after all of them.
     pub piece: Option<usize>,
@@ -212,7 +213,7 @@ impl View {
                 let total = output.record().size.lines;
                 format!(
                     "\n... [{lines} lines truncated — full output available in artifacts] ...\n\n[Last {} lines of {total}]\n",
-                    total - gap.lines.1
+                    total.saturating_sub(gap.lines.1)
                 )
             }
             // The rest of the last line of the head, or the beginning of the first line of the tail.
@@ -352,27 +353,44 @@ impl Gap {
     }
 }
 
-/// Counts a gap with the line index. Its characters are those of the whole that the shown pieces leave, where it is the
-/// only gap.
+/// Counts a gap with the line index, and its characters where the wording of the view names them.
 fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
     let gap = Gap::at(output, range)?;
     let characters = match view.wording {
-        Wording::Lines if !gap.whole_lines => {
-            let mut characters = Characters::default();
-            output.for_each_block(range.clone(), |_, block| characters.update(block))?;
-            characters.finish().0
-        }
-        Wording::Characters | Wording::Recovery => {
-            let mut characters = output.record().size.characters;
-            for piece in view.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_))) {
-                let shown = output.read(piece.range().clone())?;
-                characters = characters.saturating_sub(crate::size::characters(&shown));
-            }
-            characters
-        }
+        Wording::Lines if !gap.whole_lines => characters(output, range)?,
+        Wording::Characters | Wording::Recovery => match characters_left(view, output, range)? {
+            Some(left) => left,
+            None => characters(output, range)?,
+        },
         _ => 0,
     };
     Ok(Gap { characters, ..gap })
+}
+
+/// Counts the characters of a range.
+fn characters(output: &Output, range: &Range<u64>) -> Result<u64> {
+    let mut characters = Characters::default();
+    output.for_each_block(range.clone(), |_, block| characters.update(block))?;
+    Ok(characters.finish().0)
+}
+
+/// Counts the characters of a gap as those that the shown pieces leave of the whole, which reads less. `None` where they may
+/// not be the same: if another piece is not verbatim, a character is cut, or the record counts lost bytes.
+fn characters_left(view: &View, output: &Output, range: &Range<u64>) -> Result<Option<u64>> {
+    let shown = || view.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
+    for edge in [range.start, range.end] {
+        if edge < output.len() && matches!(output.read(edge..edge + 1)?[..], [0x80..=0xbf]) {
+            return Ok(None);
+        }
+    }
+    if shown().count() + 1 < view.pieces.len() || output.record().lost.is_some() {
+        return Ok(None);
+    }
+    let mut left = output.record().size.characters;
+    for piece in shown() {
+        left = left.saturating_sub(crate::size::characters(&output.read(piece.range().clone())?));
+    }
+    Ok(Some(left))
 }
 
 /// Whether a line starts at `offset`, or the output ends there.
@@ -453,6 +471,25 @@ mod tests {
         assert!(shown.contains("]\nThree and four."), "{shown}");
         let shown = print(&[place(b"and four")..place(b"</p></html>")]);
         assert!(shown.contains("]and four."), "{shown}");
+    }
+
+    #[test]
+    fn a_count_of_characters_is_that_of_its_gap() {
+        let output = output_of("ab\u{e9}d\u{e9}fgh\n".as_bytes());
+        let verbatim = |range| Piece::Verbatim(range);
+        let omitted = |range| Piece::Omitted { range, why: Why::LeftOut };
+        for wording in [Wording::Characters, Wording::Recovery] {
+            let print = |pieces| {
+                let view = View::new(output.len(), pieces, wording).unwrap();
+                assert_eq!(crate::verify(&view, &output).unwrap(), [], "{wording:?}");
+                String::from_utf8_lossy(&view.print(&output).unwrap()).into_owned()
+            };
+            let shown = print(vec![omitted(0..4), verbatim(4..5), omitted(5..11)]);
+            assert!(shown.contains("3 characters") && shown.contains("5 characters"), "{shown}");
+            let shown = print(vec![verbatim(0..3), omitted(3..6), verbatim(6..11)]);
+            assert!(shown.contains("3 characters"), "both halves of a cut character count: {shown}");
+            assert!(print(vec![verbatim(0..4), omitted(4..11)]).contains("6 characters"));
+        }
     }
 
     #[test]

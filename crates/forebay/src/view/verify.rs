@@ -10,6 +10,7 @@ use crate::{Output, Result};
 
 /// A claim that is not true.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The record makes a claim about the bytes that is not true.
     #[error("its record says {field} {said}, but its bytes have {found}")]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 #[error(
     "the arguments of this call are not a JSON object ({why}); nothing was done: call again with one JSON object"
 )]
+#[non_exhaustive]
 pub struct BadArguments {
     /// Text of the model.
     pub text: String,

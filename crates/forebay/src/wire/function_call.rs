@@ -15,6 +15,7 @@ const CLOSE: &str = "</function_call>";
 
 /// A part of an assistant's text. The segments of a text, one after the other, are that text.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Segment<'a> {
     /// Text of the model.
     Text(&'a str),

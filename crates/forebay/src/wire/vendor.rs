@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 /// One spelling of tools, calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wire {
     /// OpenAI's chat completions, and the many servers that imitate them.
     OpenaiChat,

@@ -112,6 +112,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "json")]
     fn a_filter_a_shape_and_an_answer_reach_json_behind_text() {
         let rows: Vec<String> = (0..40).map(|n| format!(r#"{{"id": {n}, "name": "n{n}"}}"#)).collect();
         let output = output_of(format!("npm warn it is old\n[{}]\n", rows.join(",")).as_bytes());

@@ -3,7 +3,7 @@
 //! A block is a whole number of lines, so a search needs no more memory than a block; a line longer than that is
 //! searched in windows that overlap, and so is every output where a match may span lines.
 
-use crate::request::grep::{Grep, Wanted};
+use crate::request::grep::{Grep, Selection};
 use crate::{Error, Output, Result};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -41,7 +41,7 @@ const SLOW_STEP: usize = 4 * 1024;
 /// A search that is ready to run.
 pub(crate) struct Search {
     pub(crate) matcher: RegexMatcher,
-    wanted: Wanted,
+    wanted: Selection,
     multiline: bool,
     max: usize,
     /// Whether the pattern is so large that a block takes long.
@@ -125,7 +125,7 @@ fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
 
 impl Search {
     pub(crate) fn new(query: &Grep) -> Result<Search> {
-        if query.multiline && query.wanted == Wanted::OtherLines {
+        if query.multiline && query.wanted == Selection::OtherLines {
             let why = "lines that do not match cannot be told by a pattern that goes over lines: ask for one of the two";
             return Err(Error::BadQuery(why.to_owned()));
         }
@@ -209,7 +209,7 @@ impl Search {
                     inside = newline.is_none();
                     let line = block[..end].strip_suffix(b"\n").unwrap_or(&block[..end]);
                     giant.1 |= self.long(line, from, line.len(), base, &mut found)?.1;
-                    if self.wanted == Wanted::OtherLines && !giant.1 {
+                    if self.wanted == Selection::OtherLines && !giant.1 {
                         found.line(self.max, giant.0..base + end as u64);
                     }
                     base + end as u64
@@ -265,16 +265,18 @@ impl Search {
             let offset = base + start as u64;
             let is_hit = certain || self.matcher.is_match(line).map_err(failed)?;
             match self.wanted {
-                Wanted::OtherLines => self.others(block, at..if is_hit { start } else { end }, base, found),
+                Selection::OtherLines => {
+                    self.others(block, at..if is_hit { start } else { end }, base, found)
+                }
                 _ if !is_hit => {}
-                Wanted::Lines if line.len() < LONG => found.line(self.max, offset..base + end as u64),
-                Wanted::Lines | Wanted::Matches => {
+                Selection::Lines if line.len() < LONG => found.line(self.max, offset..base + end as u64),
+                Selection::Lines | Selection::Matches => {
                     self.long(line, 0, line.len(), offset, found)?;
                 }
             }
             at = end;
         }
-        if self.wanted == Wanted::OtherLines {
+        if self.wanted == Selection::OtherLines {
             self.others(block, at..block.len(), base, found);
         }
         Ok(())
@@ -311,11 +313,11 @@ impl Search {
                 next = next.max(place.end());
                 let hit = base + place.start() as u64..base + place.end() as u64;
                 match self.wanted {
-                    Wanted::Lines => found.inside(self.max, hit),
+                    Selection::Lines => found.inside(self.max, hit),
                     // An empty match has nothing to show.
-                    Wanted::Matches if hit.is_empty() => {}
-                    Wanted::Matches => found.push(self.max, || only(hit)),
-                    Wanted::OtherLines => return false,
+                    Selection::Matches if hit.is_empty() => {}
+                    Selection::Matches => found.push(self.max, || only(hit)),
+                    Selection::OtherLines => return false,
                 }
                 true
             })
@@ -356,7 +358,7 @@ impl Search {
                     break;
                 }
                 from = match self.wanted {
-                    Wanted::Matches => place.end().max(place.start() + 1),
+                    Selection::Matches => place.end().max(place.start() + 1),
                     _ => {
                         let last = place.end().max(place.start() + 1) - 1;
                         memchr::memchr(b'\n', &window[last.min(read)..])
@@ -364,8 +366,8 @@ impl Search {
                     }
                 };
                 match self.wanted {
-                    Wanted::Matches if hit.is_empty() => {}
-                    Wanted::Matches => found.push(self.max, || only(hit)),
+                    Selection::Matches if hit.is_empty() => {}
+                    Selection::Matches => found.push(self.max, || only(hit)),
                     _ => {
                         let end = base + from as u64;
                         let start = output.line_start_near(hit.start, LONG as u64)?;

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// A value inside another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Node {
     /// Its key as it is written between its quotes; `None` in an array, and for a document.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,6 +24,7 @@ pub struct Node {
 
 /// The values directly inside a value, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Nodes {
     /// The values.
     pub nodes: Vec<Node>,

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use jaq_json::Val;
 use std::ops::{ControlFlow, Range};
 
-/// The results that are wanted.
+/// Bounds of a run and of its results.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ResultLimits {
     /// Results that are skipped.
     pub skip: u64,
     /// Maximum results.
@@ -27,7 +27,7 @@ pub(crate) struct Wanted {
 /// Gathers the results that are wanted, and counts all.
 pub(crate) struct Gather<'a> {
     output: &'a Output,
-    pub(crate) wanted: Wanted,
+    pub(crate) limits: ResultLimits,
     pub(crate) values: Vec<Value>,
     /// Number of results so far.
     pub(crate) total: u64,
@@ -40,13 +40,13 @@ pub(crate) struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    pub(crate) fn new(output: &'a Output, wanted: Wanted) -> Gather<'a> {
-        Gather { output, wanted, values: Vec::new(), total: 0, read: 0, bytes_left: wanted.enough, used: 0 }
+    pub(crate) fn new(output: &'a Output, limits: ResultLimits) -> Gather<'a> {
+        Gather { output, limits, values: Vec::new(), total: 0, read: 0, bytes_left: limits.enough, used: 0 }
     }
 
     fn push(&mut self, text: String, length: u64, at: Option<Range<u64>>) -> Result<()> {
         self.total += 1;
-        if self.total > self.wanted.skip && !self.has_all() {
+        if self.total > self.limits.skip && !self.has_all() {
             let mut json = text;
             json.truncate(json.floor_char_boundary(usize::try_from(self.bytes_left).unwrap_or(usize::MAX)));
             let is_cut = (json.len() as u64) < length;
@@ -62,7 +62,7 @@ impl<'a> Gather<'a> {
 
     /// Whether no further result is wanted.
     fn has_all(&self) -> bool {
-        self.values.len() as u64 >= self.wanted.max || self.bytes_left == 0
+        self.values.len() as u64 >= self.limits.max || self.bytes_left == 0
     }
 
     /// Runs a filter on one value that is not one of many, and takes its results.
@@ -71,7 +71,7 @@ impl<'a> Gather<'a> {
         fuel.refill(FUEL_PER_RUN + size);
         let mut failed = None;
         let end = program.run(value, &fuel, |result| {
-            if self.total < self.wanted.skip || self.has_all() {
+            if self.total < self.limits.skip || self.has_all() {
                 self.total += 1;
                 return ControlFlow::Continue(());
             }
@@ -98,8 +98,8 @@ impl Sink for Gather<'_> {
         if self.has_all() {
             return Room { results: 0, undecided: 0, bytes: 0 };
         }
-        let missing = self.wanted.max - self.values.len() as u64;
-        let undecided = self.wanted.skip.saturating_sub(self.total);
+        let missing = self.limits.max - self.values.len() as u64;
+        let undecided = self.limits.skip.saturating_sub(self.total);
         Room { results: undecided.saturating_add(missing), undecided, bytes: self.bytes_left }
     }
 

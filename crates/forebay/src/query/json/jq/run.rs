@@ -11,7 +11,7 @@ use crate::query::json::jq::fuel::STACK;
 use crate::query::json::jq::parse;
 use crate::query::json::jq::plan::{After, Plan, Step, Then, plan};
 use crate::query::json::jq::program::{Program, Tree, tree};
-use crate::query::json::jq::results::{ArrayUse, Collect, Gather, Wanted};
+use crate::query::json::jq::results::{ArrayUse, Collect, Gather, ResultLimits};
 use crate::query::json::jq::stream::{self, Followed, MemberValues};
 use crate::request::filter::{Ended, Total, Values};
 use crate::{Error, Kind, Output, Result};
@@ -24,21 +24,21 @@ use std::thread;
 const LARGE_DOCUMENT: u64 = 1024 * 1024;
 
 /// Runs a filter; see [`filter`](super::filter).
-pub(crate) fn run(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {
+pub(crate) fn run(output: &Output, code: &str, limits: ResultLimits) -> Result<Values> {
     let on_a_large_stack = thread::scope(|scope| {
         thread::Builder::new()
             .stack_size(STACK)
-            .spawn_scoped(scope, || run_here(output, code, wanted))
+            .spawn_scoped(scope, || run_here(output, code, limits))
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     on_a_large_stack.map_err(Error::store("start a thread"))?
 }
 
-fn run_here(output: &Output, code: &str, wanted: Wanted) -> Result<Values> {
+fn run_here(output: &Output, code: &str, limits: ResultLimits) -> Result<Values> {
     let tree = tree(code)?;
     let whole = Program::compile(code, tree.clone())?;
     let plan = plan(&tree);
-    let mut run = Run { output, code, plan, whole, gather: Gather::new(output, wanted) };
+    let mut run = Run { output, code, plan, whole, gather: Gather::new(output, limits) };
     let ended = match run.documents() {
         Ok(()) => Ended::AllRead,
         Err(Halt::Ended(ended)) => ended,
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
                 output: self.output,
                 program: &self.whole,
                 limit: None,
-                threads: self.gather.wanted.threads,
+                threads: self.gather.limits.threads,
             };
             run_all(&job, next_small, &mut self.gather).map_err(|halt| self.first_failure(halt, has_read))?;
             has_read |= self.gather.read > 0;
@@ -222,11 +222,11 @@ impl<'a> Run<'a> {
         members: Members,
     ) -> Result<(), Halt> {
         let mut values = MemberValues::new(members)?;
-        let job = Job { output: self.output, program, limit, threads: self.gather.wanted.threads };
+        let job = Job { output: self.output, program, limit, threads: self.gather.limits.threads };
         match array {
             None => run_all(&job, || values.next(), &mut self.gather)?,
             Some(array) => {
-                let mut collect = Collect::new(self.output, array, self.gather.wanted.enough);
+                let mut collect = Collect::new(self.output, array, self.gather.limits.enough);
                 run_all(&job, || values.next(), &mut collect)?;
                 // The results for some of the members are not the array that is wanted.
                 if values.broken.is_none() {
