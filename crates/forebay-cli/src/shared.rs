@@ -12,8 +12,8 @@ pub(crate) use absent::Shared;
 #[cfg(feature = "shared")]
 pub(crate) use present::{Shared, origin};
 
-use forebay::{DiskStore, Session, Store};
-use forebay_server::{CheckShared, OnTheWay};
+use forebay::Store;
+use forebay_server::{CheckShared, OnTheWay, OpenTenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -70,7 +70,7 @@ pub(crate) struct WithShared {
 /// The shared store as a server uses it.
 pub(crate) struct Served {
     /// Makes the store of a tenant over a folder of this machine.
-    pub(crate) open: Box<dyn Fn(Option<&Session>, &DiskStore) -> Box<dyn Store>>,
+    pub(crate) open: Box<OpenTenant>,
     pub(crate) check: CheckShared,
     /// Looks for outputs on their way in a folder of this machine.
     pub(crate) on_the_way: fn(&Path) -> OnTheWay,

@@ -211,7 +211,7 @@ impl Auth {
         listen: Listen,
         access: Access,
         store: &DiskStore,
-        shared: Option<OpenTenant<'_>>,
+        shared: Option<&OpenTenant>,
         allowed: Allowed,
     ) -> crate::error::Result<Auth> {
         let root = store.root();

@@ -6,7 +6,7 @@ use forebay::{DiskStore, Result, Session, Store, Timestamp};
 use std::path::Path;
 
 /// Makes the store of a tenant over its folder: of a named one, or of the owner.
-pub type OpenTenant<'a> = &'a dyn Fn(Option<&Session>, &DiskStore) -> Box<dyn Store>;
+pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> Box<dyn Store>;
 
 /// The outputs of one tenant.
 pub(crate) struct Tenant {
@@ -49,12 +49,11 @@ impl Tenant {
         let (mut removed, mut left) = (gone.len(), stays.len());
         if let Some(shared) = &self.shared {
             for weight in shared.weights(session)? {
-                match weight.in_use {
-                    true => left += 1,
-                    false => {
-                        shared.delete(&weight.handle)?;
-                        removed += 1;
-                    }
+                if weight.in_use {
+                    left += 1;
+                } else {
+                    shared.delete(&weight.handle)?;
+                    removed += 1;
                 }
             }
         }

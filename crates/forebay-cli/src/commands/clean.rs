@@ -62,10 +62,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     if args.with_secrets {
         return scan::remove(context, args.dry_run);
     }
-    let mut report = match args.shared {
-        true => clean_shared(args, context),
-        false => clean(args, context, &context.store),
-    };
+    let mut report =
+        if args.shared { clean_shared(args, context) } else { clean(args, context, &context.store) };
     if let Some(both) = context.with_fallback.as_ref().filter(|_| !args.shared) {
         // What was kept there while the root could not be written has the same rules.
         report = joined(report, clean(args, context, &both.fallback));

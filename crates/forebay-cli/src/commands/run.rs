@@ -97,10 +97,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
     let answered = answer(writer, held, end, is_seen, context);
     let output = answered.map_err(|error| print::error(&error)).ok();
-    let status = match ended.timed_out {
-        true => TIMED_OUT,
-        false => u8::try_from(ended.exit.status() & 0xff).unwrap_or(1),
-    };
+    let status =
+        if ended.timed_out { TIMED_OUT } else { u8::try_from(ended.exit.status() & 0xff).unwrap_or(1) };
     if let (Some(output), Some(patience)) = (output, args.waits.wait)
         && let Err(error) = context.wait_until_shared(&output, patience)
     {

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use forebay::Session;
 use forebay_server::auth::{Access, Allowed, Auth, Right, Token, Tokens, hash};
-use forebay_server::{Config, Listen, LocalToken, OpenTenant, fresh_token};
+use forebay_server::{Config, Listen, LocalToken, fresh_token};
 use serde_json::json;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -162,7 +162,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let allowed = Allowed { origins: args.origins, hosts: args.hosts };
     // Whoever starts a server starts it again if the shared store is away.
     let shared = context.shared.as_ref().map(Shared::serve).transpose()?;
-    let open = shared.as_ref().map(|shared| &*shared.open as OpenTenant<'_>);
+    let open = shared.as_ref().map(|shared| &*shared.open);
     let auth = Auth::new(listen.clone(), access, &context.store, open, allowed)?;
     let token = local.map(|local| local.get()).transpose()?;
     let models = ModelSettings { ends_by_signal: false, ..context.models.clone() };

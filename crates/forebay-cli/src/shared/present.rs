@@ -46,12 +46,11 @@ impl Shared {
     ) -> Result<Option<Shared>, OpenError> {
         let origin = |key: &str| if is_in_file(key) { Origin::File } else { Origin::Process };
         if settings.database.is_empty() {
-            return match settings.blobs.is_empty() {
-                true => Ok(None),
-                false => Err(OpenError::Address(
-                    "store.blobs is set, and store.database is not; a bucket alone has no order".to_owned(),
-                )),
-            };
+            if settings.blobs.is_empty() {
+                return Ok(None);
+            }
+            let alone = "store.blobs is set, and store.database is not; a bucket alone has no order";
+            return Err(OpenError::Address(alone.to_owned()));
         }
         let environment = Environment::of_process();
         let database = DatabaseAddress::parse(&settings.database, origin("database"), &environment)?;

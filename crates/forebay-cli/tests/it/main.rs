@@ -1,6 +1,6 @@
 //! The command line, tried as its users do.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod archive;
 mod events;
