@@ -85,21 +85,29 @@ pub fn check(message: &[u8]) {
 /// Fields of the outermost object, or items of the outermost array, or the errors in their place.
 #[derive(Debug, PartialEq)]
 struct Parts {
-    fields: Result<Vec<Field>, String>,
-    items: Result<Vec<Range<u64>>, String>,
+    fields: Result<Vec<Field>, Refusal>,
+    items: Result<Vec<Range<u64>>, Refusal>,
     ends: bool,
 }
+
+/// Text of the error of a message that cannot be read.
+#[derive(Debug, PartialEq)]
+struct Refusal(String);
 
 /// Parts of a message that is read in blocks of `at_once` bytes.
 fn parts(message: &[u8], at_once: usize) -> Parts {
     let input = || BufReader::with_capacity(at_once.min(message.len().max(1)), message);
-    let text = |error: io::Error| error.to_string();
-    let fields = fields_of(input(), 0).map_err(text);
+    let refusal = |error: io::Error| Refusal(error.to_string());
+    let fields = fields_of(input(), 0).map_err(refusal);
     let mut scanner = Scanner::new(input(), 0);
     let mut items = Vec::new();
     let array = scanner.items(|scanner| {
         items.push(scanner.value()?);
         Ok(())
     });
-    Parts { fields, ends: array.is_ok() && scanner.end().is_ok(), items: array.map(|_| items).map_err(text) }
+    Parts {
+        fields,
+        ends: array.is_ok() && scanner.end().is_ok(),
+        items: array.map(|_| items).map_err(refusal),
+    }
 }

@@ -154,19 +154,38 @@ pub(crate) struct Items {
     more: u64,
 }
 
+/// First and last line of an item.
+#[derive(Clone, Copy)]
+pub(crate) struct LineSpan {
+    first: u64,
+    last: u64,
+}
+
 /// Last line of an item that ends at the next one of its depth.
 const OPEN: u64 = 0;
 
+impl LineSpan {
+    /// A single line.
+    fn one(line: u64) -> LineSpan {
+        LineSpan { first: line, last: line }
+    }
+
+    /// The lines from `first` up to the next item of the same depth.
+    fn open(first: u64) -> LineSpan {
+        LineSpan { first, last: OPEN }
+    }
+}
+
 impl Items {
     /// Adds an item with a known end.
-    fn add(&mut self, lines: (u64, u64), depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
+    fn add(&mut self, lines: LineSpan, depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
         self.push(lines, depth, kind, name, None);
     }
 
     /// Adds an item with a known end and a count.
     fn add_counted(
         &mut self,
-        lines: (u64, u64),
+        lines: LineSpan,
         depth: u32,
         kind: &'static str,
         name: impl FnOnce() -> String,
@@ -178,13 +197,14 @@ impl Items {
     /// Adds an item. Only items that are kept get a name: making a name costs more than finding the next item.
     fn push(
         &mut self,
-        (line, last_line): (u64, u64),
+        lines: LineSpan,
         depth: u32,
         kind: &'static str,
         name: impl FnOnce() -> String,
         count: Option<u64>,
     ) {
         if self.items.len() < KEPT {
+            let LineSpan { first: line, last: last_line } = lines;
             self.items.push(Item { line, last_line, depth, kind, name: name(), count, symbol: None })
         } else {
             self.more += 1
@@ -194,7 +214,7 @@ impl Items {
     /// Adds a definition with its name.
     fn define(
         &mut self,
-        lines: (u64, u64),
+        lines: LineSpan,
         depth: u32,
         kind: &'static str,
         symbol: Option<Symbol>,
@@ -216,7 +236,7 @@ impl Items {
 
     /// Adds an item that ends at the next one of its depth or above.
     fn open(&mut self, line: u64, depth: u32, kind: &'static str, name: impl FnOnce() -> String) {
-        self.add((line, OPEN), depth, kind, name);
+        self.add(LineSpan::open(line), depth, kind, name);
     }
 
     /// Returns the items in order, each with its end, and the number of those that were not kept.

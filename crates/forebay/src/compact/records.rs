@@ -179,20 +179,10 @@ impl Tables {
             *known += 1;
         }
         let total = rows.len();
-        let is_shared = |name: &str| {
-            let text = |row: &Vec<Field>| {
-                row.iter().find(|field| field.name == name).and_then(|field| match &field.value {
-                    Cell::Text(text) => Some(text.clone()),
-                    Cell::List(..) => None,
-                })
-            };
-            let first = text(&rows[0]);
-            first.is_some() && rows.iter().all(|row| text(row) == first)
-        };
         let shared: Vec<&str> = order
             .iter()
             .copied()
-            .filter(|name| total > 2 && count[name] == total && is_shared(name))
+            .filter(|name| total > 2 && count[name] == total && is_shared(name, &rows))
             .collect();
         let is_column = |name: &&str| !shared.contains(name) && count[name] * 100 >= total * COLUMN_SHARE;
         let columns: Vec<&str> = order.iter().copied().filter(is_column).collect();
@@ -425,6 +415,18 @@ impl Tables {
         }
         parts.join("; ")
     }
+}
+
+/// Whether a field has the same text in all rows.
+fn is_shared(name: &str, rows: &[Vec<Field>]) -> bool {
+    let text = |row: &Vec<Field>| {
+        row.iter().find(|field| field.name == name).and_then(|field| match &field.value {
+            Cell::Text(text) => Some(text.clone()),
+            Cell::List(..) => None,
+        })
+    };
+    let first = text(&rows[0]);
+    first.is_some() && rows.iter().all(|row| text(row) == first)
 }
 
 /// Names of fields that hardly any of many records have, or that are `false` in hardly any.

@@ -19,6 +19,12 @@ struct Remembered {
     reading: Reading,
 }
 
+/// A failed extraction, with its explanation for the model that asked.
+pub(crate) struct Failed {
+    error: Error,
+    pub(crate) explanation: String,
+}
+
 /// A session's outputs, with the models that read them.
 pub struct Extractor<'a> {
     outputs: &'a Outputs<'a>,
@@ -44,27 +50,17 @@ impl<'a> Extractor<'a> {
         budget: Budget,
         surface: &Surface,
     ) -> Result<Extract> {
-        self.extract_recorded(text, wanted, budget, surface).map_err(|(error, _)| error)
+        self.extract_recorded(text, wanted, budget, surface).map_err(|failed| failed.error)
     }
 
-    /// The same for the tool `tool_output`: an error is the text that the model gets.
-    pub(crate) fn extract_or_explain(
+    /// The same with an explanation of a failure for the model that asked.
+    pub(crate) fn extract_recorded(
         &self,
         text: &str,
         wanted: &Extraction,
         budget: Budget,
         surface: &Surface,
-    ) -> std::result::Result<Extract, String> {
-        self.extract_recorded(text, wanted, budget, surface).map_err(|(_, explanation)| explanation)
-    }
-
-    fn extract_recorded(
-        &self,
-        text: &str,
-        wanted: &Extraction,
-        budget: Budget,
-        surface: &Surface,
-    ) -> std::result::Result<Extract, (Error, String)> {
+    ) -> std::result::Result<Extract, Failed> {
         let mut arguments = Map::new();
         arguments.insert("handle".to_owned(), text.into());
         arguments.insert("extract".to_owned(), wanted.instructions.into());
@@ -73,7 +69,7 @@ impl<'a> Extractor<'a> {
         }
         self.extract_for(&arguments, text, wanted, budget, surface).map_err(|error| {
             let explanation = self.extraction_failed(text, wanted.mode, &arguments, &error);
-            (error, explanation)
+            Failed { error, explanation }
         })
     }
 

@@ -197,21 +197,8 @@ pub(crate) fn said(
     if word.text == "warn" && location::is_before(start) {
         return LOCATED;
     }
-    // Counts of zero: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
-    let number_before = last_word(start);
-    let harmless =
-        matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on" | b"License");
-    let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
-    // In a table the value is in the next column.
-    let next = rest.trim_ascii_start().strip_prefix(b"|");
-    let value = next.or(sign.map(|at| &rest[at + 1..])).unwrap_or_default().trim_ascii_start();
-    let zero = value.first() == Some(&b'0')
-        && !value.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
-    if harmless || zero {
-        return 0.0;
-    }
     // An expected failure: `TEST-KNOWN-FAIL`.
-    if start.ends_with(b"KNOWN-") {
+    if counts_none(start, rest) || start.ends_with(b"KNOWN-") {
         return 0.0;
     }
     if NAMING
@@ -256,6 +243,20 @@ pub(crate) fn said(
         } else {
             1.0
         }
+}
+
+/// Whether the text around a word counts none: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
+fn counts_none(start: &[u8], rest: &[u8]) -> bool {
+    let number_before = last_word(start);
+    let harmless =
+        matches!(number_before, b"0" | b"no" | b"No" | b"zero" | b"without" | b"if" | b"on" | b"License");
+    let sign = rest.iter().take(24).position(|byte| matches!(byte, b':' | b'='));
+    // In a table the value is in the next column.
+    let next = rest.trim_ascii_start().strip_prefix(b"|");
+    let value = next.or(sign.map(|at| &rest[at + 1..])).unwrap_or_default().trim_ascii_start();
+    let zero = value.first() == Some(&b'0')
+        && !value.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
+    harmless || zero
 }
 
 /// Whether the last word of a line is a name among figures, as in a table of symbols: `0000000000103bf0 W error`.

@@ -166,15 +166,24 @@ pub(crate) fn contradiction(role: Role, sample: &str) -> Option<(&'static str, R
     contrary.find(|(_, line)| claims(line)).map(|(name, line)| (name, line.role))
 }
 
-fn compiled<'a>(patterns: impl Iterator<Item = &'a str>, size: usize) -> Result<RegexSet, String> {
+/// Fault of a pattern.
+#[derive(Debug, thiserror::Error)]
+enum PatternFault {
+    #[error("needs more than {0} bytes of memory; make it shorter")]
+    TooLarge(usize),
+    #[error("{0}")]
+    Syntax(String),
+}
+
+fn compiled<'a>(patterns: impl Iterator<Item = &'a str>, size: usize) -> Result<RegexSet, PatternFault> {
     let built = RegexSetBuilder::new(patterns).unicode(false).size_limit(size).build();
     built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(size) => {
-            format!("needs more than {size} bytes of memory; make it shorter")
-        }
+        regex::Error::CompiledTooBig(size) => PatternFault::TooLarge(size),
         // The message points at the place in the pattern with lines of its own.
         error => {
-            error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+            let message = error.to_string();
+            let last = message.lines().last().unwrap_or_default();
+            PatternFault::Syntax(last.trim_start_matches("error: ").to_owned())
         }
     })
 }

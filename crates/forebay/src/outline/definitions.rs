@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::classify::languages::Language;
 use crate::classify::lines::Source;
-use crate::outline::{Items, OPEN, Symbol, shortened};
+use crate::outline::{Items, LineSpan, Symbol, shortened};
 use crate::text::pattern::compiled;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -52,7 +52,7 @@ pub(crate) fn outline(source: &Source, language: Language, start: u64) -> Result
         let name = || shortened(line.lossy().trim().trim_end_matches(['{', ':', ';', '=', ' ']), 120);
         if has_functions && is_function(line.text) {
             let symbol = Symbol::new("function", &before_bracket(&line.lossy()));
-            items.define((line.number, OPEN), 0, "fn", symbol, name);
+            items.define(LineSpan::open(line.number), 0, "fn", symbol, name);
             above = vec![0];
             return;
         }
@@ -69,7 +69,7 @@ pub(crate) fn outline(source: &Source, language: Language, start: u64) -> Result
             }
             None => Symbol::new("function", &before_bracket(&line.lossy())),
         };
-        items.define((line.number, OPEN), above.len() as u32, kind.unwrap_or(&"fn"), symbol, name);
+        items.define(LineSpan::open(line.number), above.len() as u32, kind.unwrap_or(&"fn"), symbol, name);
         above.push(indent);
     })?;
     Ok(items)

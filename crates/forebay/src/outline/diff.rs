@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::classify::diff::{ONLY, hunk, is_command};
 use crate::classify::lines::Source;
-use crate::outline::{Items, name};
+use crate::outline::{Items, LineSpan, name};
 use crate::terminal::without_codes;
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             file = Some(File { line: line.number, path, ..File::default() });
         } else if lossy.starts_with(ONLY) {
             finish(file.take(), line.number - 1, items);
-            items.add((line.number, line.number), 0, "file", || name(&lossy));
+            items.add(LineSpan::one(line.number), 0, "file", || name(&lossy));
         } else if is_command(text) {
             let file = file.get_or_insert_with(|| File { line: line.number, ..File::default() });
             file.is_plain = true;
@@ -140,9 +140,9 @@ fn finish(file: Option<File>, last: u64, items: &mut Items) {
         let room = crate::outline::NAME.saturating_sub(counts.chars().count() + 1);
         format!("{} {counts}", crate::outline::shortened(path, room))
     };
-    items.add_counted((file.line, last), 0, "file", name, file.added + file.removed);
+    items.add_counted(LineSpan { first: file.line, last }, 0, "file", name, file.added + file.removed);
     for (line, last, header) in file.hunks {
-        items.add((line, last), 1, "hunk", || header);
+        items.add(LineSpan { first: line, last }, 1, "hunk", || header);
     }
 }
 

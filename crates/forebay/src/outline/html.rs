@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::classify::lines::Source;
-use crate::outline::{Items, name};
+use crate::outline::{Items, LineSpan, name};
 use memchr::{memchr_iter, memmem};
 
 /// Maximum bytes of a heading that are read.
@@ -81,7 +81,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         let text = plain(&text);
         match level {
             _ if text.trim().is_empty() => {}
-            0 => items.add((line, last), 0, "title", || name(&text)),
+            0 => items.add(LineSpan { first: line, last }, 0, "title", || name(&text)),
             level => items.open(line, u32::from(level) - 1, "heading", || name(&text)),
         }
     }

@@ -290,8 +290,9 @@ impl Node {
     }
 }
 
-fn widen(range: &mut Option<(u64, u64)>, with: (u64, u64)) {
-    *range = Some(range.map_or(with, |(least, most)| (least.min(with.0), most.max(with.1))));
+/// Extends a range of counts to one from `least` to `most`.
+fn widen(range: &mut Option<(u64, u64)>, least: u64, most: u64) {
+    *range = Some(range.map_or((least, most), |(from, to)| (from.min(least), to.max(most))));
 }
 
 /// A value cut to what is shown of it.
@@ -443,10 +444,11 @@ impl Tree {
         self.free.push(from);
         let this = &mut self.nodes[into];
         this.first = this.first.min(other.first);
-        this.place = earlier((this.place, this.count), (other.place, other.count));
+        let seen = |place, count| Seen { place, count };
+        this.place = earlier(seen(this.place, this.count), seen(other.place, other.count));
         for kind in 0..this.types.len() {
-            let known = (this.of_types[kind], this.types[kind]);
-            this.of_types[kind] = earlier(known, (other.of_types[kind], other.types[kind]));
+            let known = seen(this.of_types[kind], this.types[kind]);
+            this.of_types[kind] = earlier(known, seen(other.of_types[kind], other.types[kind]));
         }
         this.count += other.count;
         this.types.iter_mut().zip(other.types).for_each(|(count, more)| *count += more);
@@ -494,8 +496,8 @@ impl Tree {
         {
             this.greatest = Some(greatest);
         }
-        other.items.into_iter().for_each(|items| widen(&mut this.items, items));
-        other.members.into_iter().for_each(|members| widen(&mut this.members, members));
+        other.items.into_iter().for_each(|(least, most)| widen(&mut this.items, least, most));
+        other.members.into_iter().for_each(|(least, most)| widen(&mut this.members, least, most));
         if let Some(each) = other.each {
             match this.each {
                 None => this.each = Some(each),
@@ -620,13 +622,19 @@ enum Also {
     Others,
 }
 
+/// Place where something was seen first, and how often it was seen.
+struct Seen {
+    place: Place,
+    count: u64,
+}
+
 /// The first of two places, of which one may not have been seen.
-fn earlier(one: (Place, u64), other: (Place, u64)) -> Place {
-    match (one.1, other.1) {
-        (0, _) => other.0,
-        (_, 0) => one.0,
-        _ if other.0.at < one.0.at => other.0,
-        _ => one.0,
+fn earlier(one: Seen, other: Seen) -> Place {
+    match (one.count, other.count) {
+        (0, _) => other.place,
+        (_, 0) => one.place,
+        _ if other.place.at < one.place.at => other.place,
+        _ => one.place,
     }
 }
 
@@ -778,10 +786,7 @@ impl Walk<'_> {
         if open.node != NOWHERE {
             let node = &mut self.tree.nodes[open.node];
             node.hint = 0;
-            widen(
-                if open.object { &mut node.members } else { &mut node.items },
-                (open.members, open.members),
-            );
+            widen(if open.object { &mut node.members } else { &mut node.items }, open.members, open.members);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::classify::lines::Source;
 use crate::classify::log::{Level, STAMP, level, stamped};
 use crate::formats::Role;
 use crate::formats::sections::{ends_section, section};
-use crate::outline::{Items, name, test_run};
+use crate::outline::{Items, LineSpan, name, test_run};
 use crate::terminal::without_codes;
 use crate::text::count::counted;
 use crate::text::pattern::compiled;
@@ -53,11 +53,44 @@ struct Wrong {
     text: String,
 }
 
+/// The errors of a log, each once.
+#[derive(Default)]
+struct Distinct {
+    errors: Vec<Wrong>,
+    /// Index of each error by its text without digits.
+    known: HashMap<Vec<u8>, usize>,
+}
+
+impl Distinct {
+    fn add(&mut self, line: u64, text: &[u8], depth: u32) {
+        if let Some(last) = self.errors.last_mut()
+            && last.until + 1 == line
+        {
+            // Errors in neighbouring lines are one error.
+            (last.until, last.last) = (line, line);
+            return;
+        }
+        // The same error can have other numbers and addresses.
+        let key: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_hexdigit()).take(200).collect();
+        match self.known.get(&key) {
+            Some(&index) => {
+                self.errors[index].times += 1;
+                self.errors[index].last = line;
+            }
+            None if self.errors.len() < weights::MAX_ERRORS => {
+                self.known.insert(key, self.errors.len());
+                let text = String::from_utf8_lossy(text).into_owned();
+                self.errors.push(Wrong { line, until: line, last: line, times: 1, depth, text });
+            }
+            None => {}
+        }
+    }
+}
+
 /// Adds the sections with their errors and failed tests. A log without sections gets its hours or days.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     let mut buffer = Vec::new();
-    let mut wrong: Vec<Wrong> = Vec::new();
-    let mut known: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut distinct = Distinct::default();
     let (mut errors, mut warnings, mut lines) = (0, 0, 0);
     let mut same_hour: Vec<u8> = Vec::new();
     let mut hours: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -96,7 +129,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         }
         if let Some((title, is_group)) = section(text) {
             if let Some(event) = source.output.formats().event(text).filter(|event| *event == Role::Summary) {
-                items.add((line.number, line.number), groups + 1, test_run::item(event).0, || {
+                items.add(LineSpan::one(line.number), groups + 1, test_run::item(event).0, || {
                     test_run::called(text)
                 });
                 return;
@@ -114,35 +147,13 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
             let (kind, _) = test_run::item(event);
             in_suite |= event == Role::Suite;
             let deeper = u32::from(in_suite && event != Role::Suite);
-            items.add((line.number, line.number), depth + deeper, kind, || test_run::called(text));
+            items.add(LineSpan::one(line.number), depth + deeper, kind, || test_run::called(text));
             return;
         }
         match level(text) {
             Some(Level::Error) => {
                 errors += 1;
-                if let Some(last) = wrong.last_mut()
-                    && last.until + 1 == line.number
-                {
-                    // Errors in neighbouring lines are one error.
-                    (last.until, last.last) = (line.number, line.number);
-                    return;
-                }
-                // The same error can have other numbers and addresses.
-                let key: Vec<u8> =
-                    text.iter().copied().filter(|byte| !byte.is_ascii_hexdigit()).take(200).collect();
-                match known.get(&key) {
-                    Some(&index) => {
-                        wrong[index].times += 1;
-                        wrong[index].last = line.number;
-                    }
-                    None if wrong.len() < weights::MAX_ERRORS => {
-                        known.insert(key, wrong.len());
-                        let text = String::from_utf8_lossy(text).into_owned();
-                        let (line, until) = (line.number, line.number);
-                        wrong.push(Wrong { line, until, last: until, times: 1, depth, text });
-                    }
-                    None => {}
-                }
+                distinct.add(line.number, text, depth);
             }
             Some(Level::Warning) => warnings += 1,
             None => {}
@@ -152,13 +163,15 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         stretches(hours, items);
     }
     let deeper = u32::from(sections == 0 && items.items.iter().any(|item| item.kind == "period"));
-    for error in wrong {
+    for error in distinct.errors {
         let again = match error.times {
             1 => String::new(),
             times => format!(" (×{times}, last in line {})", error.last),
         };
         let text = crate::outline::shortened(&error.text, crate::outline::NAME - again.len());
-        items.add((error.line, error.until), error.depth + deeper, "error", || format!("{text}{again}"));
+        items.add(LineSpan { first: error.line, last: error.until }, error.depth + deeper, "error", || {
+            format!("{text}{again}")
+        });
     }
     if errors + warnings > 0 {
         let text = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));

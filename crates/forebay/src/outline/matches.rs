@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::classify::search::{Grouped, Groups, path};
-use crate::outline::{Items, shortened};
+use crate::outline::{Items, LineSpan, shortened};
 
 /// Count of matching lines of a file, as a search prints it that only counts.
 fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
@@ -65,7 +65,7 @@ impl<'a> Runs<'a> {
         if let Some((path, first, last, count)) = self.current.take() {
             let path = || shortened(&String::from_utf8_lossy(&path), 130);
             let name = || format!("{}: {}", path(), crate::text::count::counted(count, self.noun));
-            self.items.add_counted((first, last), 0, self.kind, name, count);
+            self.items.add_counted(LineSpan { first, last }, 0, self.kind, name, count);
         }
     }
 }

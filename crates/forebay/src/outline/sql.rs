@@ -4,7 +4,7 @@ use crate::Result;
 use crate::classify::lines::Source;
 use crate::classify::sql::{FILLS, MAKES};
 use crate::outline::matches::Runs;
-use crate::outline::{Items, name};
+use crate::outline::{Items, LineSpan, name};
 
 /// Adds an item for each statement that creates something, and one for the rows inserted into a table.
 pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
@@ -19,7 +19,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
     })?;
     runs.finish();
     for (line, title) in made {
-        items.add((line, line), 0, "statement", || name(&title));
+        items.add(LineSpan::one(line), 0, "statement", || name(&title));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::classify::lines::{LOOKED_AT, Line, Source};
 use crate::classify::table::{Columns, FIRST, Head, SEPARATORS, aligned, fields, for_each_field, is_rule};
 use crate::outline::duplicates::Twice;
 use crate::outline::table::column::{Column, RARE};
-use crate::outline::{Items, duplicates, name};
+use crate::outline::{Items, LineSpan, duplicates, name};
 use crate::text::count::counted;
 
 /// Returns the fields of a row whose columns begin at these places.
@@ -254,10 +254,12 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<Vec<u64>> {
         Columns::Aligned | Columns::Ruled(_) => "aligned",
     };
     let columns = counted(table.fields.len() as u64, "column");
-    items.add((line, table.last), 0, "table", || format!("{}, {columns} {how}", counted(table.rows, "row")));
+    items.add(LineSpan { first: line, last: table.last }, 0, "table", || {
+        format!("{}, {columns} {how}", counted(table.rows, "row"))
+    });
     for column in &table.fields {
         let described = || name(&column.described(table.rows));
-        items.add_counted((line, line), 1, "column", described, column.told(table.rows));
+        items.add_counted(LineSpan::one(line), 1, "column", described, column.told(table.rows));
     }
     Ok(table.odd())
 }

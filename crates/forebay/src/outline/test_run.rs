@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::classify::lines::Source;
 use crate::formats::Role;
-use crate::outline::{Items, name};
+use crate::outline::{Items, LineSpan, name};
 use crate::terminal::without_codes;
 
 /// Returns the name of an item: the line without the rules around it.
@@ -43,7 +43,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         }
         let depth = u32::from(in_suite && matches!(event, Role::Failure | Role::Failed));
         let last = if goes_on { crate::outline::OPEN } else { line.number };
-        items.add((line.number, last), depth, kind, || called(text));
+        items.add(LineSpan { first: line.number, last }, depth, kind, || called(text));
         if event == Role::Summary {
             (in_suite, passed) = (false, false);
         }

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::classify::lines::Source;
-use crate::outline::{Items, name};
+use crate::outline::{Items, LineSpan, name};
 use memchr::{memchr, memchr_iter, memmem};
 
 /// Maximum bytes that are read.
@@ -27,7 +27,7 @@ struct Kind {
     name: Vec<u8>,
     within: Option<usize>,
     depth: usize,
-    lines: (u64, u64),
+    lines: LineSpan,
     count: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn outline(source: &Source, items: &mut Items) -> Result<()> {
         match tag.first() {
             Some(b'/') => {
                 if let Some(kind) = open.pop().flatten() {
-                    kinds[kind].lines.1 = line;
+                    kinds[kind].lines.last = line;
                 }
             }
             Some(b'!' | b'?') | None => {}
@@ -86,11 +86,11 @@ fn seen(kinds: &mut Vec<Kind>, open: &[Option<usize>], name: &[u8], line: u64) -
     match known {
         Some(known) => {
             kinds[known].count += 1;
-            kinds[known].lines.1 = line;
+            kinds[known].lines.last = line;
             Some(known)
         }
         None if depth < DEEPEST && kinds.len() < KINDS => {
-            kinds.push(Kind { name: name.to_vec(), within, depth, lines: (line, line), count: 1 });
+            kinds.push(Kind { name: name.to_vec(), within, depth, lines: LineSpan::one(line), count: 1 });
             Some(kinds.len() - 1)
         }
         None => None,

@@ -41,12 +41,9 @@ pub(crate) fn answer(
         Ok(arguments) => {
             let (instructions, extract) = (arguments.text("extract"), &settings.extract);
             let wanted = Extraction { instructions, mode, rerun: false, settings: extract };
-            extractor.extract_or_explain(
-                arguments.text("handle"),
-                &wanted,
-                settings.excerpt_budget(),
-                surface,
-            )
+            let (handle, budget) = (arguments.text("handle"), settings.excerpt_budget());
+            let answered = extractor.extract_recorded(handle, &wanted, budget, surface);
+            answered.map_err(|failed| failed.explanation)
         }
         Err(error) => Err(extractor.extraction_failed(handle, mode, given, &error)),
     };

@@ -7,6 +7,7 @@ use crate::compact::{self, Compact};
 use crate::masking;
 use crate::size::Characters;
 use crate::text::count::{count, grouped};
+use crate::text::derived::Derived;
 use crate::text::{html, lookalikes};
 use crate::view::{Canvas, Omitted, Piece, Summary, View, Why, Wording};
 use crate::{Kind, Output, Query, Result, terminal, tokens};
@@ -93,20 +94,7 @@ impl View {
         known: Option<&Compact>,
     ) -> Result<Vec<Printed>> {
         let mut printed = vec![Printed { piece: None, text: self.opening.clone().into_bytes() }];
-        let is_on_page = |piece: &Piece| matches!(piece, Piece::Rendered { on: Canvas::Page, .. });
-        let stdout = if self.apart { output.stdout()? } else { None };
-        let source = |output: &Output| match &stdout {
-            Some(stdout) => Ok(stdout.text.clone()),
-            None => output.read(0..output.len()),
-        };
-        // Place of a range in what is rendered.
-        let rendered = |range: &Range<u64>| match &stdout {
-            Some(stdout) => {
-                let within = stdout.within(range);
-                within.start as u64..within.end as u64
-            }
-            None => range.clone(),
-        };
+        let rendering = Rendering::of(self, output, known.is_some())?;
         // What the other stream says does not stand on the same line.
         let ended = |mut text: Vec<u8>| {
             if self.apart && text.last().is_some_and(|&last| last != b'\n') {
@@ -114,16 +102,7 @@ impl View {
             }
             text
         };
-        let page = if self.pieces.iter().any(is_on_page) { Some(html::text(&source(output)?)) } else { None };
-        let form = self.pieces.iter().find_map(|piece| match piece.canvas() {
-            Some(Canvas::Compact(form)) => Some(form),
-            _ => None,
-        });
-        let made = match form {
-            Some(form) if known.is_none() => compact::render(form, &source(output)?),
-            _ => None,
-        };
-        let compact = known.or(made.as_ref());
+        let compact = known.or(rendering.compact.as_ref());
         let mut place = compact::Place::default();
         // Whether an earlier marker has a call that reads lines, or any call.
         let (mut lines_called, mut called) = (false, false);
@@ -135,15 +114,13 @@ impl View {
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Page } => {
-                    let text =
-                        page.as_ref().map_or(&[][..], |page| &page.text[page.within(&rendered(range))]);
-                    show(ended(lookalikes::quoted(text)));
+                    show(ended(lookalikes::quoted(rendering.page(range))));
                     continue;
                 }
                 Piece::Rendered { range, on: Canvas::Compact(_) } => {
                     // A stored view of a form that is no longer recognised shows the bytes.
                     let text = match compact {
-                        Some(compact) => compact.print(rendered(range), &mut place),
+                        Some(compact) => compact.print(rendering.place(range), &mut place),
                         None => output.read(range.clone())?,
                     };
                     show(ended(lookalikes::quoted(&text)));
@@ -176,14 +153,7 @@ impl View {
                     self.digest(output, &gap, summary, known)
                 }
             };
-            // A rendered page has lines of its own.
-            let begins_a_line = match (self.pieces.get(number + 1), &page) {
-                (Some(Piece::Rendered { range, on: Canvas::Page }), Some(page)) => {
-                    matches!(page.text[..page.within(&rendered(range)).start].last(), None | Some(b'\n'))
-                }
-                _ => false,
-            };
-            let ends_a_line = begins_a_line
+            let ends_a_line = self.pieces.get(number + 1).is_some_and(|next| rendering.begins_a_line(next))
                 || self.apart
                 || piece.range().end == output.len()
                 || output.read(piece.range().end - 1..piece.range().end)? == b"\n";
@@ -262,6 +232,63 @@ impl View {
             }
             (_, true) => self.surface.call(handle, &Query::Lines(vec![gap.lines.0..=gap.lines.1])),
             (_, false) => self.surface.call(handle, &Query::Bytes(vec![start..end])),
+        }
+    }
+}
+
+/// The whole output, or its standard output, in the forms that the pieces of a view are cut from.
+struct Rendering {
+    /// Standard output, if it is rendered by itself.
+    stdout: Option<Derived>,
+    page: Option<Derived>,
+    compact: Option<Compact>,
+}
+
+impl Rendering {
+    /// The forms that a view needs. The compact one may be known.
+    fn of(view: &View, output: &Output, is_known: bool) -> Result<Rendering> {
+        let canvases = || view.pieces.iter().filter_map(Piece::canvas);
+        let form = canvases().find_map(|canvas| match canvas {
+            Canvas::Compact(form) if !is_known => Some(form),
+            _ => None,
+        });
+        let is_on_page = canvases().any(|canvas| canvas == Canvas::Page);
+        let stdout = if view.apart { output.stdout()? } else { None };
+        let source = || match &stdout {
+            Some(stdout) => Ok(stdout.text.clone()),
+            None => output.read(0..output.len()),
+        };
+        let page = if is_on_page { Some(html::text(&source()?)) } else { None };
+        let compact = match form {
+            Some(form) => compact::render(form, &source()?),
+            None => None,
+        };
+        Ok(Rendering { stdout, page, compact })
+    }
+
+    /// Place of a range of the output in what is rendered.
+    fn place(&self, range: &Range<u64>) -> Range<u64> {
+        match &self.stdout {
+            Some(stdout) => {
+                let within = stdout.within(range);
+                within.start as u64..within.end as u64
+            }
+            None => range.clone(),
+        }
+    }
+
+    /// Text of a page that came from a range of the output.
+    fn page(&self, range: &Range<u64>) -> &[u8] {
+        self.page.as_ref().map_or(&[], |page| &page.text[page.within(&self.place(range))])
+    }
+
+    /// Whether a piece begins a line of a page, which has lines of its own.
+    fn begins_a_line(&self, piece: &Piece) -> bool {
+        match (piece, &self.page) {
+            (Piece::Rendered { range, on: Canvas::Page }, Some(page)) => {
+                matches!(page.text[..page.within(&self.place(range)).start].last(), None | Some(b'\n'))
+            }
+            _ => false,
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
         segments.extend((!before.is_empty()).then_some(Segment::Text(before)));
         segments.push(match read {
             Ok((call, result)) => Segment::Record { text, call, result },
-            Err(why) => Segment::Broken { text, why },
+            Err(why) => Segment::Broken { text, why: why.to_string() },
         });
         (rest, searched) = (after, 0);
     }
@@ -147,7 +147,18 @@ fn write_record(arguments: Option<Value>, result: &ToolResult) -> String {
     format!("{OPEN}{json}{CLOSE}")
 }
 
-type Read = Result<(ToolCall, Option<ToolResult>), String>;
+/// Reason why a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error("it has no name")]
+    NoName,
+    #[error("no {} after the object", CLOSE)]
+    NotClosed,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+type Read = std::result::Result<(ToolCall, Option<ToolResult>), Unreadable>;
 
 /// Reads the record that a text begins with; `None` if the text has no object.
 fn read_record(text: &str) -> Option<(usize, Read)> {
@@ -165,16 +176,16 @@ fn read_record(text: &str) -> Option<(usize, Read)> {
             return Some(match rest.strip_prefix(CLOSE) {
                 Some(rest) => (until(rest), from_value(value)),
                 None if rest.is_empty() => (text.len(), from_value(value)),
-                None => (until(&after[broken_length(after)..]), Err(format!("no {CLOSE} after the object"))),
+                None => (until(&after[broken_length(after)..]), Err(Unreadable::NotClosed)),
             });
         }
-        Some(Err(error)) => error.to_string(),
+        Some(Err(error)) => error,
         None => return None,
     };
     let length = broken_length(body);
     let whole = &body[..length];
     let object = close_fence_at_end(whole.strip_suffix(CLOSE).unwrap_or(whole));
-    let read = arguments::parse(object).map_err(|_| error).and_then(from_value);
+    let read = arguments::parse(object).map_err(|_| error.into()).and_then(from_value);
     Some((until(&body[length..]), read))
 }
 
@@ -210,7 +221,7 @@ fn from_value(value: Value) -> Read {
     let fields = inner.filter(|inner| inner.is_object()).unwrap_or(&value);
     let name = match &fields["name"] {
         Value::String(name) if !name.is_empty() => name.clone(),
-        _ => return Err("it has no name".to_owned()),
+        _ => return Err(Unreadable::NoName),
     };
     let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let present = |field: &str| fields.get(field).filter(|value| !value.is_null());

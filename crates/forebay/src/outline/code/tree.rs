@@ -2,7 +2,7 @@
 
 use crate::classify::languages::{Language, NoTree, Rule, When};
 use crate::classify::syntax_tree;
-use crate::outline::{Items, Symbol, shortened};
+use crate::outline::{Items, LineSpan, Symbol, shortened};
 use std::collections::HashMap;
 use tree_sitter::{Node, Tree};
 
@@ -43,7 +43,13 @@ fn walk(tree: &Tree, language: Language, text: &[u8], items: &mut Items) {
                 let last = node.end_position().row as u64 + u64::from(node.end_position().column > 0);
                 let kind = kind(rule, &node);
                 let symbol = Symbol::new(language.keyword(kind), &symbol_name(&node, text));
-                items.define((line, last.max(line)), above.len() as u32, kind, symbol, || signature);
+                items.define(
+                    LineSpan { first: line, last: last.max(line) },
+                    above.len() as u32,
+                    kind,
+                    symbol,
+                    || signature,
+                );
                 above.push(depth);
             }
         }
