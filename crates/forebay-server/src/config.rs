@@ -1,6 +1,7 @@
 //! The configuration of a server.
 
 use crate::auth::Auth;
+use crate::metrics::OnTheWay;
 use forebay::model::Model;
 use forebay::settings::QueryLimits;
 use forebay::{Bounds, Settings, Stop};
@@ -10,17 +11,6 @@ use std::time::Duration;
 
 /// A question to the shared store whether it answers; an error says why not.
 pub type CheckShared = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// Outputs on the disk of a server that are on their way to a shared store.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OnTheWay {
-    /// Sessions that have some.
-    pub sessions: u64,
-    /// Seconds since the first of them came.
-    pub lag_seconds: f64,
-    /// Passes that have failed since one succeeded.
-    pub failures: u64,
-}
 
 /// Everything a server needs from its caller.
 pub struct Config {

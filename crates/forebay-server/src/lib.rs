@@ -42,10 +42,11 @@ mod timeouts;
 mod uploads;
 
 pub use archives::spool;
-pub use config::{CheckShared, Config, OnTheWay};
+pub use config::{CheckShared, Config};
 pub use error::{Error, Result};
 pub use listener::Listen;
 pub use local_token::{LocalToken, fresh_token};
+pub use metrics::OnTheWay;
 pub use routes::MAX_LATENCY_MS;
 pub use server::serve;
 pub use tenant::OpenTenant;

@@ -1,6 +1,5 @@
 //! Counters of the server, in Prometheus' text format.
 
-use crate::config::OnTheWay;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -120,6 +119,17 @@ impl Metrics {
         }
         text
     }
+}
+
+/// Outputs on the disk of a server that are on their way to a shared store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnTheWay {
+    /// Sessions that have some.
+    pub sessions: u64,
+    /// Seconds since the first of them came.
+    pub lag_seconds: f64,
+    /// Passes that have failed since one succeeded.
+    pub failures: u64,
 }
 
 /// Metrics of outputs on their way to a shared store, in all folders together.

@@ -1,7 +1,8 @@
 //! The outputs of one tenant: in a folder of this machine, or in a store that many servers share.
 
 use forebay::store::disk::Report;
-use forebay::store::retention::{self, Rules};
+use forebay::store::remove_by_rules;
+use forebay::store::retention::Rules;
 use forebay::{DiskStore, Result, Session, Store, Timestamp};
 use std::path::Path;
 
@@ -63,7 +64,7 @@ impl Tenant {
     /// Removes what the rules say from a shared store. Several servers may do so at once.
     pub(crate) fn sweep_shared(&self, rules: &Rules, now: Timestamp) -> Result<()> {
         match &self.shared {
-            Some(shared) => retention::sweep(&**shared, rules, None, now, false).map(drop),
+            Some(shared) => remove_by_rules(&**shared, rules, None, now, false).map(drop),
             None => Ok(()),
         }
     }

@@ -15,7 +15,8 @@ use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
 use crate::sink::{self, Held, SharedSink};
 use crate::{content, ended, probe, removal, settle, state};
-use forebay::store::retention::{self, Cause, Gone, Rules, Weight};
+use forebay::store::remove_by_rules;
+use forebay::store::retention::{Cause, Gone, Rules, Weight};
 use forebay::store::{Change, Part, Sink, Store};
 use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
 use std::{
@@ -202,7 +203,7 @@ impl SharedStore {
     /// removed outputs.
     pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
         let rules = Rules { max_bytes: Some(0), ..Rules::default() };
-        let mut gone = retention::sweep(self, &rules, Some(session), Timestamp::UNIX_EPOCH, dry_run)?;
+        let mut gone = remove_by_rules(self, &rules, Some(session), Timestamp::UNIX_EPOCH, dry_run)?;
         gone.iter_mut().for_each(|gone| gone.cause = Cause::Session);
         if !dry_run && self.ids(session, "")?.is_empty() {
             let (backend, key) = (self.backend.clone(), self.session_key(session));

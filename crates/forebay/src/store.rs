@@ -9,6 +9,7 @@
 //! - Two creations never share a handle.
 //! - If a writer vanishes, the bytes that it appended remain as an output that was cut short.
 
+pub(crate) mod clean;
 pub mod conformance;
 pub mod disk;
 pub(crate) mod history;
@@ -19,6 +20,7 @@ pub mod retention;
 pub(crate) mod streams;
 pub(crate) mod writer;
 
+pub use clean::remove_by_rules;
 pub use history::earlier_run;
 pub use streams::for_each_stretch;
 pub use writer::{End, Stream, Writer};

@@ -36,7 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The layers of the HTTP server, bottom up.
 const SERVER_LAYERS: &[(&str, &[&str])] = &[
-    ("base", &["listener", "metrics", "page", "timeouts", "uploads", "error", "random", "problem"]),
+    ("base", &["listener", "metrics", "page", "tenant", "timeouts", "uploads", "error", "random", "problem"]),
     ("auth", &["auth", "encoding", "local_token", "slots"]),
     ("routing", &["config", "endpoint", "openapi", "state"]),
     ("request", &["request", "sweep"]),
@@ -60,7 +60,7 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 
 /// The layers of the shared store, bottom up.
 const STORE_LAYERS: &[(&str, &[&str])] = &[
-    ("base", &["error", "failure", "frames", "runtime", "window"]),
+    ("base", &["cache", "error", "failure", "frames", "mirror_folder", "runtime", "window"]),
     ("database", &["database", "key"]),
     ("bucket", &["blobs"]),
     ("servers", &["address", "row", "schema"]),
@@ -69,7 +69,7 @@ const STORE_LAYERS: &[(&str, &[&str])] = &[
     ("ended", &["ended", "probe", "removal", "settle"]),
     ("sink", &["sink"]),
     ("store", &["store"]),
-    ("mirror", &["mirror"]),
+    ("mirror", &["mirror", "read_through"]),
     ("lib", &["lib"]),
 ];
 
@@ -77,7 +77,7 @@ const STORE_LAYERS: &[(&str, &[&str])] = &[
 const CLI_LAYERS: &[(&str, &[&str])] = &[
     ("base", &["error", "fallback", "family", "filter_process", "pty", "stop", "units"]),
     ("print", &["args", "bounds", "print"]),
-    ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress", "sealing"]),
+    ("settings", &["client_file", "hosts", "launch", "live_log", "models", "progress", "sealing", "shared"]),
     ("context", &["capture", "screen", "settings"]),
     ("shared", &["context", "secrets"]),
     ("commands", &["commands"]),

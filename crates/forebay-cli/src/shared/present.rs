@@ -4,7 +4,8 @@ use crate::error::CliError;
 use crate::launch::this_binary;
 use crate::shared::{Ack, MirrorMode, Served, StoreSettings, WithShared};
 use forebay::store::disk::Observer;
-use forebay::store::retention::{self, Gone, Rules};
+use forebay::store::remove_by_rules;
+use forebay::store::retention::{Gone, Rules};
 use forebay::{DiskStore, Handle, Session, Store, Timestamp};
 use forebay_server::OnTheWay;
 use forebay_store::{
@@ -93,7 +94,7 @@ impl Shared {
         let store = self.open().map_err(|error| CliError::not_there(error.to_string()))?;
         Ok(match session {
             Some(session) if everything => store.remove_session(session, dry_run)?,
-            _ => retention::sweep(&store, rules, session, Timestamp::now(), dry_run)?,
+            _ => remove_by_rules(&store, rules, session, Timestamp::now(), dry_run)?,
         })
     }
 

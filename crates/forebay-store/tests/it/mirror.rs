@@ -160,7 +160,7 @@ fn what_was_removed_from_the_shared_store_does_not_come_back() {
     put(&local, "c", 3, b"a large one");
     put(&local, "d", 4, b"small");
     mirror.flush().unwrap();
-    let gone = forebay::store::retention::sweep(&shared, &rules, None, Timestamp::now(), false).unwrap();
+    let gone = forebay::store::remove_by_rules(&shared, &rules, None, Timestamp::now(), false).unwrap();
     assert_eq!(gone.iter().map(|gone| gone.handle.id()).collect::<Vec<_>>(), ["c"]);
     assert_eq!(shared.ids(&session(), "").unwrap(), ["d"]);
 }
