@@ -250,8 +250,9 @@ fn on_problem(command: &Command) -> OnProblem {
         | Command::Export(_)
         | Command::Import(_)
         | Command::Completions(_) => OnProblem::Stop,
+        // Commands start it in the background, where nobody sees what it reports.
         #[cfg(feature = "shared")]
-        Command::Mirror(_) => OnProblem::Stop,
+        Command::Mirror(_) => OnProblem::GoOn,
         Command::Clean(_) => OnProblem::StopForUser,
         _ => OnProblem::StopForFlags,
     }

@@ -99,14 +99,14 @@ impl MirrorFolder {
         }
     }
 
-    /// The name of this root among all that are mirrored: random, and with the machine, since a root may be copied with
-    /// an image.
-    pub fn origin(&self, machine: &str) -> io::Result<String> {
+    /// The name of this root among all that are mirrored, which is random. It says nothing about the machine, since a root on
+    /// a volume is used by one container after the other.
+    pub fn origin(&self) -> io::Result<String> {
         let file = self.folder.join(ORIGIN);
         if let Ok(name) = fs::read_to_string(&file)
             && !name.is_empty()
         {
-            return Ok(format!("{machine}:{name}"));
+            return Ok(name);
         }
         self.make()?;
         let mut random = [0; 16];
@@ -119,7 +119,7 @@ impl MirrorFolder {
         fs::remove_file(&made)?;
         match linked {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(format!("{machine}:{}", fs::read_to_string(&file)?)),
+            _ => fs::read_to_string(&file),
         }
     }
 
@@ -241,10 +241,10 @@ mod tests {
         assert!(serving.is_some() && folder.is_served() && folder.serve().unwrap().is_none());
         drop(serving);
         assert!(!folder.is_served());
-        let name = folder.origin("m").unwrap();
-        assert_eq!(folder.origin("m").unwrap(), name);
-        assert!(name.starts_with("m:") && name.len() > 10, "{name}");
-        assert_ne!(MirrorFolder::of(&root.path().join("other")).origin("m").unwrap(), name);
+        let name = folder.origin().unwrap();
+        assert_eq!(folder.origin().unwrap(), name);
+        assert!(name.len() > 10, "{name}");
+        assert_ne!(MirrorFolder::of(&root.path().join("other")).origin().unwrap(), name);
     }
 
     #[test]

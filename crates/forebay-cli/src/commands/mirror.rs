@@ -95,7 +95,9 @@ fn flush(context: &Context, shared: &Shared, patience: Duration) -> Outcome {
     let store = loop {
         match shared.open() {
             Ok(store) => break store,
-            Err(error) if begun.elapsed() >= patience => return Err(CliError::not_there(error.to_string())),
+            Err(error) if begun.elapsed() >= patience || !error.may_pass() => {
+                return Err(CliError::not_there(error.to_string()));
+            }
             Err(_) => thread::sleep(PAUSE),
         }
     };

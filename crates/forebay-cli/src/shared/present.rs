@@ -14,7 +14,7 @@ use forebay_store::{
 };
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +31,14 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Pause between two tries to share an output that somebody waits for.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The last look of a process for whether a mirror is at work.
+#[derive(Default)]
+struct Looked {
+    at: Option<Instant>,
+    /// The mirror that this process started last.
+    mirror: Option<Child>,
+}
 
 /// A shared store that is set.
 #[derive(Clone, Debug)]
@@ -154,31 +162,33 @@ impl Shared {
     fn reading(&self, local: Box<dyn Store>, root: &Path) -> ReadThrough {
         let options = self.options.clone();
         let open = Box::new(move || SharedStore::open(options.clone()));
-        let origin = MirrorFolder::of(root).origin(&machine()).ok();
+        let origin = MirrorFolder::of(root).origin().ok();
         ReadThrough::new(local, root, open, self.settings.cache_bytes, origin)
     }
 
     /// A listener that notes what is to be taken to the shared store, and starts a mirror in the background.
     pub(crate) fn observer(&self, root: PathBuf) -> Observer {
         let (shared, folder) = (self.clone(), MirrorFolder::of(&root));
-        let looked: Mutex<Option<Instant>> = Mutex::default();
+        let looked: Mutex<Looked> = Mutex::default();
         Arc::new(move |session, _| {
             // Whatever goes wrong here, the command goes on; `mirror flush` compares everything.
             if folder.note(session).is_err() || shared.settings.mirror == MirrorMode::Off {
                 return;
             }
             let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
-            if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
-                *looked = Some(Instant::now());
+            if looked.at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+                looked.at = Some(Instant::now());
                 if !folder.is_served() {
-                    let _ = shared.start_mirror(&root);
+                    // One that has ended is a process in the system's table until somebody asks for its status.
+                    let _ = looked.mirror.as_mut().map(Child::try_wait);
+                    looked.mirror = shared.start_mirror(&root).ok();
                 }
             }
         })
     }
 
     /// Starts a mirror that ends when there is nothing more to take.
-    fn start_mirror(&self, root: &Path) -> std::io::Result<()> {
+    fn start_mirror(&self, root: &Path) -> std::io::Result<Child> {
         let mut mirror = Command::new(this_binary()?);
         mirror
             .arg0("forebay")
@@ -189,10 +199,12 @@ impl Shared {
         // An address may hold a password, which arguments would show to every user of this machine.
         mirror.env(DATABASE, &self.settings.database).env(BLOBS, &self.settings.blobs);
         mirror.env("FOREBAY_STORE_TENANT", &self.settings.tenant);
+        // Its path may be relative to the folder of the command.
+        mirror.env_remove("FOREBAY_AGENT");
         mirror.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // Ctrl-C is meant for the command.
         mirror.process_group(0);
-        mirror.spawn().map(drop)
+        mirror.spawn()
     }
 
     /// Waits until an output is shared, and returns the handle that it has there. A shared store that is away is tried
@@ -214,7 +226,9 @@ impl Shared {
         let store = loop {
             match self.open() {
                 Ok(store) => break store,
-                Err(error) if begun.elapsed() >= patience => return Err(late(error.to_string())),
+                Err(error) if begun.elapsed() >= patience || !error.may_pass() => {
+                    return Err(late(error.to_string()));
+                }
                 Err(_) => thread::sleep(PAUSE),
             }
         };
@@ -235,14 +249,9 @@ impl Shared {
 
 /// The name of a root among all that are mirrored.
 pub(crate) fn origin(root: &Path) -> Result<String, CliError> {
-    MirrorFolder::of(root).origin(&machine()).map_err(|error| {
+    MirrorFolder::of(root).origin().map_err(|error| {
         CliError::not_there(format!("cannot write below {}: {error}", root.join(".mirror").display()))
     })
-}
-
-/// The name of this machine.
-fn machine() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
