@@ -14,6 +14,7 @@ use crate::shared::{Shared, WithShared};
 use forebay::forms;
 use forebay::query::{Ended, Found};
 use forebay::settings::Keep;
+use forebay::store::Rooms;
 use forebay::store::disk::Observer;
 use forebay::{
     Call, DiskStore, Handle, Masking, Output, Outputs, Query, Reply, RunFolder, Secrets, Session, Settings,
@@ -30,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) shared: Option<Shared>,
     /// The root with the shared store behind it, for a command that reads.
     pub(crate) with_shared: Option<WithShared>,
+    /// The count of the tokens in use on all machines, for a command that looks into this root alone.
+    rooms: Option<Arc<dyn Store>>,
     pub(crate) session: Session,
     /// The session, if it was typed for this command.
     pub(crate) named: Option<Session>,
@@ -119,11 +122,18 @@ impl Context {
             &settings.root,
         ));
         settings.shown.masking = secrets::masking(&settings.shown, &store);
+        let rooms = match &shared {
+            Some(shared) if settings.shown.room.context_window > 0 => {
+                Some(shared.behind(Box::new(store.at(store.root())), store.root()).store)
+            }
+            _ => None,
+        };
         Ok(Context {
             store,
             with_fallback: None,
             shared,
             with_shared: None,
+            rooms,
             named: common.session.is_some().then(|| session.clone()),
             folder: crate::settings::folder_session(),
             session,
@@ -170,6 +180,7 @@ impl Context {
                 }
                 let told = format!("they are kept in {}", folder.display());
                 self.store = DiskStore::new(folder);
+                self.rooms = None;
                 told
             }
             Err(other) => format!("nor can they be kept in a folder for temporary files: {other}"),
@@ -194,6 +205,7 @@ impl Context {
             None => Box::new(self.store.at(root)),
         };
         self.with_shared = Some(shared.behind(local, root));
+        self.rooms = None;
     }
 
     /// Whether an output that is kept now has an end, as the settings want it: in mode `process` that is the end of a
@@ -277,7 +289,12 @@ impl Context {
     }
 
     fn outputs_of(&self, session: Session) -> Outputs<'_> {
+        let rooms: &dyn Rooms = match &self.rooms {
+            Some(rooms) => &**rooms,
+            None => self.store(),
+        };
         Outputs::new(self.store(), session, &Timestamp::now)
+            .counted_in(rooms)
             .within(self.settings.room)
             .bounded_by(QueryBounds::alone(self.settings.query))
             .knowing(&self.settings.formats)

@@ -4,8 +4,8 @@
 //! else made is not used. Reads look into it after the root, and sweeps cover it.
 
 use forebay::store::retention::Weight;
-use forebay::store::{Change, Sink};
-use forebay::{Call, DiskStore, Handle, Part, ReadAt, Record, Result, Session, Store};
+use forebay::store::{Reservation, Reserved, Rooms, Sink};
+use forebay::{Call, DiskStore, Handle, InUse, Part, ReadAt, Record, Result, Session, Store};
 use rustix::fs::{Access, access};
 use std::{
     env,
@@ -231,12 +231,19 @@ impl Store for WithFallback {
         let logs = self.both(|store| Ok(vec![store.open_log(session)?]))?;
         Ok(Box::new(Joined(logs)))
     }
+}
 
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        match self.root.change_state(session, change) {
-            Err(error) => self.fallback.change_state(session, change).map_err(|_| error),
-            changed => changed,
-        }
+impl Rooms for WithFallback {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        self.either(|store| store.in_use(session))
+    }
+
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.either(|store| store.set_in_use(session, in_use))
+    }
+
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        self.either(|store| store.reserve(session, wanted))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::message::{Message, Part, Spool};
 use crate::result::{Block, BlockKind, CallResult};
 use crate::text::{Decoded, Unescaped};
+use forebay::store::Rooms;
 use forebay::{
     Call, Clock, End, Limits, Output, Outputs, Preset, Room, Secrets, Session, Settings, Size, Store, Stream,
     Surface, Writer, decide, fresh_id, keep, tokens,
@@ -37,6 +38,8 @@ enum Counting {
 /// The context of folding a result.
 pub(crate) struct Fold<'a> {
     pub(crate) store: &'a dyn Store,
+    /// The count of the tokens in use, which may be that of many machines.
+    pub(crate) rooms: &'a dyn Rooms,
     pub(crate) session: Session,
     pub(crate) settings: &'a Settings,
     /// The limits of a result.
@@ -212,7 +215,9 @@ impl Fold<'_> {
         if kept.iter().any(|output| output.record().lost.is_some()) {
             return Err(Error::NotKept(call.full_name()));
         }
-        let outputs = Outputs::new(self.store, self.session.clone(), self.now).within(self.settings.room);
+        let outputs = Outputs::new(self.store, self.session.clone(), self.now)
+            .within(self.settings.room)
+            .counted_in(self.rooms);
         let replies =
             outputs.reply_to_all(&kept.iter().collect::<Vec<_>>(), &self.forced(kept.len() as u64))?;
         if replies.iter().all(|reply| reply.folded.is_none()) {
@@ -562,6 +567,7 @@ mod tests {
         let session = Session::safe("s");
         let fold = Fold {
             store: &store,
+            rooms: &store,
             session: session.clone(),
             settings: &settings,
             limits: settings.limits("tool"),

@@ -24,12 +24,13 @@ mod probe;
 mod read_through;
 mod reader;
 mod removal;
+mod room_notes;
+mod rooms;
 mod row;
 mod runtime;
 mod schema;
 mod settle;
 mod sink;
-mod state;
 mod store;
 mod window;
 

@@ -5,7 +5,7 @@
 //! stopped at any moment; the next pass, of this process or another one, goes on where it ended.
 
 use crate::failure::Failure;
-use crate::mirror_folder::{Fared, Serving};
+use crate::mirror_folder::{Fared, MirrorFolder, Serving};
 use crate::row::{CUT_SHORT, Found, GROWING};
 use crate::sink::SharedSink;
 use crate::store::SharedStore;
@@ -39,8 +39,8 @@ pub struct Mirror<'a> {
 /// Pause between two passes, so that what grows is readable elsewhere within about a second.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Longest pause after passes that failed.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Longest pause after passes that failed: a store that is back is noticed within ten seconds.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Time between two looks for bytes that a bucket that was away has not got.
 const CATCH_UP_EVERY: Duration = Duration::from_secs(60);
@@ -127,6 +127,7 @@ impl<'a> Mirror<'a> {
         for record in self.local.list(session)? {
             self.take(&record, &there)?;
         }
+        self.take_room_notes(session)?;
         self.take_events(session)?;
         self.left(session)
     }
@@ -319,6 +320,15 @@ impl<'a> Mirror<'a> {
         };
         let there = whole(&*there).map_err(Error::store(format!("share the view of {handle}")))?;
         if here.is_empty() || here == there { Ok(()) } else { self.shared.attach(handle, Part::View, &here) }
+    }
+
+    /// Takes the tokens that were handed over while the shared store was away.
+    fn take_room_notes(&self, session: &Session) -> Result<()> {
+        let notes = MirrorFolder::of(self.local.root()).room_notes(session);
+        if let Some(exceeded) = self.shared.take_room_notes(session, &notes)? {
+            event::log(self.local, session, exceeded, Timestamp::now());
+        }
+        Ok(())
     }
 
     /// Takes the events of a session, each once.

@@ -6,11 +6,14 @@
 //! <root>/.mirror/lock               held by the mirror that is at work
 //! <root>/.mirror/origin             the name of this root among all that are mirrored
 //! <root>/.mirror/status.json        how the last mirror fared
+//! <root>/.mirror/rooms/<session>    tokens that were handed over while the shared store was away
+//! <root>/.mirror/away               written when the tokens in use could not be counted there
 //! ```
 //!
 //! A mirror moves a session from `todo` to `doing` before it looks at it. What comes meanwhile makes a new file in `todo`,
 //! so nothing is overlooked, also if the mirror is killed.
 
+use crate::room_notes::RoomNotes;
 use forebay::{Session, Timestamp};
 use serde_json::json;
 use std::{
@@ -26,6 +29,11 @@ const DOING: &str = "doing";
 const LOCK: &str = "lock";
 const ORIGIN: &str = "origin";
 const STATUS: &str = "status.json";
+const ROOMS: &str = "rooms";
+const AWAY: &str = "away";
+
+/// Time for which nobody waits for a shared store that did not count tokens in time.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 /// The folder `.mirror` of a local root.
 #[derive(Clone, Debug)]
@@ -61,6 +69,23 @@ impl MirrorFolder {
             }
             noted => noted,
         }
+    }
+
+    /// The tokens of a session that were handed over while the shared store was away.
+    pub(crate) fn room_notes(&self, session: &Session) -> RoomNotes {
+        RoomNotes::at(self.folder.join(ROOMS).join(session.as_str()))
+    }
+
+    /// Notes that the shared store did not count tokens in time.
+    pub(crate) fn note_away(&self) -> io::Result<()> {
+        self.make()?;
+        fs::write(self.folder.join(AWAY), "")
+    }
+
+    /// Whether the shared store did not count tokens in time just now, for this process or another one.
+    pub(crate) fn is_away(&self) -> bool {
+        let noted = fs::metadata(self.folder.join(AWAY)).and_then(|noted| noted.modified());
+        noted.is_ok_and(|at| at.elapsed().is_ok_and(|since| since < LEFT_ALONE))
     }
 
     /// The sessions that have something to share, as far as is known without comparing.

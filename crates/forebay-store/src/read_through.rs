@@ -1,18 +1,28 @@
-//! A local store and the shared one as one, for those who read: what is not here is read there.
+//! A local store and the shared one as one, for those who read: what is not here is read there. Tokens in use are counted
+//! there too, so that a session has one room on all machines.
 
 use crate::cache::Cache;
 use crate::error::OpenError;
 use crate::mirror_folder::MirrorFolder;
+use crate::rooms::{Change, Step};
 use crate::store::SharedStore;
 use forebay::store::retention::Weight;
-use forebay::store::{Change, Part, Sink};
-use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Store};
+use forebay::store::{Part, Reservation, Reserved, Rooms, Sink};
+use forebay::{Call, Error, Handle, InUse, ReadAt, Record, Result, Session, State, Store, Timestamp, event};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Opens a shared store. It is called when the first output is not here, and at most once.
+/// Time in which the shared store must count tokens. A tool's result waits for it, and the local count is nearly as good.
+const COUNTED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Time after which a shared store that could not be opened is tried again.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Opens a shared store. It is called when it is needed first, and again where that failed.
 pub type Open = Box<dyn Fn() -> std::result::Result<SharedStore, OpenError> + Send + Sync>;
 
 /// A local store, and the shared store behind it.
@@ -21,14 +31,52 @@ pub type Open = Box<dyn Fn() -> std::result::Result<SharedStore, OpenError> + Se
 /// away, lists have what is here, and [`ReadThrough::problem`] says why they have no more.
 pub struct ReadThrough {
     local: Box<dyn Store>,
-    open: Open,
-    shared: OnceLock<std::result::Result<SharedStore, String>>,
+    shared: Arc<Opening>,
     cache: Arc<Cache>,
     notes: MirrorFolder,
     /// The name of this root among all that are mirrored, if it has one.
     origin: Option<String>,
+    /// Time in which the shared store must count tokens.
+    counted_within: Duration,
     /// Guards why the shared store could not be asked.
     problem: Mutex<Option<String>>,
+}
+
+/// A shared store that is opened when it is needed.
+struct Opening {
+    open: Open,
+    /// Guards the store while it is opened, so that this is done once.
+    tried: Mutex<Option<Tried>>,
+}
+
+/// The result of opening a shared store.
+#[derive(Clone)]
+enum Tried {
+    Open(Arc<SharedStore>),
+    Failed { why: String, at: Instant },
+}
+
+impl Opening {
+    fn store(&self) -> std::result::Result<Arc<SharedStore>, String> {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*tried {
+            Some(Tried::Open(store)) => return Ok(store.clone()),
+            Some(Tried::Failed { why, at }) if at.elapsed() < TRIED_AGAIN_AFTER => return Err(why.clone()),
+            _ => {}
+        }
+        match (self.open)() {
+            Ok(store) => {
+                let store = Arc::new(store);
+                *tried = Some(Tried::Open(store.clone()));
+                Ok(store)
+            }
+            Err(error) => {
+                let why = error.to_string();
+                *tried = Some(Tried::Failed { why: why.clone(), at: Instant::now() });
+                Err(why)
+            }
+        }
+    }
 }
 
 impl ReadThrough {
@@ -43,13 +91,18 @@ impl ReadThrough {
     ) -> ReadThrough {
         ReadThrough {
             local,
-            open,
-            shared: OnceLock::new(),
+            shared: Arc::new(Opening { open, tried: Mutex::default() }),
             cache: Arc::new(Cache::new(root.join(".cache").join("shared"), most_cached)),
             notes: MirrorFolder::of(root),
             origin,
+            counted_within: COUNTED_WITHIN,
             problem: Mutex::default(),
         }
+    }
+
+    /// The same store, which waits so long for the shared store to count tokens in use, and then counts here.
+    pub fn counting_within(self, counted_within: Duration) -> ReadThrough {
+        ReadThrough { counted_within, ..self }
     }
 
     /// Why the shared store could not be asked, if it could not.
@@ -58,11 +111,10 @@ impl ReadThrough {
     }
 
     /// The shared store.
-    pub fn shared(&self) -> Result<&SharedStore> {
-        let opened = self.shared.get_or_init(|| (self.open)().map_err(|error| error.to_string()));
-        opened.as_ref().map_err(|why| {
+    fn shared(&self) -> Result<Arc<SharedStore>> {
+        self.shared.store().map_err(|why| {
             self.away(why.clone());
-            Error::store("open the shared store")(io::Error::other(why.clone()))
+            Error::store("open the shared store")(io::Error::other(why))
         })
     }
 
@@ -72,7 +124,7 @@ impl ReadThrough {
 
     /// The answer of the shared store; its default if the store is away.
     fn there<T: Default>(&self, ask: impl Fn(&SharedStore) -> Result<T>) -> T {
-        self.shared().and_then(ask).unwrap_or_else(|error| {
+        self.shared().and_then(|shared| ask(&shared)).unwrap_or_else(|error| {
             self.away(error.to_string());
             T::default()
         })
@@ -80,7 +132,7 @@ impl ReadThrough {
 
     /// The answer of the local store about an output, or that of the shared one if it is not here.
     fn either<T>(&self, handle: &Handle, ask: impl Fn(&dyn Store) -> Result<T>) -> Result<T> {
-        if self.is_local(handle)? { ask(&*self.local) } else { ask(self.shared()?) }
+        if self.is_local(handle)? { ask(&*self.local) } else { ask(&*self.shared()?) }
     }
 
     fn is_local(&self, handle: &Handle) -> Result<bool> {
@@ -202,9 +254,86 @@ impl Store for ReadThrough {
             None => here,
         })
     }
+}
 
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        self.local.change_state(session, change)
+impl Rooms for ReadThrough {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        match self.counted_there(session, |shared, session| shared.in_use(session)) {
+            Some(in_use) => Ok(in_use),
+            None => self.local.in_use(session),
+        }
+    }
+
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.local.set_in_use(session, in_use)?;
+        let change = self.change(session, Step::Set(in_use))?;
+        if self.changed_there(session, &change).is_some() { Ok(()) } else { self.leave(session, &change) }
+    }
+
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        let change = self.change(session, Step::reserve(wanted))?;
+        if let Some(reserved) = self.changed_there(session, &change) {
+            // Where the shared store goes away, counting goes on from here.
+            let _ = self.local.set_in_use(session, reserved.in_use);
+            return Ok(reserved);
+        }
+        let reserved = self.local.reserve(session, wanted)?;
+        if reserved.is_made {
+            self.leave(session, &change)?;
+        }
+        Ok(reserved)
+    }
+}
+
+impl ReadThrough {
+    fn change(&self, session: &Session, step: Step) -> Result<Change> {
+        Change::new(step).map_err(Error::store(format!("count the tokens in use by {session}")))
+    }
+
+    /// Leaves a change for when the shared store is back.
+    fn leave(&self, session: &Session, change: &Change) -> Result<()> {
+        let left = self.notes.room_notes(session).add(change).and_then(|()| self.notes.note(session));
+        left.map_err(Error::store(format!("count the tokens in use by {session}")))
+    }
+
+    /// Makes a change in the shared store, unless it is away.
+    fn changed_there(&self, session: &Session, change: &Change) -> Option<Reserved> {
+        let change = change.clone();
+        self.counted_there(session, move |shared, session| shared.change_room(session, Ok(change)))
+    }
+
+    /// The answer of the shared store about the tokens in use, if it comes in time. Those that it has not got are taken
+    /// there first.
+    fn counted_there<T: Send + 'static>(
+        &self,
+        session: &Session,
+        ask: impl FnOnce(&SharedStore, &Session) -> Result<T> + Send + 'static,
+    ) -> Option<T> {
+        if self.notes.is_away() {
+            return None;
+        }
+        let (opening, notes) = (self.shared.clone(), self.notes.room_notes(session));
+        let (answer, answered) = mpsc::sync_channel(1);
+        let named = session.clone();
+        thread::spawn(move || {
+            let Ok(shared) = opening.store() else { return };
+            let counted = shared
+                .take_room_notes(&named, &notes)
+                .and_then(|exceeded| Ok((exceeded, ask(&shared, &named)?)));
+            if let Ok(counted) = counted {
+                // Whoever waited may have gone on. The change then lands all the same, and its mark says so.
+                let _ = answer.send(counted);
+            }
+        });
+        let Ok((exceeded, counted)) = answered.recv_timeout(self.counted_within) else {
+            // Without the note the next one waits again.
+            let _ = self.notes.note_away();
+            return None;
+        };
+        if let Some(exceeded) = exceeded {
+            event::log(self, session, exceeded, Timestamp::now());
+        }
+        Some(counted)
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) async fn forget(backend: &Backend) -> Result<(), Failure> {
 /// Removes what there is of a session beside its outputs. How far the events of other machines' disks were taken stays, so
 /// that they do not come back.
 pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Failure> {
-    for table in ["forebay_events", "forebay_logs", "forebay_states"] {
+    for table in ["forebay_events", "forebay_logs", "forebay_rooms"] {
         let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND session = $2");
         backend.database.execute(&sql, &key.session_params(&[])).await?;
     }

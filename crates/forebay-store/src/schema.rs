@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use tokio_postgres::types::Type;
 
 /// The steps, in order. A step that was released is never changed; a change is a new step.
-const STEPS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
 
 /// The version that this program knows.
 pub(crate) const VERSION: i32 = STEPS.len() as i32;

@@ -10,15 +10,17 @@ use crate::key::Key;
 use crate::log::{self, Log, Logs};
 use crate::probe::Verdict;
 use crate::reader::{Beside, Bytes, part_number};
+use crate::room_notes::RoomNotes;
+use crate::rooms::Step;
 use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
 use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
 use crate::sink::{self, Held, SharedSink};
-use crate::{content, ended, probe, removal, settle, state};
+use crate::{content, ended, probe, removal, rooms, settle};
 use forebay::store::remove_by_rules;
 use forebay::store::retention::{Cause, Gone, Rules, Weight};
-use forebay::store::{Change, Part, Sink, Store};
-use forebay::{Call, Error, Handle, ReadAt, Record, Result, Session, State, Timestamp};
+use forebay::store::{Part, Reservation, Reserved, Rooms, Sink, Store};
+use forebay::{Call, Error, Handle, InUse, ReadAt, Record, Result, Session, State, Timestamp, What};
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
@@ -104,6 +106,35 @@ impl SharedStore {
             }
             Ok(moved)
         })
+    }
+
+    /// Changes the tokens that a session has in use.
+    pub(crate) fn change_room(
+        &self,
+        session: &Session,
+        change: std::io::Result<rooms::Change>,
+    ) -> Result<Reserved> {
+        const WHAT: &str = "count the tokens in use by";
+        let change = change.map_err(Error::store(format!("{WHAT} {session}")))?;
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about(WHAT, session, async move { retrying(|_| rooms::change(&backend, &key, &change)).await })
+    }
+
+    /// Counts the tokens that were handed over while this store was away. If they are then more than the room, returns the
+    /// event that tells it.
+    pub(crate) fn take_room_notes(&self, session: &Session, notes: &RoomNotes) -> Result<Option<What>> {
+        let cannot = || Error::store(format!("count the tokens in use by {session}"));
+        let mut exceeded = None;
+        for change in notes.changes().map_err(cannot())? {
+            let forced = rooms::Change { mark: change.mark.clone(), step: change.step.forced() };
+            let used = self.change_room(session, Ok(forced))?.in_use.total();
+            notes.remove(std::slice::from_ref(&change)).map_err(cannot())?;
+            exceeded = match change.step {
+                Step::Reserve { most, .. } if used > most => Some(What::RoomExceeded { used, most }),
+                _ => None,
+            };
+        }
+        Ok(exceeded)
     }
 
     /// Runs a request about an output, and names it in the error.
@@ -435,11 +466,22 @@ impl Store for SharedStore {
             Log::open(&self.logs, self.runtime.clone(), self.backend.clone(), self.session_key(session));
         Ok(Box::new(log.map_err(Error::store(format!("read the events of {session}")))?))
     }
+}
 
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        let key = self.session_key(session);
-        state::change(&self.runtime, &self.backend, &key, change)
-            .map_err(Error::store(format!("change the state of {session}")))
+impl Rooms for SharedStore {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about("read the tokens in use by", session, async move {
+            retrying(|_| rooms::in_use(&backend, &key)).await
+        })
+    }
+
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.change_room(session, rooms::Change::new(Step::Set(in_use))).map(drop)
+    }
+
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        self.change_room(session, rooms::Change::new(Step::reserve(wanted)))
     }
 }
 

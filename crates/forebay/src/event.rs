@@ -53,6 +53,14 @@ pub enum What {
         /// Number of tokens.
         used: u64,
     },
+    /// More tokens are in use than there is room for, since machines handed over tokens while they could not reach the
+    /// shared store.
+    RoomExceeded {
+        /// Tokens in use.
+        used: u64,
+        /// Tokens that there is room for.
+        most: u64,
+    },
     /// A person was shown secrets of an output that are masked elsewhere.
     SecretsRevealed {
         /// The output.
@@ -345,7 +353,7 @@ impl What {
     }
 
     /// The names of all kinds, as they are written in events.
-    pub const KINDS: [&str; 12] = [
+    pub const KINDS: [&str; 13] = [
         "call-started",
         "output-stored",
         "output-cut-short",
@@ -357,6 +365,7 @@ impl What {
         "fell-back",
         "swept",
         "room-reported",
+        "room-exceeded",
         "secrets-revealed",
     ];
 
@@ -374,6 +383,7 @@ impl What {
             fell_back,
             swept,
             room,
+            exceeded,
             revealed,
         ] = What::KINDS;
         match self {
@@ -388,6 +398,7 @@ impl What {
             What::FellBack(_) => fell_back,
             What::Swept(_) => swept,
             What::RoomReported { .. } => room,
+            What::RoomExceeded { .. } => exceeded,
             What::SecretsRevealed { .. } => revealed,
         }
     }
@@ -404,7 +415,7 @@ impl What {
             What::FellBack(fell_back) => &fell_back.id,
             What::Swept(swept) => &swept.id,
             What::SecretsRevealed { id, .. } => id,
-            What::RoomReported { .. } => return None,
+            What::RoomReported { .. } | What::RoomExceeded { .. } => return None,
         };
         Some(id.as_str()).filter(|id| !id.is_empty())
     }
@@ -423,6 +434,11 @@ impl Event {
             tracing::warn!(session = session.as_str(), "cannot log an event: {error}");
         }
     }
+}
+
+/// Logs an event. If that fails, it is reported and ignored.
+pub fn log(store: &dyn Store, session: &Session, what: What, at: Timestamp) {
+    Event { what, at }.log(store, session);
 }
 
 /// Logs the end of an output. Its writer does this, or the store that ends it for a writer that vanished.
@@ -553,7 +569,7 @@ mod tests {
     }
 
     /// A line of each kind.
-    const LINES: [&str; 12] = [
+    const LINES: [&str; 13] = [
         r#"{"event":"call-started","id":"a","call":"c","tool":"t","server":"s","argument_characters":3,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-stored","id":"a","size":{"bytes":1,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"text","hash":"h","exit":{"code":1},"same_as":"b","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"output-cut-short","id":"a","size":{"bytes":9,"characters":1,"lines":1,"longest_line":1,"tokens":1,"tokens_exact":true},"kind":"binary","hash":"h","exit":{"signal":9},"lost":2,"why":"full","at":"2026-11-16T01:02:03Z"}"#,
@@ -565,6 +581,7 @@ mod tests {
         r#"{"event":"fell-back","id":"a","from":"digest","to":"smaller view","why":"full","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"swept","id":"a","bytes":7,"why":"old","at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"room-reported","used":7,"at":"2026-11-16T01:02:03Z"}"#,
+        r#"{"event":"room-exceeded","used":7,"most":5,"at":"2026-11-16T01:02:03Z"}"#,
         r#"{"event":"secrets-revealed","id":"a","secrets":2,"at":"2026-11-16T01:02:03Z"}"#,
     ];
 

@@ -12,6 +12,7 @@ use crate::query::{Found, fitted, search};
 use crate::reply::Reply;
 use crate::reply::shown::ShownView;
 use crate::request::tool_call;
+use crate::store::{Reservation, Rooms};
 use crate::text::count::grouped;
 use crate::view::{Canvas, CompactForm};
 use crate::{
@@ -41,6 +42,7 @@ pub struct Outputs<'a> {
     pub(crate) bounds: Option<Arc<dyn Bounds>>,
     formats: Formats,
     masking: Masking,
+    rooms: Option<&'a dyn Rooms>,
 }
 
 /// Budget of the note that an answer gives nothing new.
@@ -55,13 +57,18 @@ const ATTEMPTS: usize = 16;
 impl<'a> Outputs<'a> {
     /// The outputs of a session, with the caller's clock.
     pub fn new(store: &'a dyn Store, session: Session, now: Clock<'a>) -> Outputs<'a> {
-        let (window, bounds, formats, masking) = Default::default();
-        Outputs { store, session, now, window, bounds, formats, masking }
+        let (window, bounds, formats, masking, rooms) = Default::default();
+        Outputs { store, session, now, window, bounds, formats, masking, rooms }
     }
 
     /// The same outputs for a model with this context window. Replies and answers are counted from now on.
     pub fn within(self, window: Window) -> Outputs<'a> {
         Outputs { window, ..self }
+    }
+
+    /// The same outputs, whose tokens in use are counted elsewhere than in the store.
+    pub fn counted_in(self, rooms: &'a dyn Rooms) -> Outputs<'a> {
+        Outputs { rooms: Some(rooms), ..self }
     }
 
     /// The same outputs with limits on queries. They also hold for filters that a model writes, but not for extraction
@@ -138,12 +145,12 @@ impl<'a> Outputs<'a> {
 
     /// Tokens of the model's context that are in use.
     pub fn in_use(&self) -> Result<InUse> {
-        InUse::of(self.store, &self.session)
+        self.rooms().in_use(&self.session)
     }
 
     /// Sets the number of tokens in use. Replies and answers from now on are added to it.
     pub fn set_used_tokens(&self, used: u64) -> Result<()> {
-        InUse { reported: used, given: 0 }.put(self.store, &self.session)?;
+        self.rooms().set_in_use(&self.session, InUse { reported: used, given: 0 })?;
         self.log(What::RoomReported { used });
         Ok(())
     }
@@ -155,18 +162,13 @@ impl<'a> Outputs<'a> {
 
     /// Reserves tokens atomically. If they are not left and `force` is not set, returns how many are.
     fn take_room(&self, tokens: u64, force: bool) -> Result<Option<u64>> {
-        if self.window.context_window == 0 {
-            return Ok(None);
-        }
-        let missing = |in_use: InUse| match self.window.left(in_use.total()) {
-            Room::Tokens(left) if left < tokens && !force => Some(left),
-            _ => None,
-        };
-        let before = InUse::changed(self.store, &self.session, |in_use| match missing(in_use) {
-            Some(_) => None,
-            None => Some(InUse { given: in_use.given.saturating_add(tokens), ..in_use }),
-        })?;
-        Ok(missing(before))
+        let Room::Tokens(most) = self.window.left(0) else { return Ok(None) };
+        let reserved = self.rooms().reserve(&self.session, Reservation { tokens, most, force })?;
+        Ok((!reserved.is_made).then(|| most.saturating_sub(reserved.in_use.total())))
+    }
+
+    fn rooms(&self) -> &dyn Rooms {
+        self.rooms.unwrap_or(self.store)
     }
 
     /// Records the reply that the model got for an output.

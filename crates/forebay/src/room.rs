@@ -146,10 +146,9 @@ mod tests {
     use crate::event::{self, Event, What};
     use crate::handle::Session;
     use crate::limits::Window;
-    use crate::store::Store;
-    use crate::store::in_use::InUse;
     use crate::store::keep::keep;
-    use crate::{Call, MemoryStore, Outputs, Preset, Timestamp};
+    use crate::store::rooms::InUse;
+    use crate::{Call, DiskStore, MemoryStore, Outputs, Preset, Store, Timestamp};
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
@@ -159,12 +158,12 @@ mod tests {
         (1..=lines).map(|line| format!("line {line} of a long output\n")).collect()
     }
 
-    fn put(store: &MemoryStore, id: &str, text: &str) -> Output {
+    fn put(store: &dyn Store, id: &str, text: &str) -> Output {
         let call = Call::new(Session::safe("s"), id, "make", Timestamp::UNIX_EPOCH);
         keep(store, &call, &mut text.as_bytes(), &|| Timestamp::UNIX_EPOCH).unwrap()
     }
 
-    fn outputs(store: &MemoryStore) -> Outputs<'_> {
+    fn outputs(store: &dyn Store) -> Outputs<'_> {
         Outputs::new(store, Session::safe("s"), &|| Timestamp::UNIX_EPOCH).within(WINDOW)
     }
 
@@ -216,9 +215,11 @@ mod tests {
 
     #[test]
     fn an_unreadable_count_prevents_no_reply_and_can_be_set_again() {
-        let store = MemoryStore::default();
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::new(folder.path());
         let outputs = outputs(&store);
-        store.change_state(&Session::safe("s"), &mut |_| Some(b"{bad".to_vec())).unwrap();
+        outputs.set_used_tokens(1).unwrap();
+        std::fs::write(folder.path().join("s/state.json"), "{bad").unwrap();
         assert!(outputs.room().unwrap_err().to_string().contains("forebay room --used"));
         let small = put(&store, "small1", &numbered(5));
         assert!(outputs.reply(&small, &Settings::default()).unwrap().folded.is_none());

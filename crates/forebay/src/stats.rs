@@ -316,6 +316,7 @@ impl Tally {
             What::CallStarted(_)
             | What::ExtractionFailed(_)
             | What::RoomReported { .. }
+            | What::RoomExceeded { .. }
             | What::SecretsRevealed { .. } => {}
         }
         counts

@@ -8,20 +8,22 @@
 //! - Appended bytes are never changed, and stay until [`Store::delete`].
 //! - Two creations never share a handle.
 //! - If a writer vanishes, the bytes that it appended remain as an output that was cut short.
+//! - Two reservations never take the same room.
 
 pub(crate) mod clean;
 pub mod conformance;
 pub mod disk;
 pub(crate) mod history;
-pub(crate) mod in_use;
 pub(crate) mod keep;
 pub mod memory;
 pub mod retention;
+pub(crate) mod rooms;
 pub(crate) mod streams;
 pub(crate) mod writer;
 
 pub use clean::remove_by_rules;
 pub use history::earlier_run;
+pub use rooms::{Reservation, Reserved, Rooms};
 pub use streams::for_each_stretch;
 pub use writer::{End, Stream, Writer};
 
@@ -49,7 +51,7 @@ pub enum Part {
 }
 
 /// A place that keeps outputs.
-pub trait Store: Send + Sync {
+pub trait Store: Rooms {
     /// Starts a new output under a name; `None` if the name is taken.
     fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>>;
 
@@ -96,10 +98,6 @@ pub trait Store: Send + Sync {
 
     /// Opens the events of a session for reading. They are empty if there are none.
     fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>>;
-
-    /// Changes the state of a session atomically: `change` gets the current state, empty at first, and returns the new
-    /// one, or `None` to keep it. Concurrent changes happen one after the other.
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()>;
 
     /// Opens an output for reading.
     fn open(&self, handle: &Handle) -> Result<Output> {
@@ -166,9 +164,6 @@ pub trait Store: Send + Sync {
         Ok(records)
     }
 }
-
-/// A function that returns the new state of a session for the old one, or `None` to keep it.
-pub type Change<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>;
 
 /// Receives the bytes of one new output.
 pub trait Sink: Send {

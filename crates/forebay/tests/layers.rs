@@ -60,12 +60,13 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 
 /// The layers of the shared store, bottom up.
 const STORE_LAYERS: &[(&str, &[&str])] = &[
-    ("base", &["cache", "error", "failure", "frames", "mirror_folder", "runtime", "window"]),
+    ("base", &["cache", "error", "failure", "frames", "runtime", "window"]),
     ("database", &["database", "key"]),
     ("bucket", &["blobs"]),
     ("servers", &["address", "row", "schema"]),
     ("backend", &["backend"]),
-    ("parts", &["content", "log", "reader", "state"]),
+    ("parts", &["content", "log", "reader", "rooms", "room_notes"]),
+    ("folder", &["mirror_folder"]),
     ("ended", &["ended", "probe", "removal", "settle"]),
     ("sink", &["sink"]),
     ("store", &["store"]),

@@ -306,6 +306,9 @@ fn said(what: &What) -> String {
         What::Swept(swept) => format!("{}: {}", count("byte", swept.bytes), swept.why),
         What::SecretsRevealed { secrets, .. } => format!("{} shown to a person", count("secret", *secrets)),
         What::RoomReported { used } => format!("{} in use", count("token", *used)),
+        What::RoomExceeded { used, most } => {
+            format!("{} in use, with room for {}", count("token", *used), grouped(*most))
+        }
         _ => String::new(),
     }
 }

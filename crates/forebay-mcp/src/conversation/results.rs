@@ -52,6 +52,7 @@ impl Conversation {
     fn fold(&self, called: &Called) -> Result<Fold<'_>> {
         Ok(Fold {
             store: &*self.gateway.store,
+            rooms: &*self.gateway.reads,
             session: self.scope.to_keep_in()?,
             settings: &self.gateway.settings,
             limits: self.gateway.limits(called),

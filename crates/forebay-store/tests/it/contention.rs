@@ -57,31 +57,3 @@ fn nothing_is_lost_or_doubled_when_connections_are_cut() {
     let expected: String = (0..rounds).map(|round| format!("{{\"round\":{round}}}\n")).collect();
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
-
-#[test]
-fn changes_of_a_state_by_many_machines_are_all_kept() {
-    let server = Server::shared();
-    let database = server.new_database();
-    let stores: Vec<_> = (0..4).map(|_| server.store(&database, "t")).collect();
-    let session = Session::safe("s");
-    std::thread::scope(|scope| {
-        for store in &stores {
-            let session = &session;
-            scope.spawn(move || {
-                for _ in 0..25 {
-                    let one_more = |state: &[u8]| {
-                        let count: u32 = std::str::from_utf8(state).unwrap().parse().unwrap_or(0);
-                        Some((count + 1).to_string().into_bytes())
-                    };
-                    store.change_state(session, &mut { one_more }).unwrap();
-                }
-            });
-        }
-    });
-    stores[0]
-        .change_state(&session, &mut |state| {
-            assert_eq!(state, b"100");
-            None
-        })
-        .unwrap();
-}

@@ -1,8 +1,8 @@
 //! The life of an output between several machines: leases, vanished writers, tenants.
 
 use crate::postgres::Server;
-use forebay::store::{Part, Sink};
-use forebay::{Call, Error, Handle, Record, Session, State, Store, Stream, Timestamp, Writer};
+use forebay::store::{Part, Rooms, Sink};
+use forebay::{Call, Error, Handle, InUse, Record, Session, State, Store, Stream, Timestamp, Writer};
 use forebay_store::SharedStore;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -130,18 +130,13 @@ fn a_tenant_sees_nothing_of_another() {
     let (one, other) = (server.store(&database, "one"), server.store(&database, "other"));
     drop(begin(&one, "a", b"some bytes"));
     one.log(&Session::safe("s"), b"{}").unwrap();
-    one.change_state(&Session::safe("s"), &mut |_| Some(b"state".to_vec())).unwrap();
+    one.set_in_use(&Session::safe("s"), InUse { reported: 1, given: 2 }).unwrap();
     assert!(matches!(other.record(&handle("a")), Err(Error::NotFound { .. })));
     assert!(matches!(other.delete(&handle("a")), Err(Error::NotFound { .. })));
     assert_eq!(other.sessions().unwrap(), []);
     assert_eq!(other.ids(&Session::safe("s"), "").unwrap(), Vec::<String>::new());
     assert_eq!(other.open_log(&Session::safe("s")).unwrap().size().unwrap(), 0);
-    other
-        .change_state(&Session::safe("s"), &mut |state| {
-            assert_eq!(state, b"");
-            None
-        })
-        .unwrap();
+    assert_eq!(other.in_use(&Session::safe("s")).unwrap(), InUse::default());
     drop(begin(&other, "a", b"other bytes"));
     assert_eq!(one.open(&handle("a")).unwrap().read(0..100).unwrap(), b"some bytes");
 }

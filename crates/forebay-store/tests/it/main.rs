@@ -10,6 +10,7 @@ mod mirror;
 mod pgbouncer;
 mod postgres;
 mod proxy;
+mod rooms;
 mod s3;
 mod schema;
 mod stores;

@@ -1,7 +1,7 @@
 //! A server between a store and its database that loses answers: the request is carried out, and nobody is told.
 
 use crate::postgres::Server;
-use forebay::store::Part;
+use forebay::store::{Part, Reservation, Rooms};
 use forebay::{Call, Handle, Record, Session, State, Store, Timestamp};
 use forebay_store::{DatabaseAddress, Environment, Options, Origin, SharedStore};
 use std::io::{Read, Write};
@@ -88,12 +88,9 @@ fn a_request_whose_answer_is_lost_takes_effect_once() {
         for line in lines(round) {
             store.log(&session, line.as_bytes()).unwrap();
         }
-        let one_more = |state: &[u8]| {
-            let count: u32 = std::str::from_utf8(state).unwrap().parse().unwrap_or(0);
-            Some((count + 1).to_string().into_bytes())
-        };
         for _ in 0..5 {
-            store.change_state(&session, &mut { one_more }).unwrap();
+            let wanted = Reservation { tokens: 1, most: 300, force: false };
+            assert!(store.reserve(&session, wanted).unwrap().is_made);
         }
         if round % 2 == 1 {
             store.delete(&handle).unwrap();
@@ -106,14 +103,7 @@ fn a_request_whose_answer_is_lost_takes_effect_once() {
     log.read_at(0, &mut events).unwrap();
     let expected: String = (0..60).flat_map(lines).map(|line| line + "\n").collect();
     assert_eq!(String::from_utf8(events).unwrap(), expected);
-    let mut state = Vec::new();
-    direct
-        .change_state(&session, &mut |now| {
-            state = now.to_vec();
-            None
-        })
-        .unwrap();
-    assert_eq!(state, b"300");
+    assert_eq!(direct.in_use(&session).unwrap().given, 300);
     assert_eq!(direct.list(&session).unwrap().len(), 30);
     for weight in direct.weights(&session).unwrap() {
         assert_eq!(weight.bytes, 21 + 24 + 6, "parts are counted once");

@@ -2,7 +2,8 @@ use super::*;
 use crate::event;
 use crate::reply::shown::ShownView;
 use crate::reply::verify::verify_output;
-use crate::store::{Change, Sink, for_each_stretch};
+use crate::store::rooms::InUse;
+use crate::store::{Reservation, Reserved, Rooms, Sink, for_each_stretch};
 use crate::{
     Call, DiskStore, End, Error, Exit, Handle, Lost, MemoryStore, Outputs, Record, Result, Settings, State,
     Store, Stream, Timestamp, Writer,
@@ -809,8 +810,17 @@ impl Store for Failing {
     fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
         self.0.open_log(session)
     }
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        self.0.change_state(session, change)
+}
+
+impl Rooms for Failing {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        self.0.in_use(session)
+    }
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.0.set_in_use(session, in_use)
+    }
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        self.0.reserve(session, wanted)
     }
 }
 

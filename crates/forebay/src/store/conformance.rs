@@ -5,8 +5,8 @@
 
 use crate::event;
 use crate::store::writer::{End, Stream, Writer};
-use crate::store::{Part, Store, for_each_stretch};
-use crate::{Call, Error, Exit, Handle, Output, Session, State, What};
+use crate::store::{Part, Reservation, Reserved, Store, for_each_stretch};
+use crate::{Call, Error, Exit, Handle, InUse, Output, Session, State, What};
 use jiff::Timestamp;
 
 /// Makes a new, empty store.
@@ -30,7 +30,7 @@ pub fn check(fresh: Fresh<'_>) {
     each_stretch_has_its_stream(&*fresh());
     the_events_of_an_output_are_logged(&*fresh());
     equal_outputs_are_both_there(&*fresh());
-    a_state_is_changed_by_one_at_a_time(&*fresh());
+    tokens_are_reserved_by_one_at_a_time(&*fresh());
     outputs_are_weighed_without_reading_them(&*fresh());
     a_link_changes_nothing_else(&*fresh());
     calls_are_found_by_the_ids_of_their_outputs(&*fresh());
@@ -49,7 +49,7 @@ pub fn check_shared(pair: Pair<'_>) {
         a_name_is_given_once_between_two_stores,
         a_writer_that_vanishes_is_noticed_by_the_other_store,
         events_of_two_stores_have_one_order,
-        changes_by_two_stores_are_all_kept,
+        tokens_are_reserved_by_one_of_two_stores_at_a_time,
         an_output_that_one_store_removes_is_gone_for_the_other,
     ];
     for check in checks {
@@ -128,29 +128,35 @@ fn events_of_two_stores_have_one_order(here: &dyn Store, there: &dyn Store) {
     }
 }
 
-fn changes_by_two_stores_are_all_kept(here: &dyn Store, there: &dyn Store) {
-    let name = session("s");
-    std::thread::scope(|scope| {
-        for store in [here, there] {
-            let name = &name;
-            scope.spawn(move || (0..25).for_each(|_| add_one(store, name)));
-        }
-    });
-    let mut state = Vec::new();
-    let looked = there.change_state(&name, &mut |now| {
-        state = now.to_vec();
-        None
-    });
-    assert!(looked.is_ok());
-    assert_eq!(state, b"50");
+fn tokens_are_reserved_by_one_of_two_stores_at_a_time(here: &dyn Store, there: &dyn Store) {
+    reserve_all([here, there], &session("s"));
 }
 
-fn add_one(store: &dyn Store, name: &Session) {
-    let changed = store.change_state(name, &mut |state| {
-        let count: u32 = std::str::from_utf8(state).ok()?.parse().unwrap_or(0);
-        Some((count + 1).to_string().into_bytes())
+fn reserve_all<'a>(stores: impl IntoIterator<Item = &'a dyn Store>, name: &Session) {
+    const MOST: u64 = 1_000;
+    let reserve = |store: &dyn Store, tokens, force| {
+        let wanted = Reservation { tokens, most: MOST, force };
+        store.reserve(name, wanted).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let stores: Vec<&dyn Store> = stores.into_iter().collect();
+    let look = || stores[0].in_use(name).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(look(), InUse::default());
+    assert!(!reserve(stores[0], MOST + 1, false).is_made, "not even the first takes more than there is");
+    let made: u64 = std::thread::scope(|scope| {
+        let takers = stores.iter().map(|store| {
+            scope.spawn(|| (0..40).filter(|_| reserve(*store, 30, false).is_made).count() as u64)
+        });
+        let takers: Vec<_> = takers.collect();
+        takers.into_iter().map(|taker| taker.join().unwrap_or_default()).sum()
     });
-    assert!(changed.is_ok());
+    assert_eq!((made, look()), (MOST / 30, InUse { reported: 0, given: 990 }));
+    let last = reserve(stores[stores.len() - 1], 30, true);
+    assert_eq!((last.is_made, last.in_use.given, look().given), (true, 1_020, 1_020));
+    let in_use = InUse { reported: 500, given: 0 };
+    assert!(stores[stores.len() - 1].set_in_use(name, in_use).is_ok());
+    assert_eq!(reserve(stores[0], 501, false), Reserved { is_made: false, in_use });
+    assert_eq!(reserve(stores[0], 500, false).in_use.total(), MOST);
+    assert!(stores[0].in_use(&session("other")).is_ok_and(|other| other == InUse::default()));
 }
 
 fn an_output_that_one_store_removes_is_gone_for_the_other(here: &dyn Store, there: &dyn Store) {
@@ -470,25 +476,8 @@ fn equal_outputs_are_both_there(store: &dyn Store) {
     );
 }
 
-fn a_state_is_changed_by_one_at_a_time(store: &dyn Store) {
-    let name = session("s");
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            let name = &name;
-            scope.spawn(move || {
-                for _ in 0..25 {
-                    add_one(store, name);
-                }
-            });
-        }
-    });
-    let mut state = Vec::new();
-    let looked = store.change_state(&name, &mut |now| {
-        state = now.to_vec();
-        None
-    });
-    assert!(looked.is_ok());
-    assert_eq!(state, b"100");
+fn tokens_are_reserved_by_one_at_a_time(store: &dyn Store) {
+    reserve_all([store; 4], &session("s"));
 }
 
 fn a_link_changes_nothing_else(store: &dyn Store) {

@@ -33,8 +33,9 @@ use crate::event;
 use crate::output::{BLOCK, ReadAt};
 use crate::size::Measure;
 use crate::store::retention::Weight;
+use crate::store::rooms::InUse;
 use crate::store::writer::Writer;
-use crate::store::{Change, Part, Sink, Store};
+use crate::store::{Part, Reservation, Reserved, Rooms, Sink, Store};
 use crate::{Call, Error, Handle, Kind, Record, Result, Session, State};
 use files::{Patience, Refused, beside, claim, names_in, replace};
 use run_folder::is_run_folder;
@@ -435,9 +436,22 @@ impl Store for DiskStore {
             None => Ok(Box::new(Vec::new())),
         }
     }
+}
 
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        self.noticed(self.try_change_state(session, change))
+impl Rooms for DiskStore {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        self.change_in_use(session, |in_use| Ok((in_use?, None)))
+    }
+
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.change_in_use(session, |_| Ok(((), Some(in_use))))
+    }
+
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        self.change_in_use(session, |in_use| {
+            let reserved = in_use?.reserve(wanted);
+            Ok((reserved, reserved.is_made.then_some(reserved.in_use)))
+        })
     }
 }
 
@@ -461,7 +475,21 @@ impl DiskStore {
         file.write_all(&[line, b"\n"].concat()).map_err(cannot())
     }
 
-    fn try_change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
+    /// Changes what a session has in use. `change` gets it as it is, and returns its answer and the new state, if there is
+    /// one.
+    fn change_in_use<T>(
+        &self,
+        session: &Session,
+        change: impl FnOnce(Result<InUse>) -> Result<(T, Option<InUse>)>,
+    ) -> Result<T> {
+        self.noticed(self.try_change_in_use(session, change))
+    }
+
+    fn try_change_in_use<T>(
+        &self,
+        session: &Session,
+        change: impl FnOnce(Result<InUse>) -> Result<(T, Option<InUse>)>,
+    ) -> Result<T> {
         let folder = self.session_folder(session)?;
         let path = folder.join(STATE);
         let cannot = || Error::store(format!("write {}", path.display()));
@@ -473,10 +501,12 @@ impl DiskStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(cannot())?,
         };
-        match change(&state) {
-            Some(changed) => replace(&path, &changed).map_err(cannot()),
-            None => Ok(()),
+        let (answer, changed) = change(InUse::parse(&state, session))?;
+        if let Some(changed) = changed {
+            let text = serde_json::to_vec(&changed).map_err(io::Error::from).map_err(cannot())?;
+            replace(&path, &text).map_err(cannot())?;
         }
+        Ok(answer)
     }
 }
 
@@ -883,7 +913,7 @@ mod tests {
             symlink(&foreign, &path).unwrap();
             let record = put(&store, &call("second"), b"second");
             assert_eq!(record.state, State::Complete, "{name}");
-            let _ = store.change_state(&Session::safe("s"), &mut |_| Some(b"changed".to_vec()));
+            let _ = store.set_in_use(&Session::safe("s"), InUse::default());
             let _ = store.hold_open(&Session::safe("s"));
             let late = Timestamp::MAX;
             let _ = store.take_turn(late, Duration::from_secs(1));
@@ -958,7 +988,7 @@ mod tests {
         locked.iter().for_each(|file| file.try_lock().unwrap());
         assert_eq!(put(&store, &call("second"), b"second").state, State::Complete);
         assert!(store.problem().is_some_and(|said| said.contains("events.jsonl") && said.contains("locked")));
-        assert!(store.change_state(&Session::safe("s"), &mut |_| None).is_err());
+        assert!(store.in_use(&Session::safe("s")).is_err());
         assert!(store.hold_open(&Session::safe("s")).is_err());
         drop(locked);
         assert!(store.hold_open(&Session::safe("s")).is_ok());
@@ -1017,8 +1047,17 @@ mod tests {
         fn open_log(&self, session: &Session) -> Result<Box<dyn ReadAt>> {
             self.0.open_log(session)
         }
-        fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-            self.0.change_state(session, change)
+    }
+
+    impl Rooms for Swept {
+        fn in_use(&self, session: &Session) -> Result<InUse> {
+            self.0.in_use(session)
+        }
+        fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+            self.0.set_in_use(session, in_use)
+        }
+        fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+            self.0.reserve(session, wanted)
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::output::ReadAt;
 use crate::size::Measure;
 use crate::store::retention::Weight;
-use crate::store::{Change, Part, Sink, Store};
+use crate::store::rooms::InUse;
+use crate::store::{Part, Reservation, Reserved, Rooms, Sink, Store};
 use crate::{Call, Error, Handle, Record, Result, Session, State};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,8 +20,8 @@ pub struct MemoryStore {
     outputs: Arc<Mutex<BTreeMap<Handle, Entry>>>,
     /// Guards the events of all sessions.
     events: Arc<Mutex<BTreeMap<Session, Vec<u8>>>>,
-    /// Guards the states of all sessions, each while it is changed.
-    states: Arc<Mutex<BTreeMap<Session, Vec<u8>>>>,
+    /// Guards the tokens that all sessions have in use.
+    in_use: Arc<Mutex<BTreeMap<Session, InUse>>>,
 }
 
 struct Entry {
@@ -52,6 +53,10 @@ impl Entry {
 }
 
 impl MemoryStore {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<Session, InUse>> {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Handle, Entry>> {
         // A panic elsewhere cannot leave the map half changed: every change is a single step.
         self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -165,14 +170,24 @@ impl Store for MemoryStore {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Box::new(events.get(session).cloned().unwrap_or_default()))
     }
+}
 
-    fn change_state(&self, session: &Session, change: Change<'_>) -> Result<()> {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = states.entry(session.clone()).or_default();
-        if let Some(changed) = change(state) {
-            *state = changed;
-        }
+impl Rooms for MemoryStore {
+    fn in_use(&self, session: &Session) -> Result<InUse> {
+        Ok(self.counts().get(session).copied().unwrap_or_default())
+    }
+
+    fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()> {
+        self.counts().insert(session.clone(), in_use);
         Ok(())
+    }
+
+    fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
+        let mut counts = self.counts();
+        let in_use = counts.entry(session.clone()).or_default();
+        let reserved = in_use.reserve(wanted);
+        *in_use = reserved.in_use;
+        Ok(reserved)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::store::disk::files::{self, names_in};
 use crate::store::disk::open::OPEN;
 use crate::store::disk::run_folder::{self, is_run_name};
 use crate::store::disk::{DiskStore, EVENTS, FOLDERS, META, STATE, STATE_LOCK};
-use crate::store::in_use::InUse;
+use crate::store::rooms::InUse;
 use crate::{Handle, Session};
 use serde::{Deserialize, de::IgnoredAny};
 use std::{io, io::Read, path::Path};

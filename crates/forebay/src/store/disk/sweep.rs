@@ -469,6 +469,7 @@ pub(crate) fn is_left_over(path: &Path, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::rooms::{InUse, Rooms};
     use crate::store::writer::{End, Stream, Writer};
     use crate::{Call, RunFolder, event};
 
@@ -600,8 +601,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::new(folder.path());
         put(&store, "s", "a", b"x");
-        let state = br#"{"reported":1,"given":0}"#;
-        assert!(store.change_state(&session("s"), &mut |_| Some(state.to_vec())).is_ok());
+        store.set_in_use(&session("s"), InUse { reported: 1, given: 0 }).unwrap();
         let first = store.sweep(&a_day(2 * DAY)).unwrap();
         assert_eq!((gone(&first).len(), first.sessions), (1, vec![]), "its events tell of the sweep");
         assert_eq!(store.sweep(&a_day(DAY - HOUR)).unwrap().sessions, []);
