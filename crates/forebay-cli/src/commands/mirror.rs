@@ -55,7 +55,7 @@ struct RunArgs {
 
 /// Pause between two tries to open a shared store that is away, the first and the longest.
 const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Time after which a mirror in the background gives up a shared store that is away. The next command starts another.
 const GIVE_UP: Duration = Duration::from_secs(600);
