@@ -21,6 +21,8 @@ pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod mcp;
 #[cfg(feature = "shared")]
+pub(crate) mod migrate;
+#[cfg(feature = "shared")]
 pub(crate) mod mirror;
 pub(crate) mod models;
 pub(crate) mod outline;
@@ -111,6 +113,8 @@ pub(crate) enum Command {
     Serve(serve::Args),
     #[cfg(feature = "shared")]
     Mirror(mirror::Args),
+    #[cfg(feature = "shared")]
+    Migrate(migrate::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     #[command(hide = true)]
@@ -207,6 +211,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Serve(args) => serve::run(args, &context),
         #[cfg(feature = "shared")]
         Command::Mirror(args) => mirror::run(&args, &context),
+        #[cfg(feature = "shared")]
+        Command::Migrate(args) => migrate::run(&args, &context),
         Command::Hold(args) => hold::run(&args, &context),
         Command::Ls(args) => ls::run(&args, &context),
         Command::Show(args) => show::run(&args, &context),
@@ -253,6 +259,8 @@ fn on_problem(command: &Command) -> OnProblem {
         // Commands start it in the background, where nobody sees what it reports.
         #[cfg(feature = "shared")]
         Command::Mirror(_) => OnProblem::GoOn,
+        #[cfg(feature = "shared")]
+        Command::Migrate(_) => OnProblem::Stop,
         Command::Clean(_) => OnProblem::StopForUser,
         _ => OnProblem::StopForFlags,
     }

@@ -9,7 +9,8 @@ use crate::mirror_folder::{Fared, MirrorFolder, Serving};
 use crate::row::{CUT_SHORT, Found, GROWING};
 use crate::sink::SharedSink;
 use crate::store::SharedStore;
-use forebay::store::Sink;
+use forebay::event::Logged;
+use forebay::store::{Copied, Sink, copy};
 use forebay::{
     DiskStore, Error, Handle, Part, ReadAt, Record, Result, Session, State, Store, Timestamp, event,
 };
@@ -63,6 +64,18 @@ pub struct Queue {
     /// Outputs whose names another machine gave to other outputs, with the handles that they have in the shared store.
     pub renamed: Vec<(Handle, Handle)>,
     /// Outputs that cannot be shared, because the shared store has others under their names and calls.
+    pub differ: Vec<Handle>,
+}
+
+/// What was brought from the shared store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Brought {
+    /// Outputs that are here now, also those that were here before.
+    pub arrived: Vec<Handle>,
+    /// Outputs that still grow.
+    pub growing: Vec<Handle>,
+    /// Outputs whose names others have here.
     pub differ: Vec<Handle>,
 }
 
@@ -224,6 +237,49 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
+    /// Brings what the shared store has of a session to the local one. What is only here is taken there first. No mirror of
+    /// this root may be at work, or events would come back: `_serving` is the place of the only one. `progress` gets how many
+    /// bytes have been brought.
+    pub fn bring(
+        &mut self,
+        _serving: &Serving,
+        session: &Session,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Brought> {
+        self.session(session)?;
+        let (mut brought, mut bytes) = (Brought::default(), 0);
+        for record in self.shared.list(session)? {
+            let handle = record.handle.clone();
+            match copy(self.shared, self.local, &handle)? {
+                Copied::New | Copied::AlreadyThere => brought.arrived.push(handle),
+                Copied::Growing => brought.growing.push(handle),
+                Copied::NameTaken => brought.differ.push(handle),
+            }
+            bytes += record.kept();
+            progress(bytes);
+        }
+        self.bring_events(session)?;
+        Ok(brought)
+    }
+
+    /// Brings the events of a session, each once. They are not taken back.
+    fn bring_events(&self, session: &Session) -> Result<()> {
+        let (mut here, mut new, mut lines) =
+            (Logged::of(self.local, session)?, Logged::default(), Vec::new());
+        event::for_each_line(self.shared, session, 0, |line| {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            if !here.take(line) {
+                new.add(line);
+                lines.push(line.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        for line in lines {
+            self.local.log(session, &line)?;
+        }
+        self.take_events_except(session, &mut new)
+    }
+
     /// What is still to be taken of a session.
     fn left(&self, session: &Session) -> Result<Queue> {
         let mut queue = Queue::default();
@@ -333,15 +389,23 @@ impl<'a> Mirror<'a> {
 
     /// Takes the events of a session, each once.
     fn take_events(&self, session: &Session) -> Result<()> {
+        self.take_events_except(session, &mut Logged::default())
+    }
+
+    /// Takes the events of a session that are not among those of the shared store, each once.
+    fn take_events_except(&self, session: &Session, shared: &mut Logged) -> Result<()> {
         loop {
             let from = self.shared.events_taken(session, &self.origin)?;
-            let mut lines = Vec::new();
+            let (mut lines, mut read) = (Vec::new(), 0);
             // A log that is shorter than what was taken is a new one, and begins at 0.
             let next = event::for_each_line(self.local, session, from, |line| {
-                lines.extend_from_slice(line);
-                if lines.len() < EVENTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                read += line.len();
+                if !shared.take(line.strip_suffix(b"\n").unwrap_or(line)) {
+                    lines.extend_from_slice(line);
+                }
+                if read < EVENTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
-            if lines.is_empty() {
+            if read == 0 {
                 return Ok(());
             }
             self.shared.take_events(session, &self.origin, from..next, lines)?;

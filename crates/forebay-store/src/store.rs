@@ -17,8 +17,8 @@ use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
 use crate::sink::{self, Held, SharedSink};
 use crate::{content, ended, probe, removal, rooms, settle};
-use forebay::store::remove_by_rules;
-use forebay::store::retention::{Cause, Gone, Rules, Weight};
+use forebay::store::remove_all;
+use forebay::store::retention::{Gone, Weight};
 use forebay::store::{Part, Reservation, Reserved, Rooms, Sink, Store};
 use forebay::{Call, Error, Handle, InUse, ReadAt, Record, Result, Session, State, Timestamp, What};
 use std::{
@@ -233,9 +233,7 @@ impl SharedStore {
     /// Removes a session: its outputs, its events and its state. What grows stays, and with it the events. Returns the
     /// removed outputs.
     pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
-        let rules = Rules { max_bytes: Some(0), ..Rules::default() };
-        let mut gone = remove_by_rules(self, &rules, Some(session), Timestamp::UNIX_EPOCH, dry_run)?;
-        gone.iter_mut().for_each(|gone| gone.cause = Cause::Session);
+        let gone = remove_all(self, session, dry_run)?;
         if !dry_run && self.ids(session, "")?.is_empty() {
             let (backend, key) = (self.backend.clone(), self.session_key(session));
             self.about("remove the events of", session, async move {

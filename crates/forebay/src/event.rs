@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::ops::AddAssign;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     io::{BufRead, BufReader, Read},
     ops::ControlFlow,
 };
@@ -432,6 +432,41 @@ impl Event {
     pub(crate) fn log(self, store: &dyn Store, session: &Session) {
         if let Ok(Err(error)) = serde_json::to_vec(&self).map(|line| store.log(session, &line)) {
             tracing::warn!(session = session.as_str(), "cannot log an event: {error}");
+        }
+    }
+}
+
+/// The lines of a session's events, each as often as it is there.
+#[derive(Default)]
+pub struct Logged {
+    /// How often, by the hash of the line.
+    times: HashMap<[u8; 32], u64>,
+}
+
+impl Logged {
+    /// The events that a session has now.
+    pub fn of(store: &dyn Store, session: &Session) -> Result<Logged> {
+        let mut logged = Logged::default();
+        for_each_line(store, session, 0, |line| {
+            logged.add(line.strip_suffix(b"\n").unwrap_or(line));
+            ControlFlow::Continue(())
+        })?;
+        Ok(logged)
+    }
+
+    /// Adds a line, without its newline.
+    pub fn add(&mut self, line: &[u8]) {
+        *self.times.entry(*blake3::hash(line).as_bytes()).or_default() += 1;
+    }
+
+    /// Takes a line out, without its newline; returns whether it was there. A line that is there twice can be taken twice.
+    pub fn take(&mut self, line: &[u8]) -> bool {
+        match self.times.get_mut(blake3::hash(line).as_bytes()).filter(|times| **times > 0) {
+            Some(times) => {
+                *times -= 1;
+                true
+            }
+            None => false,
         }
     }
 }

@@ -12,6 +12,7 @@
 
 pub(crate) mod clean;
 pub mod conformance;
+pub(crate) mod copy;
 pub mod disk;
 pub(crate) mod history;
 pub(crate) mod keep;
@@ -21,7 +22,8 @@ pub(crate) mod rooms;
 pub(crate) mod streams;
 pub(crate) mod writer;
 
-pub use clean::remove_by_rules;
+pub use clean::{remove_all, remove_by_rules};
+pub use copy::{Copied, copy};
 pub use history::earlier_run;
 pub use rooms::{Reservation, Reserved, Rooms};
 pub use streams::for_each_stretch;

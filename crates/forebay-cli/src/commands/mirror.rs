@@ -6,13 +6,13 @@ use crate::print::{self, grouped};
 use crate::shared::{Shared, origin};
 use crate::units;
 use forebay::Timestamp;
-use forebay_store::{Fared, Mirror, MirrorFolder, Queue};
+use forebay_store::{Fared, Mirror, MirrorFolder, Queue, SharedStore};
 use serde_json::json;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Take outputs of this machine to the store that machines share.
 ///
@@ -61,16 +61,33 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 const GIVE_UP: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
-    let Some(shared) = &context.shared else {
-        return Err(CliError::usage("no shared store is set").hint(
-            "set store.database, such as FOREBAY_STORE_DATABASE=postgres://forebay@db.example.com/outputs; \
-             docs/shared.md shows how",
-        ));
-    };
+    let Some(shared) = &context.shared else { return Err(not_set()) };
     match &args.command {
         Action::Status => status(context, shared),
         Action::Flush(args) => flush(context, shared, args.patience),
         Action::Run(args) => keep_up(context, shared, args.idle),
+    }
+}
+
+/// The error that there is no shared store.
+pub(crate) fn not_set() -> CliError {
+    CliError::usage("no shared store is set").hint(
+        "set store.database, such as FOREBAY_STORE_DATABASE=postgres://forebay@db.example.com/outputs; \
+         docs/shared.md shows how",
+    )
+}
+
+/// Opens the shared store, and tries again for a time if it is away.
+pub(crate) fn open_patiently(shared: &Shared, patience: Duration) -> Result<SharedStore, CliError> {
+    let begun = Instant::now();
+    loop {
+        match shared.open() {
+            Ok(store) => return Ok(store),
+            Err(error) if begun.elapsed() >= patience || !error.may_pass() => {
+                return Err(CliError::not_there(error.to_string()));
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
     }
 }
 
@@ -91,16 +108,8 @@ fn status(context: &Context, shared: &Shared) -> Outcome {
 }
 
 fn flush(context: &Context, shared: &Shared, patience: Duration) -> Outcome {
-    let begun = std::time::Instant::now();
-    let store = loop {
-        match shared.open() {
-            Ok(store) => break store,
-            Err(error) if begun.elapsed() >= patience || !error.may_pass() => {
-                return Err(CliError::not_there(error.to_string()));
-            }
-            Err(_) => thread::sleep(PAUSE),
-        }
-    };
+    let begun = Instant::now();
+    let store = open_patiently(shared, patience)?;
     let mut mirror = Mirror::new(&context.store, &store, origin(context.store.root())?);
     let queue = loop {
         match mirror.flush() {
@@ -136,7 +145,7 @@ fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcom
             thread::sleep(PAUSE);
             continue;
         };
-        let (mut pause, begun) = (PAUSE, std::time::Instant::now());
+        let (mut pause, begun) = (PAUSE, Instant::now());
         let store = loop {
             match shared.open() {
                 Ok(store) => break store,

@@ -3,7 +3,7 @@
 use crate::forebay::{Forebay, Ran, eventually};
 use crate::http;
 use crate::postgres::Server;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -267,6 +267,46 @@ fn servers_over_one_store_have_the_same_outputs_and_tenants_do_not_see_each_othe
     assert!(refused.status >= 500, "{}", refused.text());
     machines.server.sql("postgres", &format!("ALTER DATABASE {database} ALLOW_CONNECTIONS true"));
     ask(&first, "PUT /v1/sessions/s/outputs/never-1", &a, b"x").is(201);
+}
+
+#[test]
+fn outputs_move_into_the_shared_store_and_out_of_it_and_are_proved_on_the_way() {
+    let machines = Machines::new();
+    let (here, there) = (machines.machine("off"), machines.machine("off"));
+    let log = log_of_a_build();
+    let alone = |args: &[&str]| here.forebay.run(args).ok();
+    for (id, text) in [("a", log.as_str()), ("b", "few bytes"), ("c", "")] {
+        let file = here.forebay.file(id, text);
+        let _ = alone(&["put", "--call-id", id, file.to_str().unwrap()]);
+    }
+    let _ = alone(&["grep", "s/a", "disk"]);
+    let events = alone(&["events", "--json"]).text();
+    let moved = here.run(["migrate", "in", "--json"]).ok().json();
+    assert_eq!((&moved["proved"], &moved["removed"], &moved["stays"]), (&3.into(), &0.into(), &json!([])));
+    let moved = here.run(["migrate", "in", "--remove"]).ok().text();
+    assert!(moved.starts_with("3 outputs, ") && moved.contains("3 removed"), "{moved}");
+    assert_eq!(here.forebay.run(["ls"]).text(), "", "nothing is left here");
+    assert!(here.run(["cat", "s/a"]).ok().text() == log, "it is read where it is now");
+    // Another machine takes all of it, twice, and then it is gone from the shared store.
+    for _ in 0..2 {
+        let moved = there.run(["migrate", "out", "--json"]).ok().json();
+        assert_eq!((&moved["proved"], &moved["removed"]), (&3.into(), &0.into()));
+        let told = there.forebay.run(["events", "--json"]).ok().text();
+        assert_eq!(told, events, "each event comes once");
+    }
+    assert!(there.run(["mirror", "flush"]).ok().text().contains("everything is shared"));
+    assert_eq!(there.run(["events", "--json"]).ok().text(), events, "and is not taken back");
+    let moved = there.run(["migrate", "out", "s", "--remove", "--json"]).ok().json();
+    assert_eq!(moved["removed"], 3, "{moved}");
+    assert!(there.forebay.run(["cat", "s/a"]).ok().text() == log);
+    assert!(there.forebay.run(["verify", "--all"]).err.contains("3 proved, 0 faulty"));
+    assert_eq!(here.run(["ls", "--all"]).text(), "");
+    let unknown = there.run(["migrate", "in", "nobody"]);
+    assert!(
+        unknown.status == 1 && unknown.err.contains("nothing is kept in session nobody"),
+        "{}",
+        unknown.err
+    );
 }
 
 #[test]

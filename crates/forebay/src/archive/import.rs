@@ -2,14 +2,12 @@
 
 use crate::archive::read::{Take, walk};
 use crate::archive::{Beginning, Manifest};
+use crate::event::Logged;
 use crate::output::BLOCK;
 use crate::reply::shown::ShownView;
 use crate::{Error, Handle, Part, Record, Result, Session, Sink, Store};
 use serde::Serialize;
-use std::{
-    collections::HashMap,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom},
-};
+use std::io::{Read, Seek, SeekFrom};
 
 /// Maximum conflicting handles that an error lists.
 const NAMED: usize = 5;
@@ -88,8 +86,8 @@ struct Importer<'a> {
     /// The outputs that were written, the last of them perhaps not whole.
     made: Vec<Handle>,
     current: Option<Current>,
-    /// The events that are there, each with how often.
-    logged: Option<HashMap<[u8; 32], u64>>,
+    /// The events that are there.
+    logged: Option<Logged>,
 }
 
 /// The output that is being written.
@@ -274,23 +272,20 @@ impl Take for Importer<'_> {
 
     fn event(&mut self, line: &[u8]) -> Result<()> {
         let session = self.counts().session.clone();
-        if self.logged.is_none() {
-            self.logged = Some(logged(self.store, &session)?);
+        let mut logged = match self.logged.take() {
+            Some(logged) => logged,
+            None => Logged::of(self.store, &session)?,
+        };
+        let is_there = logged.take(line);
+        self.logged = Some(logged);
+        if is_there {
+            self.counts().events_already_there += 1;
+            return Ok(());
         }
-        let key = *blake3::hash(line).as_bytes();
-        // A line may be there more than once: as often as it is in the archive, it is here in the end.
-        match self.logged.as_mut().and_then(|logged| logged.get_mut(&key)).filter(|times| **times > 0) {
-            Some(times) => {
-                *times -= 1;
-                self.counts().events_already_there += 1;
-            }
-            None => {
-                if self.writes {
-                    self.store.log(&session, line)?;
-                }
-                self.counts().events_added += 1;
-            }
+        if self.writes {
+            self.store.log(&session, line)?;
         }
+        self.counts().events_added += 1;
         Ok(())
     }
 }
@@ -305,21 +300,4 @@ fn renamed(view: Vec<u8>, was: &Handle, is: &Handle) -> Result<Vec<u8>> {
     }
     given.handle = named;
     serde_json::to_vec(&given).map_err(wrong)
-}
-
-/// The events of a session by their hashes, each with how often it is there.
-fn logged(store: &dyn Store, session: &Session) -> Result<HashMap<[u8; 32], u64>> {
-    let cannot = || Error::store(format!("read the events of {session}"));
-    let log = store.open_log(session)?;
-    let size = log.size().map_err(cannot())?;
-    let mut lines = BufReader::with_capacity(BLOCK, Beginning::new(log, size));
-    let mut logged = HashMap::new();
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).map_err(cannot())? > 0 {
-        if line.pop() == Some(b'\n') {
-            *logged.entry(*blake3::hash(&line).as_bytes()).or_default() += 1;
-        }
-        line.clear();
-    }
-    Ok(logged)
 }

@@ -1,7 +1,7 @@
-//! Removing outputs by the rules of retention from any store.
+//! Removing outputs from any store.
 
 use crate::store::Store;
-use crate::store::retention::{Gone, Rules, decide};
+use crate::store::retention::{Cause, Gone, Rules, decide};
 use crate::{Error, Handle, Result, Session, Timestamp};
 use std::collections::HashMap;
 
@@ -22,14 +22,28 @@ pub fn remove_by_rules(
     let mut removed = Vec::new();
     for (handle, cause) in decide(&weights, rules, now, None) {
         let bytes = bytes.get(&handle).copied().unwrap_or(0);
-        match if dry_run { Ok(()) } else { store.delete(&handle) } {
-            // Another sweep was faster.
-            Err(Error::NotFound { .. }) => {}
-            gone => {
-                gone?;
-                removed.push(Gone { handle, bytes, cause });
-            }
-        }
+        removed.extend(remove(store, Gone { handle, bytes, cause }, dry_run)?);
     }
     Ok(removed)
+}
+
+/// Removes all outputs of a session that are not in use, also those without bytes; returns what is gone, or would be.
+pub fn remove_all(store: &dyn Store, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
+    let mut removed = Vec::new();
+    for weight in store.weights(session)?.into_iter().filter(|weight| !weight.in_use) {
+        let gone = Gone { handle: weight.handle, bytes: weight.bytes, cause: Cause::Session };
+        removed.extend(remove(store, gone, dry_run)?);
+    }
+    Ok(removed)
+}
+
+/// Removes an output; `None` if somebody else was faster.
+fn remove(store: &dyn Store, gone: Gone, dry_run: bool) -> Result<Option<Gone>> {
+    if !dry_run {
+        match store.delete(&gone.handle) {
+            Err(Error::NotFound { .. }) => return Ok(None),
+            removed => removed?,
+        }
+    }
+    Ok(Some(gone))
 }
