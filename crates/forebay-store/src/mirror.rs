@@ -156,7 +156,8 @@ impl<'a> Mirror<'a> {
         }
     }
 
-    /// Takes what there is of one output, and returns its handle there once it is shared to its last byte.
+    /// Takes what there is of one output, of a large one a part, and returns its handle there once it is shared to its last
+    /// byte.
     pub fn share(&mut self, handle: &Handle) -> Result<Option<Handle>> {
         let session = handle.session();
         let record = self.local.record(handle)?;
@@ -172,6 +173,11 @@ impl<'a> Mirror<'a> {
             }
         }
         Ok(Some(named))
+    }
+
+    /// Whether this mirror is taking outputs that have not ended in the shared store.
+    pub fn is_at_work(&self) -> bool {
+        !self.sinks.is_empty()
     }
 
     /// Takes passes over the sessions that writers note, until `stop`, or until there was nothing to do for the time

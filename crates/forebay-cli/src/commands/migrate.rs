@@ -139,11 +139,7 @@ impl Moving<'_> {
                     moved.growing.push(handle.clone());
                     continue;
                 }
-                let proved = mirror.share(handle).and_then(|named| match named {
-                    Some(named) => Ok(verify_output(self.store, &named)?.first().map(ToString::to_string)),
-                    None => Ok(Some("another process is taking it".to_owned())),
-                });
-                match proved {
+                match self.prove(&mut mirror, handle) {
                     Ok(None) => {
                         moved.proved += 1;
                         moved.bytes += record.kept();
@@ -162,6 +158,18 @@ impl Moving<'_> {
         progress.clear();
         self.store.catch_up()?;
         Ok(moved)
+    }
+
+    /// Shares an output and reads it again; returns why it is not proved, if it is not.
+    fn prove(&self, mirror: &mut Mirror<'_>, handle: &Handle) -> forebay::Result<Option<String>> {
+        let named = loop {
+            match mirror.share(handle)? {
+                Some(named) => break named,
+                None if mirror.is_at_work() => {}
+                None => return Ok(Some("another process is taking it".to_owned())),
+            }
+        };
+        Ok(verify_output(self.store, &named)?.first().map(ToString::to_string))
     }
 
     fn move_out(&self) -> Result<Moved, CliError> {

@@ -275,31 +275,33 @@ fn outputs_move_into_the_shared_store_and_out_of_it_and_are_proved_on_the_way() 
     let (here, there) = (machines.machine("off"), machines.machine("off"));
     let log = log_of_a_build();
     let alone = |args: &[&str]| here.forebay.run(args).ok();
-    for (id, text) in [("a", log.as_str()), ("b", "few bytes"), ("c", "")] {
+    // The last one is more than a mirror takes at a time.
+    let large = log_of_a_build().repeat(30);
+    for (id, text) in [("a", log.as_str()), ("b", "few bytes"), ("c", ""), ("d", &large)] {
         let file = here.forebay.file(id, text);
         let _ = alone(&["put", "--call-id", id, file.to_str().unwrap()]);
     }
     let _ = alone(&["grep", "s/a", "disk"]);
     let events = alone(&["events", "--json"]).text();
     let moved = here.run(["migrate", "in", "--json"]).ok().json();
-    assert_eq!((&moved["proved"], &moved["removed"], &moved["stays"]), (&3.into(), &0.into(), &json!([])));
+    assert_eq!((&moved["proved"], &moved["removed"], &moved["stays"]), (&4.into(), &0.into(), &json!([])));
     let moved = here.run(["migrate", "in", "--remove"]).ok().text();
-    assert!(moved.starts_with("3 outputs, ") && moved.contains("3 removed"), "{moved}");
+    assert!(moved.starts_with("4 outputs, ") && moved.contains("4 removed"), "{moved}");
     assert_eq!(here.forebay.run(["ls"]).text(), "", "nothing is left here");
     assert!(here.run(["cat", "s/a"]).ok().text() == log, "it is read where it is now");
     // Another machine takes all of it, twice, and then it is gone from the shared store.
     for _ in 0..2 {
         let moved = there.run(["migrate", "out", "--json"]).ok().json();
-        assert_eq!((&moved["proved"], &moved["removed"]), (&3.into(), &0.into()));
+        assert_eq!((&moved["proved"], &moved["removed"]), (&4.into(), &0.into()));
         let told = there.forebay.run(["events", "--json"]).ok().text();
         assert_eq!(told, events, "each event comes once");
     }
     assert!(there.run(["mirror", "flush"]).ok().text().contains("everything is shared"));
     assert_eq!(there.run(["events", "--json"]).ok().text(), events, "and is not taken back");
     let moved = there.run(["migrate", "out", "s", "--remove", "--json"]).ok().json();
-    assert_eq!(moved["removed"], 3, "{moved}");
+    assert_eq!(moved["removed"], 4, "{moved}");
     assert!(there.forebay.run(["cat", "s/a"]).ok().text() == log);
-    assert!(there.forebay.run(["verify", "--all"]).err.contains("3 proved, 0 faulty"));
+    assert!(there.forebay.run(["verify", "--all"]).err.contains("4 proved, 0 faulty"));
     assert_eq!(here.run(["ls", "--all"]).text(), "");
     let unknown = there.run(["migrate", "in", "nobody"]);
     assert!(
