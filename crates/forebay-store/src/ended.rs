@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::key::Key;
 use crate::reader::part_number;
 use crate::row::{self, Found, GROWING, signed};
+use crate::settle::Uploaded;
 use deadpool_postgres::Transaction;
 use forebay::size::Measure;
 use forebay::{Part, ReadAt, Record};
@@ -69,9 +70,56 @@ pub(crate) async fn finish(
     if write_end(backend, key, end, bytes, SQL, &params).await? {
         return Ok(());
     }
+    is_ended_so(backend, key, end, may_have_landed).await
+}
+
+/// Whether an output that its writer does not hold any more was ended by this very writer, in a request whose answer was
+/// lost.
+async fn is_ended_so(backend: &Backend, key: &Key, end: &End, may_have_landed: bool) -> Result<(), Failure> {
     let found = row::find(&backend.database, key).await?;
     let is_ended = found.state != GROWING && found.record == end.record;
     if may_have_landed && is_ended { Ok(()) } else { Err(Failure::LeaseLost) }
+}
+
+/// Ends an output whose bytes are in the bucket, for its writer, who holds the epoch. Returns false if the object may have
+/// been removed meanwhile.
+pub(crate) async fn finish_in_bucket(
+    backend: &Backend,
+    key: &Key,
+    epoch: i64,
+    bytes: u64,
+    end: &End,
+    uploaded: &Uploaded,
+    may_have_landed: bool,
+) -> Result<bool, Failure> {
+    const HOLD: &str = "SELECT content FROM forebay_outputs \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 FOR UPDATE";
+    const END: &str = "UPDATE forebay_outputs \
+        SET record = $4, state = $5, bytes = $6, content = $7, lease_until = NULL, changed_at = now() \
+        WHERE tenant = $1 AND session = $2 AND id = $3";
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    let Some(row) = transaction.query_typed_opt(HOLD, &key.params(&[(&epoch, Type::INT8)])).await? else {
+        drop(transaction);
+        return is_ended_so(backend, key, end, may_have_landed).await.map(|()| true);
+    };
+    if !uploaded.is_used_by_one_more(&transaction, key).await? {
+        return Ok(false);
+    }
+    let (length, content) = (signed(bytes), uploaded.content());
+    let ended = key.params(&[
+        (&end.record, Type::TEXT),
+        (&end.state, Type::INT4),
+        (&length, Type::INT8),
+        (&content, Type::TEXT),
+    ]);
+    transaction.execute_typed(END, &ended).await?;
+    let rows: String = row.try_get(0)?;
+    content::release(&transaction, key, &rows).await?;
+    content::replace_part(&transaction, key, part_number(Part::Lines), &end.index).await?;
+    transaction.commit().await?;
+    connection.give_back();
+    Ok(true)
 }
 
 /// Ends an output whose writer has vanished, if it is still as it was found. A late writer has lost its epoch then.

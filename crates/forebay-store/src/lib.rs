@@ -38,7 +38,7 @@ pub use address::bucket::BucketAddress;
 pub use address::database::DatabaseAddress;
 pub use address::{Environment, Origin};
 pub use error::OpenError;
-pub use mirror::{Brought, Mirror, Queue};
+pub use mirror::{Brought, Mirror, Queue, Sharing};
 pub use mirror_folder::{Fared, MirrorFolder, Serving};
 pub use read_through::{Open, ReadThrough};
 pub use store::{Options, SharedStore};

@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 256 * 1024;
 const TURN: u64 = 16 * 1024 * 1024;
 
+/// Time for which the others wait for the upload of one output, which goes on meanwhile.
+const UPLOAD_TURN: Duration = Duration::from_millis(200);
+
 /// Bytes of events that are taken in one request.
 const EVENTS: usize = 256 * 1024;
 
@@ -65,6 +68,17 @@ pub struct Queue {
     pub renamed: Vec<(Handle, Handle)>,
     /// Outputs that cannot be shared, because the shared store has others under their names and calls.
     pub differ: Vec<Handle>,
+}
+
+/// How far one output is shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// To its last byte, under this handle.
+    Done(Handle),
+    /// This mirror has begun, and the next call goes on.
+    UnderWay,
+    /// Another mirror has begun.
+    Elsewhere,
 }
 
 /// What was brought from the shared store.
@@ -150,15 +164,14 @@ impl<'a> Mirror<'a> {
         loop {
             let before = self.status()?;
             let left = self.pass()?;
-            if left.outputs == 0 || left == before {
+            if left.outputs == 0 || left == before && !self.is_uploading() {
                 return Ok(left);
             }
         }
     }
 
-    /// Takes what there is of one output, of a large one a part, and returns its handle there once it is shared to its last
-    /// byte.
-    pub fn share(&mut self, handle: &Handle) -> Result<Option<Handle>> {
+    /// Takes what there is of one output, of a large one a part.
+    pub fn share(&mut self, handle: &Handle) -> Result<Sharing> {
         let session = handle.session();
         let record = self.local.record(handle)?;
         let there = self.there(session)?;
@@ -166,18 +179,14 @@ impl<'a> Mirror<'a> {
         let (named, need) = named(&record, &self.there(session)?)?;
         match need {
             Need::Nothing => self.take_events(session)?,
-            Need::Begin | Need::Resume | Need::Wait => return Ok(None),
+            _ if self.sinks.contains_key(&named) => return Ok(Sharing::UnderWay),
+            Need::Begin | Need::Resume | Need::Wait => return Ok(Sharing::Elsewhere),
             Need::Name | Need::Person => {
                 let other = "the shared store has another output of the same call".to_owned();
                 return Err(Error::store(format!("share {handle}"))(Failure::Damaged(other).into()));
             }
         }
-        Ok(Some(named))
-    }
-
-    /// Whether this mirror is taking outputs that have not ended in the shared store.
-    pub fn is_at_work(&self) -> bool {
-        !self.sinks.is_empty()
+        Ok(Sharing::Done(named))
     }
 
     /// Takes passes over the sessions that writers note, until `stop`, or until there was nothing to do for the time
@@ -286,6 +295,10 @@ impl<'a> Mirror<'a> {
         self.take_events_except(session, &mut new)
     }
 
+    fn is_uploading(&self) -> bool {
+        self.sinks.values().any(|sink| sink.is_uploading())
+    }
+
     /// What is still to be taken of a session.
     fn left(&self, session: &Session) -> Result<Queue> {
         let mut queue = Queue::default();
@@ -329,12 +342,29 @@ impl<'a> Mirror<'a> {
             (_, Need::Nothing, _) => return self.take_view(local, handle),
             _ => return Ok(()),
         };
+        if record.state != State::Growing && sink.has_bucket_for(record.kept()) {
+            match sink.upload(record, UPLOAD_TURN, || self.local.open_part(local, Part::Bytes)) {
+                Ok(None) => {
+                    self.sinks.insert(handle.clone(), sink);
+                    return Ok(());
+                }
+                Ok(Some(uploaded)) => {
+                    self.take_beside(&mut sink, local, handle)?;
+                    sink.finish_in_bucket(record, uploaded)?;
+                    return self.take_what_follows(local, record);
+                }
+                // In the database they are as safe, and are moved later.
+                Err(error) => tracing::warn!("the bytes go to the database for now: {error}"),
+            }
+        }
         let is_whole = self.take_bytes(&mut sink, local, record)?;
         if record.state == State::Growing || !is_whole {
             self.sinks.insert(handle.clone(), sink);
             return Ok(());
         }
-        self.finish(sink, local, record)
+        self.take_beside(&mut sink, local, handle)?;
+        sink.finish(record)?;
+        self.take_what_follows(local, record)
     }
 
     /// Takes bytes until the output is there or has had its turn; returns whether it is there.
@@ -356,15 +386,19 @@ impl<'a> Mirror<'a> {
         Ok(sink.appended() >= end)
     }
 
-    /// Ends an output there as it has ended here.
-    fn finish(&self, mut sink: Box<SharedSink>, local: &Handle, record: &Record) -> Result<()> {
-        let handle = &record.handle;
+    /// Takes what is kept beside the bytes of an output that has ended.
+    fn take_beside(&self, sink: &mut SharedSink, local: &Handle, handle: &Handle) -> Result<()> {
         let streams = self.whole(local, Part::Streams)?;
         if !streams.is_empty() {
             self.shared.attach(handle, Part::Streams, &streams)?;
         }
         sink.set_index(self.whole(local, Part::Lines)?);
-        sink.finish(record)?;
+        Ok(())
+    }
+
+    /// Takes what can be told of an output once it has ended there.
+    fn take_what_follows(&self, local: &Handle, record: &Record) -> Result<()> {
+        let handle = &record.handle;
         if let Some(older) = &record.same_as {
             // Two copies are no harm, and the older one may not be there.
             let _ = self.shared.share(handle, older);

@@ -1,4 +1,4 @@
-//! The move of a finished output's bytes from rows to the bucket.
+//! The way of a finished output's bytes to the bucket: from rows, or from the file of the machine that has it.
 //!
 //! The object is written first, and then the row that names it, so no reader ever looks for an object that is not there.
 //! Outputs of a session with the same bytes share an object. It is removed when no output uses it any more. So that a
@@ -14,17 +14,34 @@ use crate::frames::{self, FRAME, Table};
 use crate::key::Key;
 use crate::reader::chunks;
 use crate::row::{self, GROWING, Place, signed, unsigned};
+use deadpool_postgres::Transaction;
+use forebay::ReadAt;
 use tokio_postgres::types::Type;
 
 /// Maximum uploads of the same bytes that a removal may undo one after the other.
 const ATTEMPTS: usize = 5;
 
-/// The bytes of an output that are to be moved.
-struct Moved {
-    /// Name of the rows that hold them.
-    rows: String,
+/// The bytes of an output that are to be written to the bucket.
+pub(crate) struct Plain {
+    pub(crate) hash: String,
+    pub(crate) bytes: u64,
+    pub(crate) source: Source,
+}
+
+/// Where the bytes are now.
+pub(crate) enum Source {
+    /// In rows of this name.
+    Rows(String),
+    /// In a file of this machine.
+    File(Box<dyn ReadAt>),
+}
+
+/// An object that is in the bucket, and that no output may use yet.
+pub(crate) struct Uploaded {
     hash: String,
-    bytes: u64,
+    claim: Claim,
+    /// Bytes of the object; 0 if it was there.
+    stored: u64,
 }
 
 /// A content that this process may upload.
@@ -37,20 +54,73 @@ struct Claim {
 
 /// Moves the bytes of an output to the bucket; returns whether they are there now.
 pub(crate) async fn settle(backend: &Backend, blobs: &Blobs, key: &Key) -> Result<bool, Failure> {
-    let Some(moved) = retrying(|_| to_move(backend, key)).await? else { return Ok(false) };
-    let sample = read_plain(backend, key, &moved, 0).await?;
+    let Some((rows, plain)) = retrying(|_| to_move(backend, key)).await? else { return Ok(false) };
+    for _ in 0..ATTEMPTS {
+        let uploaded = upload(backend, blobs, key, &plain).await?;
+        if retrying(|_| point_at_object(backend, key, &rows, &uploaded)).await? {
+            return Ok(true);
+        }
+    }
+    Err(removed_again())
+}
+
+/// The failure of an upload that was removed as often as it was made.
+pub(crate) fn removed_again() -> Failure {
+    Failure::Conflict("others removed the same bytes again and again".to_owned())
+}
+
+/// Writes bytes to the bucket, unless an output of the session has put them there.
+pub(crate) async fn upload(
+    backend: &Backend,
+    blobs: &Blobs,
+    key: &Key,
+    plain: &Plain,
+) -> Result<Uploaded, Failure> {
+    let sample = plain.read(backend, key, 0).await?;
     let place = match frames::compress(&sample).map_err(damaged)?.len() {
         compressed if frames::is_worth_it(sample.len(), compressed) => Place::Frames,
         _ => Place::Object,
     };
-    for _ in 0..ATTEMPTS {
-        let claim = retrying(|_| claim(backend, key, &moved, place)).await?;
-        let stored = if claim.is_used { 0 } else { upload(backend, blobs, key, &moved, claim.place).await? };
-        if retrying(|_| point_at_object(backend, key, &moved, &claim, stored)).await? {
-            return Ok(true);
+    let claim = retrying(|_| claim(backend, key, plain, place)).await?;
+    let stored = if claim.is_used { 0 } else { write(backend, blobs, key, plain, claim.place).await? };
+    Ok(Uploaded { hash: plain.hash.clone(), claim, stored })
+}
+
+impl Plain {
+    /// The frame of bytes at `offset`.
+    async fn read(&self, backend: &Backend, key: &Key, offset: u64) -> Result<Vec<u8>, Failure> {
+        let wanted = (self.bytes - offset).min(FRAME as u64);
+        let bytes = match &self.source {
+            Source::Rows(rows) => {
+                let (start, mut bytes) = retrying(|_| chunks(backend, key, rows, offset, wanted)).await?;
+                let before = usize::try_from(offset - start.min(offset)).unwrap_or(usize::MAX);
+                bytes.drain(..before.min(bytes.len()));
+                bytes.truncate(wanted as usize);
+                bytes
+            }
+            Source::File(file) => whole_range(&**file, offset, wanted as usize)?,
+        };
+        if bytes.len() as u64 == wanted {
+            Ok(bytes)
+        } else {
+            Err(Failure::Damaged(format!("its bytes end before {} of {}", offset + wanted, self.bytes)))
         }
     }
-    Err(Failure::Conflict("others removed the same bytes again and again".to_owned()))
+}
+
+/// The bytes of a file from `offset`, as many as there are of `length`.
+fn whole_range(file: &dyn ReadAt, offset: u64, length: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(offset + filled as u64, &mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) => return Err(Failure::Damaged(format!("its bytes cannot be read: {error}"))),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 /// The outputs whose bytes wait in the database.
@@ -68,38 +138,25 @@ pub(crate) async fn waiting(backend: &Backend) -> Result<Vec<Key>, Failure> {
 }
 
 /// What there is to move of an output: nothing of one that grows, that is small, or that is in the bucket.
-async fn to_move(backend: &Backend, key: &Key) -> Result<Option<Moved>, Failure> {
+async fn to_move(backend: &Backend, key: &Key) -> Result<Option<(String, Plain)>, Failure> {
     let found = row::find(&backend.database, key).await?;
     let is_movable = found.state != GROWING && found.location.place == Place::Rows && found.bytes > INLINE;
     let hash = found.record()?.hash;
-    let moved = Moved { rows: found.location.content, hash, bytes: found.bytes };
-    Ok((is_movable && !moved.hash.is_empty()).then_some(moved))
-}
-
-/// The frame of plain bytes at `offset`.
-async fn read_plain(backend: &Backend, key: &Key, moved: &Moved, offset: u64) -> Result<Vec<u8>, Failure> {
-    let wanted = (moved.bytes - offset).min(FRAME as u64);
-    let (start, mut bytes) = retrying(|_| chunks(backend, key, &moved.rows, offset, wanted)).await?;
-    let before = usize::try_from(offset - start.min(offset)).unwrap_or(usize::MAX).min(bytes.len());
-    bytes.drain(..before);
-    bytes.truncate(wanted as usize);
-    if bytes.len() as u64 == wanted {
-        Ok(bytes)
-    } else {
-        Err(Failure::Damaged(format!("its bytes end before {} of {}", offset + wanted, moved.bytes)))
-    }
+    let rows = found.location.content;
+    let plain = Plain { hash, bytes: found.bytes, source: Source::Rows(rows.clone()) };
+    Ok((is_movable && !plain.hash.is_empty()).then_some((rows, plain)))
 }
 
 /// Writes the object; returns its size. Bytes that do not have the hash of the record are not written.
-async fn upload(
+async fn write(
     backend: &Backend,
     blobs: &Blobs,
     key: &Key,
-    moved: &Moved,
+    plain: &Plain,
     place: Place,
 ) -> Result<u64, Failure> {
-    let mut object = blobs.upload(blobs.path(key, &moved.hash), moved.bytes);
-    let written = write_all(backend, key, moved, place, &mut object).await;
+    let mut object = blobs.upload(blobs.path(key, &plain.hash), plain.bytes);
+    let written = write_all(backend, key, plain, place, &mut object).await;
     match written {
         Ok(()) => object.finish().await,
         Err(failure) => {
@@ -112,24 +169,24 @@ async fn upload(
 async fn write_all(
     backend: &Backend,
     key: &Key,
-    moved: &Moved,
+    plain: &Plain,
     place: Place,
     object: &mut crate::blobs::Upload,
 ) -> Result<(), Failure> {
     let (mut table, mut hash, mut at) = (Table::default(), blake3::Hasher::new(), 0);
-    while at < moved.bytes {
-        let plain = read_plain(backend, key, moved, at).await?;
-        hash.update(&plain);
-        at += plain.len() as u64;
+    while at < plain.bytes {
+        let bytes = plain.read(backend, key, at).await?;
+        hash.update(&bytes);
+        at += bytes.len() as u64;
         if place == Place::Frames {
-            let frame = frames::compress(&plain).map_err(damaged)?;
-            table.push(frame.len(), plain.len()).map_err(damaged)?;
+            let frame = frames::compress(&bytes).map_err(damaged)?;
+            table.push(frame.len(), bytes.len()).map_err(damaged)?;
             object.write(&frame).await?;
         } else {
-            object.write(&plain).await?;
+            object.write(&bytes).await?;
         }
     }
-    if hash.finalize().to_hex().as_str() != moved.hash {
+    if hash.finalize().to_hex().as_str() != plain.hash {
         return Err(Failure::Damaged("its bytes do not have the hash that its record says".to_owned()));
     }
     if place == Place::Frames {
@@ -139,14 +196,14 @@ async fn write_all(
 }
 
 /// Announces an upload. While a removal of the same bytes is under way, this waits for its end.
-async fn claim(backend: &Backend, key: &Key, moved: &Moved, place: Place) -> Result<Claim, Failure> {
+async fn claim(backend: &Backend, key: &Key, plain: &Plain, place: Place) -> Result<Claim, Failure> {
     const SQL: &str = "INSERT INTO forebay_contents (tenant, session, content, place, hash, bytes, stored, \
         users, generation, claimed, claimed_at) VALUES ($1, $2, $3, $4, $3, $5, 0, 0, 1, 1, now()) \
         ON CONFLICT (tenant, session, content) DO UPDATE \
         SET claimed = forebay_contents.generation, claimed_at = now() \
         RETURNING generation, place, users";
-    let (place, bytes) = (place.number(), signed(moved.bytes));
-    let params = key.session_params(&[(&moved.hash, Type::TEXT), (&place, Type::INT4), (&bytes, Type::INT8)]);
+    let (place, bytes) = (place.number(), signed(plain.bytes));
+    let params = key.session_params(&[(&plain.hash, Type::TEXT), (&place, Type::INT4), (&bytes, Type::INT8)]);
     let row = backend.database.query_opt(SQL, &params).await?;
     let row = row.ok_or_else(|| Failure::Damaged("the database returned no row".to_owned()))?;
     Ok(Claim {
@@ -160,35 +217,50 @@ async fn claim(backend: &Backend, key: &Key, moved: &Moved, place: Place) -> Res
 async fn point_at_object(
     backend: &Backend,
     key: &Key,
-    moved: &Moved,
-    claim: &Claim,
-    stored: u64,
+    rows: &str,
+    uploaded: &Uploaded,
 ) -> Result<bool, Failure> {
-    const USE: &str = "UPDATE forebay_contents SET users = users + 1, \
-        stored = CASE WHEN $5 > 0 THEN $5 ELSE stored END \
-        WHERE tenant = $1 AND session = $2 AND content = $3 AND (users > 0 OR generation = $4)";
     const POINT: &str = "UPDATE forebay_outputs SET content = $4 \
         WHERE tenant = $1 AND session = $2 AND id = $3 AND content = $5";
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
-    let point = key.params(&[(&moved.hash, Type::TEXT), (&moved.rows, Type::TEXT)]);
+    let point = key.params(&[(&uploaded.hash, Type::TEXT), (&rows, Type::TEXT)]);
     if transaction.execute_typed(POINT, &point).await? == 0 {
         // It was removed, or moved by another process: there is nothing left to do.
         return Ok(true);
     }
-    let stored = signed(stored);
-    let used = key.session_params(&[
-        (&moved.hash, Type::TEXT),
-        (&claim.generation, Type::INT8),
-        (&stored, Type::INT8),
-    ]);
-    if transaction.execute_typed(USE, &used).await? == 0 {
+    if !uploaded.is_used_by_one_more(&transaction, key).await? {
         return Ok(false);
     }
-    content::release(&transaction, key, &moved.rows).await?;
+    content::release(&transaction, key, rows).await?;
     transaction.commit().await?;
     connection.give_back();
     Ok(true)
+}
+
+impl Uploaded {
+    /// The name of the object.
+    pub(crate) fn content(&self) -> &str {
+        &self.hash
+    }
+
+    /// Counts one more output that uses the object; returns false if it may have been removed meanwhile.
+    pub(crate) async fn is_used_by_one_more(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &Key,
+    ) -> Result<bool, Failure> {
+        const SQL: &str = "UPDATE forebay_contents SET users = users + 1, \
+            stored = CASE WHEN $5 > 0 THEN $5 ELSE stored END \
+            WHERE tenant = $1 AND session = $2 AND content = $3 AND (users > 0 OR generation = $4)";
+        let stored = signed(self.stored);
+        let params = key.session_params(&[
+            (&self.hash, Type::TEXT),
+            (&self.claim.generation, Type::INT8),
+            (&stored, Type::INT8),
+        ]);
+        Ok(transaction.execute_typed(SQL, &params).await? == 1)
+    }
 }
 
 fn damaged(error: std::io::Error) -> Failure {

@@ -9,10 +9,14 @@ use crate::key::Key;
 use crate::reader::{Bytes, part_number};
 use crate::row::{self, signed};
 use crate::runtime::Runtime;
-use crate::settle;
+use crate::settle::{self, Plain, Source, Uploaded};
 use forebay::store::{Part, Sink};
 use forebay::{Handle, ReadAt, Record, Result};
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
 
@@ -133,6 +137,16 @@ pub(crate) struct SharedSink {
     index: Vec<u8>,
     /// Renews the lease while the output grows.
     renewal: Option<AbortHandle>,
+    /// The upload of the bytes of an output that has ended elsewhere.
+    upload: Option<Uploading>,
+    /// Whether the bucket could not be reached.
+    has_no_bucket: bool,
+}
+
+/// An upload that is under way.
+struct Uploading {
+    task: Option<AbortHandle>,
+    answered: mpsc::Receiver<std::result::Result<Uploaded, Failure>>,
 }
 
 impl SharedSink {
@@ -146,7 +160,90 @@ impl SharedSink {
         let Held { epoch, appended } = held;
         let renewal = runtime.spawn(renew(backend.clone(), key.clone(), epoch));
         let (beside, index) = ([0; 4], Vec::new());
-        SharedSink { runtime, backend, handle, key, epoch, appended, beside, index, renewal }
+        let (upload, has_no_bucket) = (None, backend.blobs.is_none());
+        SharedSink {
+            runtime,
+            backend,
+            handle,
+            key,
+            epoch,
+            appended,
+            beside,
+            index,
+            renewal,
+            upload,
+            has_no_bucket,
+        }
+    }
+
+    /// Writes the bytes of an output that has ended to the bucket, from the file that has them. They need no rows then.
+    /// Waits for the time `within`, and returns `None` if more is to do: the upload goes on, and the next call waits for it.
+    pub(crate) fn upload(
+        &mut self,
+        record: &Record,
+        within: Duration,
+        open: impl FnOnce() -> Result<Box<dyn ReadAt>>,
+    ) -> Result<Option<Uploaded>> {
+        let step = || format!("write {} to the bucket", self.handle);
+        if self.upload.is_none() {
+            self.upload = Some(self.begin_upload(record, open()?)?);
+        }
+        let Some(upload) = &self.upload else { return Ok(None) };
+        let answer = match upload.answered.recv_timeout(within) {
+            Err(mpsc::RecvTimeoutError::Timeout) => return Ok(None),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Err(Failure::Broken("the upload ended without an answer".to_owned()))
+            }
+            Ok(answer) => answer,
+        };
+        let answer = answer.map(Some).map_err(|failure| failure.error(step(), &self.handle));
+        (self.upload, self.has_no_bucket) = (None, answer.is_err());
+        answer
+    }
+
+    /// Whether so many bytes of an output that has ended can go to the bucket at once.
+    pub(crate) fn has_bucket_for(&self, bytes: u64) -> bool {
+        !self.has_no_bucket && bytes > INLINE
+    }
+
+    pub(crate) fn is_uploading(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    fn begin_upload(&self, record: &Record, file: Box<dyn ReadAt>) -> Result<Uploading> {
+        let (backend, key) = (self.backend.clone(), self.key.clone());
+        let plain = Plain { hash: record.hash.clone(), bytes: record.kept(), source: Source::File(file) };
+        let (answer, answered) = mpsc::sync_channel(1);
+        let task = self.runtime.spawn(async move {
+            let uploaded = match &backend.blobs {
+                Some(blobs) => settle::upload(&backend, blobs, &key, &plain).await,
+                None => Err(Failure::Refused("no bucket is set".to_owned())),
+            };
+            // Whoever waited may have given it up.
+            let _ = answer.send(uploaded);
+        });
+        Ok(Uploading { task, answered })
+    }
+
+    /// Ends the output, whose bytes are in the bucket.
+    pub(crate) fn finish_in_bucket(mut self: Box<Self>, record: &Record, uploaded: Uploaded) -> Result<()> {
+        let step = || format!("end {}", self.handle);
+        let failed = |failure: Failure| failure.error(step(), &self.handle);
+        let end = self.end(record).map_err(failed)?;
+        let (backend, key, epoch, bytes) =
+            (self.backend.clone(), self.key.clone(), self.epoch, record.kept());
+        let ended = self.runtime.wait(async move {
+            retrying(|landed| ended::finish_in_bucket(&backend, &key, epoch, bytes, &end, &uploaded, landed))
+                .await
+        });
+        if !ended.map_err(forebay::Error::store(step()))?.map_err(failed)? {
+            // The next pass uploads it again.
+            return Err(failed(settle::removed_again()));
+        }
+        if let Some(renewal) = self.renewal.take() {
+            renewal.abort();
+        }
+        Ok(())
     }
 
     /// Sets the whole line index, which was not appended.
@@ -242,6 +339,9 @@ async fn settle_if_possible(backend: &Backend, key: &Key, bytes: u64) {
 
 impl Drop for SharedSink {
     fn drop(&mut self) {
+        if let Some(task) = self.upload.take().and_then(|upload| upload.task) {
+            task.abort();
+        }
         // An output that has ended has no renewal any more.
         let Some(renewal) = self.renewal.take() else { return };
         renewal.abort();

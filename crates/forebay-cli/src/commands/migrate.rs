@@ -9,7 +9,7 @@ use crate::shared::{Shared, origin};
 use crate::units;
 use forebay::text::count::count;
 use forebay::{DiskStore, Handle, Session, State, Store, verify_output};
-use forebay_store::{Brought, Mirror, MirrorFolder, Serving, SharedStore};
+use forebay_store::{Brought, Mirror, MirrorFolder, Serving, SharedStore, Sharing};
 use serde_json::json;
 use std::process::ExitCode;
 use std::thread;
@@ -164,9 +164,9 @@ impl Moving<'_> {
     fn prove(&self, mirror: &mut Mirror<'_>, handle: &Handle) -> forebay::Result<Option<String>> {
         let named = loop {
             match mirror.share(handle)? {
-                Some(named) => break named,
-                None if mirror.is_at_work() => {}
-                None => return Ok(Some("another process is taking it".to_owned())),
+                Sharing::Done(named) => break named,
+                Sharing::UnderWay => {}
+                Sharing::Elsewhere => return Ok(Some("another process is taking it".to_owned())),
             }
         };
         Ok(verify_output(self.store, &named)?.first().map(ToString::to_string))

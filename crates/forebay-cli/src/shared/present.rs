@@ -10,7 +10,7 @@ use forebay::{DiskStore, Handle, Session, Store, Timestamp};
 use forebay_server::OnTheWay;
 use forebay_store::{
     BucketAddress, DatabaseAddress, Environment, Mirror, MirrorFolder, OpenError, Options, Origin,
-    ReadThrough, SharedStore,
+    ReadThrough, SharedStore, Sharing,
 };
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -235,8 +235,10 @@ impl Shared {
         let mut mirror = Mirror::new(local, &store, origin(local.root())?);
         loop {
             let why = match mirror.share(handle) {
-                Ok(Some(handle)) => return Ok(handle),
-                Ok(None) => "another process is taking it".to_owned(),
+                Ok(Sharing::Done(handle)) => return Ok(handle),
+                Ok(Sharing::UnderWay) if begun.elapsed() < patience => continue,
+                Ok(Sharing::UnderWay) => "it takes longer".to_owned(),
+                Ok(Sharing::Elsewhere) => "another process is taking it".to_owned(),
                 Err(error) => error.to_string(),
             };
             if begun.elapsed() >= patience {

@@ -3,8 +3,8 @@
 use crate::postgres::Server;
 use crate::s3::S3;
 use forebay::store::conformance::check;
-use forebay::{Call, End, Handle, Session, State, Store, Stream, Timestamp, Writer};
-use forebay_store::{OpenError, Options, SharedStore};
+use forebay::{Call, DiskStore, End, Handle, Session, State, Store, Stream, Timestamp, Writer};
+use forebay_store::{Mirror, OpenError, Options, SharedStore};
 use std::cell::Cell;
 
 fn options(server: &Server, database: &str, s3: &S3, prefix: &str) -> Options {
@@ -118,6 +118,63 @@ fn without_its_bucket_a_store_takes_outputs_and_moves_them_later() {
     assert_eq!(s3.objects().len(), 1);
     assert!(read(&store, "a") == text);
     assert_eq!(store.catch_up().unwrap(), 0, "nothing is left to move");
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn bytes_that_are_on_a_disk_go_to_the_bucket_without_a_row() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let database = server.new_database();
+    let shared = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
+    let refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN RAISE EXCEPTION ''these bytes belong into the bucket''; END'";
+    server.sql(&database, refuse);
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON forebay_chunks FOR EACH ROW \
+        WHEN (octet_length(NEW.bytes) > 32768) EXECUTE FUNCTION refuse()";
+    server.sql(&database, trigger);
+    let folder = tempfile::tempdir().unwrap();
+    let local = DiskStore::new(folder.path());
+    // The second is sent in parts, and the third has the bytes of the first.
+    let outputs =
+        [("text", b"many lines\n".repeat(400_000)), ("noise", noise(20_000_000)), ("small", b"few".to_vec())];
+    for (id, bytes) in &outputs {
+        put(&local, id, bytes);
+    }
+    put(&local, "again", &outputs[0].1);
+    let mut mirror = Mirror::new(&local, &shared, "here");
+    assert_eq!(mirror.flush().unwrap().outputs, 0);
+    assert_eq!(s3.objects().len(), 2, "equal outputs share an object");
+    for (id, bytes) in outputs.iter().chain([&("again", outputs[0].1.clone())]) {
+        assert!(read(&shared, id) == *bytes, "{id}");
+        assert_eq!(shared.record(&handle(id)).unwrap(), local.record(&handle(id)).unwrap());
+        assert_eq!(forebay::verify_output(&shared, &handle(id)).unwrap(), []);
+    }
+    for id in ["text", "again", "noise"] {
+        shared.delete(&handle(id)).unwrap();
+    }
+    assert_eq!(s3.objects(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs the servers that tests/shared/run installs"]
+fn bytes_on_a_disk_go_to_the_database_while_the_bucket_is_away() {
+    let (server, s3) = (Server::shared(), S3::honest());
+    s3.make_bucket();
+    let database = server.new_database();
+    let shared = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
+    drop(s3);
+    let folder = tempfile::tempdir().unwrap();
+    let local = DiskStore::new(folder.path());
+    let text = b"many lines\n".repeat(10_000);
+    put(&local, "a", &text);
+    assert_eq!(Mirror::new(&local, &shared, "here").flush().unwrap().outputs, 0);
+    assert!(read(&shared, "a") == text);
+    let s3 = S3::honest();
+    s3.make_bucket();
+    let shared = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
+    assert_eq!((shared.catch_up().unwrap(), s3.objects().len()), (1, 1));
+    assert!(read(&shared, "a") == text);
 }
 
 #[test]
