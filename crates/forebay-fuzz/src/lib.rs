@@ -1,4 +1,4 @@
-//! What the parsers of Forebay promise for any input, as functions that panic where a promise is broken.
+//! Checks of what the parsers of Forebay promise for any input: a broken promise is a panic.
 //!
 //! Each module checks one parser. Two drivers call them: `tests/mutated.rs` with mutated samples, and `cargo fuzz`
 //! (the folder `fuzz` of the repository) with inputs that libFuzzer finds.

@@ -81,7 +81,7 @@ pub enum Sharing {
     Elsewhere,
 }
 
-/// What was brought from the shared store.
+/// The result of bringing a session from the shared store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Brought {
@@ -93,7 +93,7 @@ pub struct Brought {
     pub differ: Vec<Handle>,
 }
 
-/// What an output needs to be shared.
+/// The step that an output needs to be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     /// Nothing: it is there as it is here.
@@ -110,13 +110,13 @@ enum Need {
     Person,
 }
 
-/// What the shared store has of an output.
+/// An output in the shared store.
 struct Shared {
     found: Found,
     record: Record,
 }
 
-/// What the shared store has of a session.
+/// The outputs of a session in the shared store.
 struct There {
     /// By id.
     outputs: BTreeMap<String, Shared>,
@@ -299,7 +299,7 @@ impl<'a> Mirror<'a> {
         self.sinks.values().any(|sink| sink.is_uploading())
     }
 
-    /// What is still to be taken of a session.
+    /// Counts the outputs of a session that are still to be taken.
     fn left(&self, session: &Session) -> Result<Queue> {
         let mut queue = Queue::default();
         let there = self.there(session)?;
@@ -504,7 +504,7 @@ fn named(record: &Record, there: &There) -> Result<(Handle, Need)> {
     Ok((named, Need::Name))
 }
 
-/// What an output needs to be shared.
+/// Returns the step that an output needs to be shared.
 fn need(record: &Record, there: Option<&Shared>) -> Need {
     let Some(Shared { found, record: shared }) = there else { return Need::Begin };
     if shared.call != record.call {

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use object_store::{Error, ObjectStoreExt, PutMode, UpdateVersion};
 use tokio_postgres::types::Type;
 
-/// What a bucket did.
+/// The behaviour of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It honours both conditions.
@@ -20,7 +20,7 @@ pub(crate) enum Verdict {
     IgnoresUpdate,
 }
 
-/// What the bucket does, as it was seen within the last day, or by a probe.
+/// Returns how the bucket behaved within the last day, or in a probe now.
 pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Failure> {
     const SEEN: &str = "SELECT 1 FROM forebay_buckets \
         WHERE bucket = $1 AND probed_at > now() - interval '1 day'";

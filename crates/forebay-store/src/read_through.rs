@@ -53,11 +53,11 @@ struct Opening {
 #[derive(Clone)]
 enum Tried {
     Open(Arc<SharedStore>),
-    Failed { why: String, at: Instant },
+    Failed { why: Arc<OpenError>, at: Instant },
 }
 
 impl Opening {
-    fn store(&self) -> std::result::Result<Arc<SharedStore>, String> {
+    fn store(&self) -> std::result::Result<Arc<SharedStore>, Arc<OpenError>> {
         let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
         match &*tried {
             Some(Tried::Open(store)) => return Ok(store.clone()),
@@ -71,7 +71,7 @@ impl Opening {
                 Ok(store)
             }
             Err(error) => {
-                let why = error.to_string();
+                let why = Arc::new(error);
                 *tried = Some(Tried::Failed { why: why.clone(), at: Instant::now() });
                 Err(why)
             }
@@ -113,7 +113,7 @@ impl ReadThrough {
     /// The shared store.
     fn shared(&self) -> Result<Arc<SharedStore>> {
         self.shared.store().map_err(|why| {
-            self.away(why.clone());
+            self.away(why.to_string());
             Error::store("open the shared store")(io::Error::other(why))
         })
     }

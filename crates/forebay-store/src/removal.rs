@@ -50,6 +50,13 @@ pub(crate) async fn forget(backend: &Backend) -> Result<(), Failure> {
     retrying(|_| backend.database.execute(SQL, &[])).await.map(drop)
 }
 
+/// Forgets one removal.
+pub(crate) async fn forget_one(backend: &Backend, key: &Key, called_at: i64) -> Result<(), Failure> {
+    const SQL: &str = "DELETE FROM forebay_removed \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND called_at = $4";
+    backend.database.execute(SQL, &key.params(&[(&called_at, Type::INT8)])).await.map(drop)
+}
+
 /// Removes what there is of a session beside its outputs. How far the events of other machines' disks were taken stays, so
 /// that they do not come back.
 pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Failure> {

@@ -28,7 +28,7 @@ pub(crate) struct Change {
     pub(crate) step: Step,
 }
 
-/// What a change does.
+/// The effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Step {

@@ -137,7 +137,8 @@ pub(crate) async fn waiting(backend: &Backend) -> Result<Vec<Key>, Failure> {
     rows.iter().map(key).collect()
 }
 
-/// What there is to move of an output: nothing of one that grows, that is small, or that is in the bucket.
+/// Returns the rows of an output and their bytes, if they are to be moved: not those of one that grows, that is small, or
+/// that is in the bucket.
 async fn to_move(backend: &Backend, key: &Key) -> Result<Option<(String, Plain)>, Failure> {
     let found = row::find(&backend.database, key).await?;
     let is_movable = found.state != GROWING && found.location.place == Place::Rows && found.bytes > INLINE;

@@ -26,7 +26,7 @@ const CHUNK: usize = 256 * 1024;
 /// The epoch of an output's first writer.
 const FIRST_EPOCH: i64 = 1;
 
-/// What an output begins with.
+/// A new output, as its row begins.
 pub(crate) struct Begun {
     key: Key,
     /// Name of the rows of its bytes, which no other output ever has.

@@ -230,8 +230,17 @@ impl SharedStore {
         self.about("list", session, async move { retrying(|_| removal::removed(&backend, &key)).await })
     }
 
-    /// Removes a session: its outputs, its events and its state. What grows stays, and with it the events. Returns the
-    /// removed outputs.
+    /// Forgets that an output was removed, so that a mirror can share it again.
+    pub fn forget_removal(&self, record: &Record) -> Result<()> {
+        let (handle, called_at) = (&record.handle, record.call.at.as_microsecond());
+        let (backend, key) = (self.backend.clone(), self.key(handle));
+        self.about("share", handle, async move {
+            retrying(|_| removal::forget_one(&backend, &key, called_at)).await
+        })
+    }
+
+    /// Removes a session: its outputs, its events and its count of tokens. An output that grows stays, and then the events
+    /// do too. Returns the removed outputs.
     pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
         let gone = remove_all(self, session, dry_run)?;
         if !dry_run && self.ids(session, "")?.is_empty() {
@@ -308,7 +317,7 @@ impl SharedStore {
     }
 }
 
-/// What a [`SharedStore`] is opened with.
+/// Settings of a [`SharedStore`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {

@@ -11,6 +11,7 @@ use forebay::text::count::count;
 use forebay::{DiskStore, Handle, Session, State, Store, verify_output};
 use forebay_store::{Brought, Mirror, MirrorFolder, Serving, SharedStore, Sharing};
 use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,10 +23,11 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  forebay migrate in             share all outputs of this machine, and prove them there
-  forebay migrate in --remove    and remove from this machine what was proved
-  forebay migrate out            copy all outputs of the shared store to this machine
-  forebay migrate out build-17   only one session")]
+  forebay migrate in               share all outputs of this machine, and prove them there
+  forebay migrate in --remove      and remove from this machine what was proved
+  forebay migrate in --bring-back  share outputs again that were removed from the shared store
+  forebay migrate out              copy all outputs of the shared store to this machine
+  forebay migrate out build-17     only one session")]
 pub(crate) struct Args {
     #[command(subcommand)]
     direction: Direction,
@@ -34,7 +36,13 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Direction {
     /// From this machine into the shared store
-    In(Which),
+    In {
+        #[command(flatten)]
+        which: Which,
+        /// Also share outputs that were removed from the shared store
+        #[arg(long)]
+        bring_back: bool,
+    },
     /// From the shared store to this machine
     Out(Which),
 }
@@ -62,24 +70,25 @@ struct Moved {
     proved: u64,
     bytes: u64,
     removed: u64,
+    /// Outputs whose names others have there, with the names that they got.
+    renamed: Vec<(Handle, Handle)>,
     /// Outputs that still grow.
     growing: Vec<Handle>,
-    /// Outputs whose names others have there, or that are damaged, each with the reason.
+    /// Outputs that could not be moved, each with the reason.
     stays: Vec<(Handle, String)>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let Some(shared) = &context.shared else { return Err(super::mirror::not_set()) };
-    let (Direction::In(which) | Direction::Out(which)) = &args.direction;
+    let (Direction::In { which, .. } | Direction::Out(which)) = &args.direction;
     let begun = Instant::now();
     let store = open_patiently(shared, which.patience)?;
-    let folder = MirrorFolder::of(context.store.root());
-    let serving = serve(&folder, which.patience.saturating_sub(begun.elapsed()))?;
+    let serving = serve(context.store.root(), which.patience.saturating_sub(begun.elapsed()))?;
     // Nobody is told of what is copied: the mirror would take it back.
     let local = DiskStore::new(context.store.root());
     let moving = Moving { local: &local, store: &store, serving: &serving, which };
     let moved = match args.direction {
-        Direction::In(_) => moving.move_in()?,
+        Direction::In { bring_back, .. } => moving.move_in(bring_back)?,
         Direction::Out(_) => moving.move_out()?,
     };
     tell(&moved, shared, args, context)?;
@@ -87,12 +96,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Keeps mirrors of this root from beginning.
-fn serve(folder: &MirrorFolder, patience: Duration) -> Result<Serving, CliError> {
-    let begun = Instant::now();
+fn serve(root: &Path, patience: Duration) -> Result<Serving, CliError> {
+    let (folder, begun) = (MirrorFolder::of(root), Instant::now());
     loop {
-        let serving = folder
-            .serve()
-            .map_err(|error| CliError::not_there(format!("cannot write the folder .mirror: {error}")))?;
+        let serving = folder.serve().map_err(|error| {
+            CliError::not_there(format!("cannot write below {}: {error}", root.display()))
+        })?;
         match serving {
             Some(serving) => return Ok(serving),
             None if begun.elapsed() < patience => thread::sleep(PAUSE),
@@ -130,7 +139,7 @@ impl Moving<'_> {
         Ok(Mirror::new(self.local, self.store, origin(self.local.root())?))
     }
 
-    fn move_in(&self) -> Result<Moved, CliError> {
+    fn move_in(&self, bring_back: bool) -> Result<Moved, CliError> {
         let (mut mirror, mut moved, mut progress) = (self.mirror()?, Moved::default(), Progress::new());
         for session in self.sessions(self.local)? {
             for record in self.local.list(&session)? {
@@ -139,17 +148,22 @@ impl Moving<'_> {
                     moved.growing.push(handle.clone());
                     continue;
                 }
+                if bring_back {
+                    self.store.forget_removal(&record)?;
+                }
                 match self.prove(&mut mirror, handle) {
-                    Ok(None) => {
+                    Ok(named) => {
                         moved.proved += 1;
                         moved.bytes += record.kept();
-                        if self.which.remove {
+                        if named != *handle {
+                            // Its name would mean the other one if it went.
+                            moved.renamed.push((handle.clone(), named));
+                        } else if self.which.remove {
                             self.local.delete(handle)?;
                             moved.removed += 1;
                         }
                     }
-                    Ok(Some(why)) => moved.stays.push((handle.clone(), why)),
-                    Err(error) => moved.stays.push((handle.clone(), error.to_string())),
+                    Err(why) => moved.stays.push((handle.clone(), why)),
                 }
                 progress.done(moved.bytes);
             }
@@ -160,16 +174,23 @@ impl Moving<'_> {
         Ok(moved)
     }
 
-    /// Shares an output and reads it again; returns why it is not proved, if it is not.
-    fn prove(&self, mirror: &mut Mirror<'_>, handle: &Handle) -> forebay::Result<Option<String>> {
+    /// Shares an output and reads it again; returns the name that it has there, or why it is not proved.
+    fn prove(&self, mirror: &mut Mirror<'_>, handle: &Handle) -> Result<Handle, String> {
         let named = loop {
-            match mirror.share(handle)? {
-                Sharing::Done(named) => break named,
-                Sharing::UnderWay => {}
-                Sharing::Elsewhere => return Ok(Some("another process is taking it".to_owned())),
+            match mirror.share(handle) {
+                Ok(Sharing::Done(named)) => break named,
+                Ok(Sharing::UnderWay) => {}
+                Ok(Sharing::Elsewhere) => return Err("another process is taking it".to_owned()),
+                Err(error) => return Err(error.to_string()),
             }
         };
-        Ok(verify_output(self.store, &named)?.first().map(ToString::to_string))
+        match verify_output(self.store, &named) {
+            Ok(faults) => faults.first().map_or(Ok(named), |fault| Err(fault.to_string())),
+            Err(forebay::Error::NotFound { .. }) => {
+                Err("it was removed from the shared store; --bring-back shares it again".to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn move_out(&self) -> Result<Moved, CliError> {
@@ -208,13 +229,15 @@ fn tell(moved: &Moved, shared: &Shared, args: &Args, context: &Context) -> Resul
     if context.json {
         return print::json(&json!({
             "proved": moved.proved, "bytes": moved.bytes, "removed": moved.removed,
+            "renamed": moved.renamed.iter().map(|(here, there)| json!([here.to_string(), there.to_string()]))
+                .collect::<Vec<_>>(),
             "growing": moved.growing.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "stays": moved.stays.iter().map(|(handle, why)| json!({ "handle": handle.to_string(), "why": why }))
                 .collect::<Vec<_>>(),
         }));
     }
     let to = match args.direction {
-        Direction::In(_) => shared.place(),
+        Direction::In { .. } => shared.place(),
         Direction::Out(_) => context.store.root().display().to_string(),
     };
     let removed = match moved.removed {
@@ -226,6 +249,11 @@ fn tell(moved: &Moved, shared: &Shared, args: &Args, context: &Context) -> Resul
         count("output", moved.proved),
         print::bytes(moved.bytes)
     );
+    for (here, there) in &moved.renamed {
+        text.push_str(&format!(
+            "{here} is shared as {there}, and stays here too: another machine gave its name to another output\n"
+        ));
+    }
     for handle in &moved.growing {
         text.push_str(&format!("{handle} still grows: run the same command again when it has ended\n"));
     }

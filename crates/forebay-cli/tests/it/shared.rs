@@ -303,6 +303,22 @@ fn outputs_move_into_the_shared_store_and_out_of_it_and_are_proved_on_the_way() 
     assert!(there.forebay.run(["cat", "s/a"]).ok().text() == log);
     assert!(there.forebay.run(["verify", "--all"]).err.contains("4 proved, 0 faulty"));
     assert_eq!(here.run(["ls", "--all"]).text(), "");
+    // What was removed comes back only for whoever says so.
+    let refused = there.run(["migrate", "in"]);
+    assert!(
+        refused.status == 1 && refused.text().matches("--bring-back shares it again").count() == 4,
+        "{refused:?}"
+    );
+    let moved = there.run(["migrate", "in", "--bring-back", "--json"]).ok().json();
+    assert_eq!((&moved["proved"], &moved["stays"]), (&4.into(), &json!([])));
+    assert!(here.run(["cat", "s/a"]).ok().text() == log);
+    // An output whose name another machine gave to another one is not removed: its name would mean that one.
+    let other = machines.machine("off");
+    let file = other.forebay.file("a", "another a");
+    let _ = other.forebay.run(["put", "--call-id", "a", file.to_str().unwrap()]).ok();
+    let moved = other.run(["migrate", "in", "--remove", "--json"]).ok().json();
+    assert_eq!((&moved["renamed"], &moved["removed"]), (&json!([["s/a", "s/a-2"]]), &0.into()));
+    assert_eq!(other.forebay.run(["cat", "s/a"]).ok().text(), "another a");
     let unknown = there.run(["migrate", "in", "nobody"]);
     assert!(
         unknown.status == 1 && unknown.err.contains("nothing is kept in session nobody"),

@@ -40,7 +40,7 @@ impl Grep {
     }
 }
 
-/// What a search selects of an output.
+/// The parts of an output that a search returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Selection {
     /// Matching lines.

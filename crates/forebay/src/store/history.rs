@@ -116,7 +116,7 @@ pub(crate) fn tokens_given(store: &dyn Store, handle: &Handle) -> Option<u64> {
 /// A reply among the events of a session.
 struct ReplyGiven {
     tokens: u64,
-    /// What made the view, if one was given.
+    /// The preset and the formats that made the view, if one was given.
     made_by: Option<Option<String>>,
     at: Timestamp,
     /// Offset of its line.

@@ -51,7 +51,7 @@ impl InUse {
         self.reported.saturating_add(self.given)
     }
 
-    /// What is in use once a reservation is made, if there is room for it.
+    /// Adds the tokens of a reservation if there is room for them.
     pub fn reserve(self, wanted: Reservation) -> Reserved {
         let left = wanted.most.saturating_sub(self.total());
         let is_made = wanted.force || wanted.tokens <= left;
