@@ -73,8 +73,7 @@ pub(crate) async fn finish(
     is_ended_so(backend, key, end, may_have_landed).await
 }
 
-/// Whether an output that its writer does not hold any more was ended by this very writer, in a request whose answer was
-/// lost.
+/// Succeeds if the writer itself has ended the output, in a request whose answer was lost. Otherwise it has lost its lease.
 async fn is_ended_so(backend: &Backend, key: &Key, end: &End, may_have_landed: bool) -> Result<(), Failure> {
     let found = row::find(&backend.database, key).await?;
     let is_ended = found.state != GROWING && found.record == end.record;

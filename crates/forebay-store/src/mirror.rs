@@ -252,9 +252,9 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
-    /// Brings what the shared store has of a session to the local one. What is only here is taken there first. No mirror of
-    /// this root may be at work, or events would come back: `_serving` is the place of the only one. `progress` gets how many
-    /// bytes have been brought.
+    /// Brings what the shared store has of a session to the local one. What is only here is taken there first.
+    /// `_serving` proves that no other mirror of this root is at work: it would take the events back. `progress` gets how
+    /// many bytes have been brought.
     pub fn bring(
         &mut self,
         _serving: &Serving,
@@ -396,7 +396,7 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
-    /// Takes what can be told of an output once it has ended there.
+    /// Takes the link to an equal output and the view, which an output has only once it has ended.
     fn take_what_follows(&self, local: &Handle, record: &Record) -> Result<()> {
         let handle = &record.handle;
         if let Some(older) = &record.same_as {

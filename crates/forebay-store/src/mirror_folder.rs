@@ -32,7 +32,7 @@ const STATUS: &str = "status.json";
 const ROOMS: &str = "rooms";
 const AWAY: &str = "away";
 
-/// Time for which nobody waits for a shared store that did not count tokens in time.
+/// Time for which a shared store that did not count tokens in time is not asked again.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 /// The folder `.mirror` of a local root.

@@ -1,7 +1,8 @@
 //! The tokens that sessions have in use: a row for each, and every change is one statement.
 //!
-//! A change has a mark, and the row knows the marks of the last ones. So a change may be sent again by whoever does not
-//! know whether it landed: at once, or after a day without the database.
+//! A change has a mark, and the row keeps the marks of the last changes. A machine that does not know whether a change
+//! landed sends it again: at once, or when the database is back. It counts once, unless so many others came between that
+//! its mark is gone; then too much is counted, never too little.
 
 use crate::backend::Backend;
 use crate::failure::Failure;
@@ -111,8 +112,8 @@ async fn set(backend: &Backend, key: &Key, mark: &str, in_use: InUse) -> Result<
     backend.database.query_opt(SQL, &params).await
 }
 
-/// Adds to what is in use; returns the row unless there is no room or the mark is there. The tokens of a reply are worth no
-/// wait for the disk of the database: a count that a power cut loses is reported again by the host.
+/// Adds to what is in use; returns the row unless there is no room or the mark is there. The statement does
+/// not wait for the disk of the database: after a power cut, the host reports its count again.
 async fn reserve(
     backend: &Backend,
     key: &Key,

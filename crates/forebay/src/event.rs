@@ -53,7 +53,7 @@ pub enum What {
         /// Number of tokens.
         used: u64,
     },
-    /// More tokens are in use than there is room for, since machines handed over tokens while they could not reach the
+    /// More tokens are in use than there is room for, because machines handed over tokens while they could not reach the
     /// shared store.
     RoomExceeded {
         /// Tokens in use.

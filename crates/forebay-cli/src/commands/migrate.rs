@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if moved.growing.is_empty() && moved.stays.is_empty() { DONE } else { NOT_THERE }))
 }
 
-/// Keeps mirrors of this root from beginning.
+/// Becomes the only mirror of this root, so that no other one begins.
 fn serve(root: &Path, patience: Duration) -> Result<Serving, CliError> {
     let (folder, begun) = (MirrorFolder::of(root), Instant::now());
     loop {

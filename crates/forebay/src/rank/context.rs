@@ -1,4 +1,4 @@
-//! FoundUnits lines: a good unit gives a share of its score to the lines around it, because an answer is a passage.
+//! Context lines: a good unit gives a share of its score to the lines around it, because an answer is a passage.
 //!
 //! The share fades from line to line, towards the beginning and towards the end of the output. It fades more slowly
 //! between lines that belong together, such as those of a stack trace or of a sentence.
