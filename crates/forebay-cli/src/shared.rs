@@ -5,6 +5,8 @@
 #[cfg(not(feature = "shared"))]
 mod absent;
 #[cfg(feature = "shared")]
+mod master_key;
+#[cfg(feature = "shared")]
 mod present;
 
 #[cfg(not(feature = "shared"))]
@@ -28,6 +30,9 @@ pub(crate) struct StoreSettings {
     /// Bucket for the bytes of shared outputs, as `s3://bucket/prefix`, `gs://…` or `az://…`; empty: they are in the
     /// database. Credentials come from the variables of the service, such as `AWS_ACCESS_KEY_ID`.
     pub(crate) blobs: String,
+    /// Where the key is that encrypts all content before it leaves this machine: `file:PATH`, `env:NAME` or
+    /// `command:COMMAND`; empty: it is not encrypted.
+    pub(crate) key: String,
     /// Name of the tenant. Outputs of other tenants in the same database are not seen.
     pub(crate) tenant: String,
     /// Maximum bytes of shared outputs that stay on the local disk once they were read. 0: none.

@@ -219,20 +219,20 @@ impl Auth {
         if !listen.is_local() && !matches!(access, Access::Tokens(_)) {
             return Err(Error::TokensNeeded(listen));
         }
-        let tenant = |name: Option<&Session>, disk: DiskStore| {
-            let shared = shared.map(|open| open(name, &disk));
-            Arc::new(Tenant::new(disk, shared))
+        let tenant = |name: Option<&Session>, disk: DiskStore| -> crate::error::Result<Arc<Tenant>> {
+            let shared = shared.map(|open| open(name, &disk)).transpose().map_err(Error::BadTenant)?;
+            Ok(Arc::new(Tenant::new(disk, shared)))
         };
-        let owner = || Caller::new(tenant(None, store.at(root)), &Right::ALL, true);
+        let owner = || Ok(Caller::new(tenant(None, store.at(root))?, &Right::ALL, true));
         let guard = match access {
-            Access::Open => Guard::Open(owner()),
+            Access::Open => Guard::Open(owner()?),
             Access::LocalToken => {
                 // Cookies are shared by all ports of a host, so each root has a cookie of its own.
                 let root_hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
                 let cookie = format!("forebay-{}", &root_hash[..12]);
                 let token = LocalToken::of(root);
                 token.get()?;
-                Guard::Local { token, caller: owner(), cookie }
+                Guard::Local { token, caller: owner()?, cookie }
             }
             Access::Tokens(tokens) => Guard::Tokens(callers(tokens, store, &tenant)?),
         };
@@ -370,7 +370,7 @@ const TOKEN_NEEDED: &str = "send `Authorization: Bearer TOKEN`; `forebay serve t
 fn callers(
     tokens: Tokens,
     store: &DiskStore,
-    open: &dyn Fn(Option<&Session>, DiskStore) -> Arc<Tenant>,
+    open: &dyn Fn(Option<&Session>, DiskStore) -> crate::error::Result<Arc<Tenant>>,
 ) -> crate::error::Result<Vec<(blake3::Hash, Caller)>> {
     if tokens.all.is_empty() {
         return Err(Error::NoTokens);
@@ -380,16 +380,19 @@ fn callers(
     for token in tokens.all {
         let existing =
             tenants.iter().find(|(name, _)| *name == token.tenant).map(|(_, tenant)| tenant.clone());
-        let tenant = existing.unwrap_or_else(|| {
-            let folder = match &token.tenant {
-                Some(tenant) => store.root().join(TENANTS).join(tenant.as_str()),
-                None => store.root().to_owned(),
-            };
-            // The caller may be on another machine, where paths of this one lead nowhere.
-            let tenant = open(token.tenant.as_ref(), store.at(folder).without_paths());
-            tenants.push((token.tenant.clone(), tenant.clone()));
-            tenant
-        });
+        let tenant = match existing {
+            Some(tenant) => tenant,
+            None => {
+                let folder = match &token.tenant {
+                    Some(tenant) => store.root().join(TENANTS).join(tenant.as_str()),
+                    None => store.root().to_owned(),
+                };
+                // The caller may be on another machine, where paths of this one lead nowhere.
+                let tenant = open(token.tenant.as_ref(), store.at(folder).without_paths())?;
+                tenants.push((token.tenant.clone(), tenant.clone()));
+                tenant
+            }
+        };
         let hash = blake3::Hash::from_hex(&token.hash).map_err(|_| Error::BadHash(token.hash.clone()))?;
         callers.push((hash, Caller::new(tenant, &token.may, false)));
     }

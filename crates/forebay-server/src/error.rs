@@ -25,6 +25,9 @@ pub enum Error {
     /// A token's hash in the file of tokens is not one.
     #[error("a token's hash is not one: {0:?}")]
     BadHash(String),
+    /// The tenant of a token cannot have outputs of its own in the shared store.
+    #[error("{0}")]
+    BadTenant(String),
     /// The file of tokens is empty.
     #[error("the file of tokens is empty, so no client could connect")]
     NoTokens,

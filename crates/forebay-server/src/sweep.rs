@@ -11,10 +11,13 @@ use std::sync::Arc;
 impl Server {
     /// Sweeps a store in the background if its last sweep is long enough ago.
     pub(crate) fn sweep_if_due(&self, tenant: &Arc<Tenant>) {
-        if self.config.settings.retention.mode != Keep::Keep {
+        let removes = self.config.settings.retention.mode == Keep::Keep;
+        // A shared store is brought in order even if nothing is removed by age or size.
+        if !removes && !tenant.is_shared() {
             return;
         }
-        let (tenant, rules) = (tenant.clone(), Rules::from(&self.config.settings.retention));
+        let tenant = tenant.clone();
+        let rules = if removes { Rules::from(&self.config.settings.retention) } else { Rules::default() };
         let tenants = self.config.auth.tenants();
         let every = self.config.sweep_every;
         tokio::task::spawn_blocking(move || {
@@ -24,7 +27,7 @@ impl Server {
             }
             if tenant.is_shared() {
                 // Free bytes of this disk say nothing about a shared store.
-                let _ = tenant.sweep_shared(&Rules { min_free: None, ..rules }, now);
+                let _ = tenant.tend_shared(&Rules { min_free: None, ..rules });
                 return;
             }
             let by_age = store.counts_ages(now, false).unwrap_or(false);

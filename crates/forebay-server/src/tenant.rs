@@ -1,23 +1,33 @@
 //! The outputs of one tenant: in a folder of this machine, or in a store that many servers share.
 
 use forebay::store::disk::Report;
-use forebay::store::remove_by_rules;
 use forebay::store::retention::Rules;
 use forebay::{DiskStore, Result, Session, Store, Timestamp};
 use std::path::Path;
 
-/// Makes the store of a tenant over its folder: of a named one, or of the owner.
-pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> Box<dyn Store>;
+/// Makes the shared store of a tenant over its folder: of a named one, or of the owner. Fails if the name is taken.
+pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> std::result::Result<SharedTenant, String>;
+
+/// The outputs of one tenant in a store that many servers share.
+pub struct SharedTenant {
+    /// The outputs.
+    pub store: Box<dyn Store>,
+    /// Removes outputs by rules and what nobody uses any more, and moves bytes that wait for their bucket. Several servers
+    /// may do so at once.
+    pub tend: Box<dyn Fn(&Rules) -> Result<()> + Send + Sync>,
+    /// Removes what is kept of a session beside its outputs, unless it has any.
+    pub forget: Box<dyn Fn(&Session) -> Result<()> + Send + Sync>,
+}
 
 /// The outputs of one tenant.
 pub(crate) struct Tenant {
     /// The folder of this machine. With a shared store it has only files on their way.
     pub(crate) disk: DiskStore,
-    shared: Option<Box<dyn Store>>,
+    shared: Option<SharedTenant>,
 }
 
 impl Tenant {
-    pub(crate) fn new(disk: DiskStore, shared: Option<Box<dyn Store>>) -> Tenant {
+    pub(crate) fn new(disk: DiskStore, shared: Option<SharedTenant>) -> Tenant {
         Tenant { disk, shared }
     }
 
@@ -29,7 +39,7 @@ impl Tenant {
     /// The store that requests use.
     pub(crate) fn store(&self) -> &dyn Store {
         match &self.shared {
-            Some(shared) => &**shared,
+            Some(shared) => &*shared.store,
             None => &self.disk,
         }
     }
@@ -49,23 +59,21 @@ impl Tenant {
         let Report { gone, stays, .. } = self.disk.remove_session(session, now, false)?;
         let (mut removed, mut left) = (gone.len(), stays.len());
         if let Some(shared) = &self.shared {
-            for weight in shared.weights(session)? {
+            for weight in shared.store.weights(session)? {
                 if weight.in_use {
                     left += 1;
                 } else {
-                    shared.delete(&weight.handle)?;
+                    shared.store.delete(&weight.handle)?;
                     removed += 1;
                 }
             }
+            (shared.forget)(session)?;
         }
         Ok((removed, left))
     }
 
-    /// Removes what the rules say from a shared store. Several servers may do so at once.
-    pub(crate) fn sweep_shared(&self, rules: &Rules, now: Timestamp) -> Result<()> {
-        match &self.shared {
-            Some(shared) => remove_by_rules(&**shared, rules, None, now, false).map(drop),
-            None => Ok(()),
-        }
+    /// Removes what the rules say from a shared store, and brings it in order.
+    pub(crate) fn tend_shared(&self, rules: &Rules) -> Result<()> {
+        self.shared.as_ref().map_or(Ok(()), |shared| (shared.tend)(rules))
     }
 }

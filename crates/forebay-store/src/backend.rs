@@ -2,6 +2,7 @@
 
 use crate::blobs::Blobs;
 use crate::database::Database;
+use crate::encryption::Keys;
 use crate::row::signed;
 use forebay::Session;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub(crate) struct Backend {
     /// The bucket, if bytes do not stay in the database.
     pub(crate) blobs: Option<Arc<Blobs>>,
     pub(crate) tenant: Session,
+    /// The keys that encrypt content.
+    pub(crate) keys: Arc<Keys>,
     /// Time for which a writer holds its output without being heard of.
     pub(crate) lease: Duration,
 }

@@ -3,9 +3,11 @@
 //! An object is never changed. It may be written twice with the same bytes, so a write whose answer was lost does no
 //! harm.
 
+use crate::encryption::Place;
 use crate::failure::Failure;
 use crate::frames::{self, FOOTER, Table};
 use crate::key::Key;
+use crate::reader::Content;
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
@@ -24,7 +26,11 @@ const AT_ONCE: usize = 4;
 /// Bytes from the end of an object that are read to find its table: the table of 8 GB of output, or all of a small one.
 const END: u64 = 64 * 1024;
 
+/// Bytes of one request when a large range is read: so many arrive while a request is answered.
+const REQUEST: u64 = 4 * 1024 * 1024;
+
 /// The objects of a bucket below a prefix.
+#[derive(Clone)]
 pub(crate) struct Blobs {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
@@ -84,9 +90,33 @@ impl Blobs {
         Ok(Got { size, tag, bytes: got.bytes().await.map_err(failure)?.to_vec() })
     }
 
+    /// A range of an object, by several requests at once if it is large.
+    async fn wide_range(
+        &self,
+        path: &Path,
+        range: Range<u64>,
+        tag: Option<&str>,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut parts = tokio::task::JoinSet::new();
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min(at + REQUEST);
+            let (blobs, path, tag) = (self.clone(), path.clone(), tag.map(str::to_owned));
+            parts.spawn(async move { (at, blobs.range(&path, at..end, tag.as_deref()).await) });
+            at = end;
+        }
+        let mut parts = parts.join_all().await;
+        parts.sort_by_key(|(at, _)| *at);
+        let mut bytes = Vec::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
+        for (_, part) in parts {
+            bytes.extend(part?.bytes);
+        }
+        Ok(bytes)
+    }
+
     /// A range of an object that has the bytes as they are.
     pub(crate) async fn plain(&self, path: &Path, range: Range<u64>) -> Result<Vec<u8>, Failure> {
-        Ok(self.range(path, range, None).await?.bytes)
+        self.wide_range(path, range, None).await
     }
 
     /// Opens an object of frames, whose size is about `stored`.
@@ -116,6 +146,7 @@ impl Blobs {
         &self,
         path: &Path,
         object: &Framed,
+        content: Content<'_>,
         range: Range<u64>,
     ) -> Result<(u64, Vec<u8>), Failure> {
         let frames = object.table.frames_of(range.clone());
@@ -125,11 +156,15 @@ impl Blobs {
             let from = usize::try_from(from).ok()?;
             object.end.get(from..from + usize::try_from(stored.end - stored.start).ok()?)
         });
+        let open = |at: u64, frame: &[u8]| {
+            let opened = content.cipher.open(Place::Frame(content.name, at), frame.to_vec());
+            opened.map_err(std::io::Error::from)
+        };
         let plain = match known {
-            Some(bytes) => frames::decompress(frames, bytes),
+            Some(bytes) => frames::decompress(frames, bytes, open),
             None => {
-                let got = self.range(path, stored, object.tag.as_deref()).await?;
-                frames::decompress(frames, &got.bytes)
+                let bytes = self.wide_range(path, stored, object.tag.as_deref()).await?;
+                frames::decompress(frames, &bytes, open)
             }
         };
         Ok((first.plain_start, plain.map_err(damaged)?))
@@ -254,6 +289,7 @@ const _: () = assert!((END as usize) > FOOTER);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encryption::Cipher;
 
     #[test]
     fn errors_show_no_signature_and_no_password() {
@@ -275,6 +311,9 @@ mod tests {
     fn key() -> Key {
         Key { tenant: "t".to_owned(), session: "s".to_owned(), id: "a".to_owned() }
     }
+
+    /// Bytes that are not encrypted.
+    const CLEAR: Content<'_> = Content { cipher: &Cipher::NONE, name: "hash" };
 
     /// Writes plain bytes as frames.
     async fn write(blobs: &Blobs, plain: &[u8], frame: usize) -> u64 {
@@ -304,7 +343,7 @@ mod tests {
                 let object = blobs.open_frames(&path, hint).await.unwrap();
                 for at in [0, 99, 100, plain.len() / 2, plain.len() - 1] {
                     let range = at as u64..(at as u64 + 10);
-                    let (start, found) = blobs.frames(&path, &object, range).await.unwrap();
+                    let (start, found) = blobs.frames(&path, &object, CLEAR, range).await.unwrap();
                     let from = at - start as usize;
                     let end = (at + 10).min(plain.len());
                     assert_eq!(&found[from..from + (end - at)], &plain[at..end], "{at} {hint}");
@@ -322,8 +361,8 @@ mod tests {
         let stored = write(&blobs, &plain, 100_000).await;
         let old = blobs.open_frames(&path, stored).await.unwrap();
         let stored = write(&blobs, &plain, 70_000).await;
-        assert!(matches!(blobs.frames(&path, &old, 0..10).await, Err(Failure::Bucket(_))));
+        assert!(matches!(blobs.frames(&path, &old, CLEAR, 0..10).await, Err(Failure::Bucket(_))));
         let new = blobs.open_frames(&path, stored).await.unwrap();
-        assert_eq!(blobs.frames(&path, &new, 0..10).await.unwrap().1[..10], plain[..10]);
+        assert_eq!(blobs.frames(&path, &new, CLEAR, 0..10).await.unwrap().1[..10], plain[..10]);
     }
 }

@@ -1,9 +1,11 @@
 //! The bytes and parts of finished outputs: sharing, replacing and removing them.
 
 use crate::backend::Backend;
+use crate::encryption::{Cipher, Place as Sealed};
 use crate::failure::Failure;
 use crate::key::Key;
-use crate::row::{Place, signed, unsigned};
+use crate::removal;
+use crate::row::{self, Place, object_name, signed, unsigned};
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::Type;
 
@@ -12,10 +14,11 @@ pub(crate) const INLINE: u64 = 32 * 1024;
 
 /// Writes a whole part of an output.
 pub(crate) async fn attach(backend: &Backend, key: &Key, part: i32, bytes: &[u8]) -> Result<(), Failure> {
+    let cipher = row::find(backend, key).await?.readable()?;
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
     lock(&transaction, key).await?.ok_or(Failure::NotFound)?;
-    replace_part(&transaction, key, part, bytes).await?;
+    replace_part(&transaction, key, &cipher, part, bytes).await?;
     transaction.commit().await?;
     connection.give_back();
     Ok(())
@@ -25,6 +28,7 @@ pub(crate) async fn attach(backend: &Backend, key: &Key, part: i32, bytes: &[u8]
 pub(crate) async fn replace_part(
     transaction: &Transaction<'_>,
     key: &Key,
+    cipher: &Cipher,
     part: i32,
     bytes: &[u8],
 ) -> Result<(), Failure> {
@@ -37,10 +41,12 @@ pub(crate) async fn replace_part(
         WHERE tenant = $1 AND session = $2 AND id = $3";
     let removed = transaction.query_typed_one(REMOVE, &key.params(&[(&part, Type::INT4)])).await?;
     let removed: i64 = removed.try_get(0)?;
-    if !bytes.is_empty() {
-        transaction.execute_typed(ADD, &key.params(&[(&part, Type::INT4), (&bytes, Type::BYTEA)])).await?;
+    let sealed = cipher.seal(Sealed::Part(&key.id, part, 0), bytes)?;
+    let added = if bytes.is_empty() { 0 } else { sealed.len() };
+    if added > 0 {
+        transaction.execute_typed(ADD, &key.params(&[(&part, Type::INT4), (&sealed, Type::BYTEA)])).await?;
     }
-    let more = signed(bytes.len() as u64) - removed;
+    let more = signed(added as u64) - removed;
     if more != 0 {
         transaction.execute_typed(COUNT, &key.params(&[(&more, Type::INT8)])).await?;
     }
@@ -56,8 +62,8 @@ pub(crate) async fn register_rows(
     hash: &str,
 ) -> Result<(), Failure> {
     const SQL: &str = "INSERT INTO forebay_contents (tenant, session, content, place, hash, bytes, stored, \
-        users, generation, claimed, claimed_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $6, 1, 1, 1, now()) ON CONFLICT DO NOTHING";
+        users, claimed_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $6, 1, now()) ON CONFLICT DO NOTHING";
     if bytes <= INLINE || hash.is_empty() {
         return Ok(());
     }
@@ -155,11 +161,12 @@ pub(crate) async fn release(
     key: &Key,
     content: &str,
 ) -> Result<Option<Unused>, Failure> {
-    const USE: &str = "UPDATE forebay_contents SET users = users - 1, \
-        generation = CASE WHEN users > 1 THEN generation ELSE generation + 1 END \
+    // The row stays locked until the transaction ends, so nobody can begin to use the bytes meanwhile.
+    const USE: &str = "UPDATE forebay_contents SET users = users - 1 \
         WHERE tenant = $1 AND session = $2 AND content = $3 RETURNING users, place, generation";
     const CONTENT: &str = "DELETE FROM forebay_contents \
         WHERE tenant = $1 AND session = $2 AND content = $3";
+    const GARBAGE: &str = "INSERT INTO forebay_garbage VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
     const CHUNKS: &str = "DELETE FROM forebay_chunks \
         WHERE tenant = $1 AND session = $2 AND content = $3";
     let params = key.session_params(&[(&content, Type::TEXT)]);
@@ -175,10 +182,22 @@ pub(crate) async fn release(
             transaction.execute_typed(CHUNKS, &params).await?;
             Ok(None)
         }
-        Place::Object | Place::Frames => {
-            let (session, content) = (key.session.clone(), content.to_owned());
-            Ok(Some(Unused { session, content, generation }))
+        Place::Object | Place::Frames | Place::EncryptedFrames => {
+            transaction.execute_typed(CONTENT, &params).await?;
+            let unused = Unused { session: key.session.clone(), object: object_name(content, generation) };
+            let garbage = key.session_params(&[(&unused.object, Type::TEXT)]);
+            transaction.execute_typed(GARBAGE, &garbage).await?;
+            Ok(Some(unused))
         }
+    }
+}
+
+/// Removes an object that has lost its last user. If the bucket cannot be reached, a mirror or a server removes it later.
+pub(crate) async fn remove_object(backend: &Backend, unused: Option<Unused>) {
+    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
+        && let Err(failure) = removal::remove(backend, blobs, &unused).await
+    {
+        tracing::warn!("an object without users stays in the bucket for now: {failure}");
     }
 }
 
@@ -186,6 +205,5 @@ pub(crate) async fn release(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unused {
     pub(crate) session: String,
-    pub(crate) content: String,
-    pub(crate) generation: i64,
+    pub(crate) object: String,
 }

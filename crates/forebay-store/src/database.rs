@@ -131,13 +131,21 @@ pub(crate) async fn retrying<T, F>(attempt: impl Fn(bool) -> F) -> Result<T, Fai
 where
     F: Future<Output = Result<T, Failure>>,
 {
+    retrying_for(TIMEOUT, attempt).await
+}
+
+/// The same for a request that may take as long as `limit`.
+pub(crate) async fn retrying_for<T, F>(limit: Duration, attempt: impl Fn(bool) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
     let begun = Instant::now();
     let (mut may_have_landed, mut pause) = (false, PAUSE);
     loop {
-        let failure = match tokio::time::timeout(TIMEOUT, attempt(may_have_landed)).await {
+        let failure = match tokio::time::timeout(limit, attempt(may_have_landed)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(failure)) => failure,
-            Err(_) => Failure::timed_out(TIMEOUT),
+            Err(_) => Failure::timed_out(limit),
         };
         if !failure.is_transient() || begun.elapsed() >= PATIENCE {
             return Err(failure);

@@ -3,6 +3,7 @@
 use crate::backend::Backend;
 use crate::content;
 use crate::database::Param;
+use crate::encryption::{Cipher, Place};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::reader::part_number;
@@ -19,11 +20,20 @@ const BLOCK: usize = 1024 * 1024;
 
 /// The end of an output, as its row gets it.
 pub(crate) struct End {
+    /// What encrypts its content.
+    pub(crate) cipher: Cipher,
     pub(crate) record: String,
     pub(crate) state: i32,
     pub(crate) hash: String,
     /// The line index.
     pub(crate) index: Vec<u8>,
+}
+
+impl End {
+    /// The text of the record as the database gets it.
+    fn sealed_record(&self, key: &Key) -> Result<String, Failure> {
+        self.cipher.seal_text(Place::Record(&key.id), &self.record)
+    }
 }
 
 /// Measures the first `length` bytes of an abandoned output for its record; returns the line index.
@@ -60,10 +70,10 @@ pub(crate) async fn finish(
     const SQL: &str = "UPDATE forebay_outputs \
         SET record = $5, state = $6, bytes = $7, lease_until = NULL, changed_at = now() \
         WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 RETURNING content";
-    let length = signed(bytes);
+    let (length, record) = (signed(bytes), end.sealed_record(key)?);
     let params = key.params(&[
         (&epoch, Type::INT8),
-        (&end.record, Type::TEXT),
+        (&record, Type::TEXT),
         (&end.state, Type::INT4),
         (&length, Type::INT8),
     ]);
@@ -75,8 +85,8 @@ pub(crate) async fn finish(
 
 /// Succeeds if the writer itself has ended the output, in a request whose answer was lost. Otherwise it has lost its lease.
 async fn is_ended_so(backend: &Backend, key: &Key, end: &End, may_have_landed: bool) -> Result<(), Failure> {
-    let found = row::find(&backend.database, key).await?;
-    let is_ended = found.state != GROWING && found.record == end.record;
+    let found = row::find(backend, key).await?;
+    let is_ended = found.state != GROWING && found.has_record(&end.record);
     if may_have_landed && is_ended { Ok(()) } else { Err(Failure::LeaseLost) }
 }
 
@@ -100,14 +110,15 @@ pub(crate) async fn finish_in_bucket(
     let transaction = connection.client_mut()?.transaction().await?;
     let Some(row) = transaction.query_typed_opt(HOLD, &key.params(&[(&epoch, Type::INT8)])).await? else {
         drop(transaction);
+        drop(connection);
         return is_ended_so(backend, key, end, may_have_landed).await.map(|()| true);
     };
     if !uploaded.is_used_by_one_more(&transaction, key).await? {
         return Ok(false);
     }
-    let (length, content) = (signed(bytes), uploaded.content());
+    let (length, content, record) = (signed(bytes), uploaded.content(), end.sealed_record(key)?);
     let ended = key.params(&[
-        (&end.record, Type::TEXT),
+        (&record, Type::TEXT),
         (&end.state, Type::INT4),
         (&length, Type::INT8),
         (&content, Type::TEXT),
@@ -115,7 +126,7 @@ pub(crate) async fn finish_in_bucket(
     transaction.execute_typed(END, &ended).await?;
     let rows: String = row.try_get(0)?;
     content::release(&transaction, key, &rows).await?;
-    content::replace_part(&transaction, key, part_number(Part::Lines), &end.index).await?;
+    content::replace_part(&transaction, key, &end.cipher, part_number(Part::Lines), &end.index).await?;
     transaction.commit().await?;
     connection.give_back();
     Ok(true)
@@ -132,10 +143,10 @@ pub(crate) async fn take_over(
         SET record = $5, state = $6, epoch = epoch + 1, lease_until = NULL \
         WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 AND bytes = $7 \
         AND lease_until <= now() RETURNING content";
-    let bytes = signed(found.bytes);
+    let (bytes, record) = (signed(found.bytes), end.sealed_record(key)?);
     let params = key.params(&[
         (&found.epoch, Type::INT8),
-        (&end.record, Type::TEXT),
+        (&record, Type::TEXT),
         (&end.state, Type::INT4),
         (&bytes, Type::INT8),
     ]);
@@ -158,8 +169,8 @@ async fn write_end(
     if let Some(row) = row {
         let content: String = row.try_get(0)?;
         drop_bytes_from(&transaction, key, &content, bytes).await?;
-        content::replace_part(&transaction, key, part_number(Part::Lines), &end.index).await?;
-        content::register_rows(&transaction, key, &content, bytes, &end.hash).await?;
+        content::replace_part(&transaction, key, &end.cipher, part_number(Part::Lines), &end.index).await?;
+        content::register_rows(&transaction, key, &content, bytes, &end.cipher.name(&end.hash)).await?;
     }
     transaction.commit().await?;
     connection.give_back();

@@ -93,10 +93,10 @@ impl From<tokio_postgres::Error> for Failure {
 /// The failure that an error code of the database means.
 fn of_code(code: &SqlState, text: String) -> Failure {
     match code.code() {
-        // Serialization failure and deadlock: undone as a whole.
-        "40001" | "40P01" => Failure::Conflict(text),
-        // Starting up, or no connection is free.
-        "57P03" | "53300" => Failure::Unreachable(text),
+        // Serialization failure, deadlock, a lock or a time limit: undone as a whole.
+        "40001" | "40P01" | "55P03" | "57014" => Failure::Conflict(text),
+        // Starting up, no connection is free, or it is no longer the server that takes writes.
+        "57P03" | "53300" | "25006" => Failure::Unreachable(text),
         // Shut down or crashed while it worked, and connection exceptions.
         "57P01" | "57P02" => Failure::Broken(text),
         code if code.starts_with("08") => Failure::Broken(text),
@@ -134,6 +134,8 @@ mod tests {
         let table = [
             ("40001", true, false),
             ("40P01", true, false),
+            ("57014", true, false),
+            ("25006", true, false),
             ("57P03", true, false),
             ("53300", true, false),
             ("57P01", true, true),

@@ -137,15 +137,20 @@ pub(crate) fn range_of(frames: &[Frame]) -> Range<u64> {
     }
 }
 
-/// Decompresses frames next to each other.
-pub(crate) fn decompress(frames: &[Frame], bytes: &[u8]) -> io::Result<Vec<u8>> {
+/// Decompresses frames next to each other. `open` decrypts the frame of the bytes from an offset on.
+pub(crate) fn decompress(
+    frames: &[Frame],
+    bytes: &[u8],
+    open: impl Fn(u64, &[u8]) -> io::Result<Vec<u8>>,
+) -> io::Result<Vec<u8>> {
     let mut decompressor = Decompressor::new()?;
     let mut plain = Vec::new();
     let mut rest = bytes;
     for frame in frames {
         let (compressed, after) =
             rest.split_at_checked(frame.length as usize).ok_or_else(|| invalid("a frame is cut short"))?;
-        let decoded = decompressor.decompress(compressed, frame.plain_length as usize)?;
+        let compressed = open(frame.plain_start, compressed)?;
+        let decoded = decompressor.decompress(&compressed, frame.plain_length as usize)?;
         if decoded.len() != frame.plain_length as usize {
             return Err(invalid("a frame has another size than its table says"));
         }
@@ -220,7 +225,8 @@ mod tests {
             let range = range.0.min(range.1)..range.0.max(range.1);
             let frames = table.frames_of(range.clone());
             let stored = range_of(frames);
-            let found = decompress(frames, &bytes[stored.start as usize..stored.end as usize]).unwrap();
+            let found = decompress(frames, &bytes[stored.start as usize..stored.end as usize], |_, frame| Ok(frame.to_vec()))
+                .unwrap();
             let start = frames.first().map_or(0, |frame| frame.plain_start as usize);
             let clamp = |at: u64| (at as usize).clamp(start, plain.len().max(start));
             let (from, to) = (clamp(range.start.min(plain.len() as u64)), clamp(range.end));

@@ -2,12 +2,14 @@
 
 use crate::backend::Backend;
 use crate::database::retrying;
+use crate::encryption::Place;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{signed, unsigned};
 use crate::runtime::Runtime;
 use forebay::ReadAt;
 use std::{
+    collections::BTreeMap,
     io,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
@@ -21,6 +23,9 @@ const LOOKED_BACK: i64 = 1024 * 1024;
 /// Maximum bytes of events that stay in memory. Every output that ends looks through the last 8 MiB of its session.
 const REMEMBERED: usize = 10 * 1024 * 1024;
 
+/// Maximum sessions whose events stay in memory: a server works on several at a time.
+const SESSIONS: usize = 8;
+
 /// Bytes of events that one request reads.
 const BLOCK: u64 = 1024 * 1024;
 
@@ -31,22 +36,31 @@ pub(crate) async fn append(
     line: &[u8],
     may_have_landed: bool,
 ) -> Result<(), Failure> {
-    const SQL: &str = "WITH grown AS (INSERT INTO forebay_logs (tenant, session, bytes) VALUES ($1, $2, $3) \
-        ON CONFLICT (tenant, session) DO UPDATE SET bytes = forebay_logs.bytes + excluded.bytes \
-        RETURNING bytes) \
-        INSERT INTO forebay_events (tenant, session, start, line) \
-        SELECT $1, $2, bytes - $3, $4 FROM grown";
+    const SQL: &str = "WITH key AS (SELECT 1 FROM forebay_keys \
+            WHERE tenant = $1 AND session = $2 AND key = $5 FOR KEY SHARE), \
+        grown AS (INSERT INTO forebay_logs (tenant, session, bytes) \
+            SELECT $1, $2, $3 WHERE EXISTS (SELECT 1 FROM key) OR $5 = '' AND NOT EXISTS \
+                (SELECT 1 FROM forebay_keys WHERE tenant = $1 AND session = $2) \
+            ON CONFLICT (tenant, session) DO UPDATE SET bytes = forebay_logs.bytes + excluded.bytes \
+            RETURNING bytes) \
+        INSERT INTO forebay_events (tenant, session, start, line, key) \
+        SELECT $1, $2, bytes - $3, $4, $5 FROM grown";
     const IS_THERE: &str = "SELECT 1 FROM forebay_events WHERE tenant = $1 AND session = $2 \
         AND start >= (SELECT bytes FROM forebay_logs WHERE tenant = $1 AND session = $2) - $3 AND line = $4";
+    let cipher = backend.keys.for_new(backend, key).await?;
+    let (length, line) = (signed(line.len() as u64 + 1), cipher.seal(Place::Event, line)?);
     if may_have_landed {
         let params = key.session_params(&[(&LOOKED_BACK, Type::INT8), (&line, Type::BYTEA)]);
         if backend.database.query_opt(IS_THERE, &params).await?.is_some() {
             return Ok(());
         }
     }
-    let length = signed(line.len() as u64 + 1);
-    let params = key.session_params(&[(&length, Type::INT8), (&line, Type::BYTEA)]);
-    backend.database.execute(SQL, &params).await.map(drop)
+    let key_id = cipher.key_id();
+    let params = key.session_params(&[(&length, Type::INT8), (&line, Type::BYTEA), (&key_id, Type::TEXT)]);
+    match backend.database.execute(SQL, &params).await? {
+        0 => Err(backend.keys.no_key(key, &cipher)),
+        _ => Ok(()),
+    }
 }
 
 /// Number of bytes of a local store's events that were taken.
@@ -72,18 +86,28 @@ pub(crate) async fn take(
     const ADD: &str = "WITH grown AS (INSERT INTO forebay_logs (tenant, session, bytes) VALUES ($1, $2, $3) \
         ON CONFLICT (tenant, session) DO UPDATE SET bytes = forebay_logs.bytes + excluded.bytes \
         RETURNING bytes) \
-        INSERT INTO forebay_events (tenant, session, start, line) \
-        SELECT $1, $2, grown.bytes - $3 + new.start, new.line FROM grown, unnest($4, $5) AS new(start, line)";
+        INSERT INTO forebay_events (tenant, session, start, line, key) \
+        SELECT $1, $2, grown.bytes - $3 + new.start, new.line, $6 \
+        FROM grown, unnest($4, $5) AS new(start, line)";
+    const HOLD_KEY: &str = "SELECT key FROM forebay_keys \
+        WHERE tenant = $1 AND session = $2 FOR KEY SHARE";
+    let cipher = backend.keys.for_new(backend, key).await?;
+    let key_id = cipher.key_id();
     let (before, after) = (signed(range.start), signed(range.end));
     let length = signed(lines.len() as u64);
     let (mut starts, mut texts, mut at) = (Vec::new(), Vec::new(), 0);
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         starts.push(signed(at));
-        texts.push(line.strip_suffix(b"\n").unwrap_or(line));
+        texts.push(cipher.seal(Place::Event, line.strip_suffix(b"\n").unwrap_or(line))?);
         at += line.len() as u64;
     }
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
+    let held = transaction.query_typed_opt(HOLD_KEY, &key.session_params(&[])).await?;
+    let held: Option<String> = held.map(|row| row.try_get(0)).transpose()?;
+    if held.as_deref().unwrap_or_default() != key_id {
+        return Err(backend.keys.no_key(key, &cipher));
+    }
     transaction.execute_typed(BEGIN, &key.session_params(&[(&origin, Type::TEXT)])).await?;
     let advance = key.session_params(&[(&origin, Type::TEXT), (&before, Type::INT8), (&after, Type::INT8)]);
     if transaction.execute_typed(ADVANCE, &advance).await? == 1 {
@@ -91,6 +115,7 @@ pub(crate) async fn take(
             (&length, Type::INT8),
             (&starts, Type::INT8_ARRAY),
             (&texts, Type::BYTEA_ARRAY),
+            (&key_id, Type::TEXT),
         ]);
         transaction.execute_typed(ADD, &add).await?;
     }
@@ -102,12 +127,11 @@ pub(crate) async fn take(
 /// The end of the events that this process has read last, so that only what is new is read again.
 #[derive(Default)]
 pub(crate) struct Logs {
-    /// Guards the events of one session: a process works on one at a time, or on so many that it remembers none.
-    last: Mutex<Option<Tail>>,
+    /// Guards the events of the sessions that were read last, by session.
+    last: Mutex<BTreeMap<String, Tail>>,
 }
 
 struct Tail {
-    session: String,
     start: u64,
     bytes: Arc<Vec<u8>>,
 }
@@ -139,8 +163,8 @@ impl Log {
 
     /// Fetches what is new since the session's events were read last.
     fn remember(&mut self, logs: &Logs) -> io::Result<()> {
-        let mut last = logs.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last.take().filter(|tail| tail.session == self.key.session);
+        let lock = || logs.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().remove(&self.key.session);
         // Events that are fewer than before are those of a new session with the same name.
         let known = known.filter(|tail| tail.start + tail.bytes.len() as u64 <= self.size);
         let (mut start, mut bytes) = match known {
@@ -164,7 +188,11 @@ impl Log {
         grown.drain(..excess);
         start += excess as u64;
         (self.start, self.tail) = (start, bytes.clone());
-        *last = Some(Tail { session: self.key.session.clone(), start, bytes });
+        let mut last = lock();
+        if last.len() >= SESSIONS {
+            last.clear();
+        }
+        last.insert(self.key.session.clone(), Tail { start, bytes });
         Ok(())
     }
 
@@ -183,16 +211,22 @@ impl Log {
 
     /// Whole lines from the line on that begins at `start`.
     fn block(&self, start: u64) -> io::Result<Vec<u8>> {
-        const SQL: &str = "SELECT string_agg(line || '\\x0a'::bytea, ''::bytea ORDER BY start) \
-            FROM forebay_events WHERE tenant = $1 AND session = $2 AND start >= $3 AND start < $4";
+        const SQL: &str = "SELECT line, key FROM forebay_events \
+            WHERE tenant = $1 AND session = $2 AND start >= $3 AND start < $4 ORDER BY start";
         let (backend, key) = (self.backend.clone(), self.key.clone());
         let end = (start + BLOCK).min(self.size);
-        let row = self.runtime.wait(async move {
+        let lines = self.runtime.wait(async move {
             let (start, end) = (signed(start), signed(end));
             let params = key.session_params(&[(&start, Type::INT8), (&end, Type::INT8)]);
-            retrying(|_| backend.database.query_opt(SQL, &params)).await
-        })??;
-        Ok(row.and_then(|row| row.get(0)).unwrap_or_default())
+            let mut lines = Vec::new();
+            for row in retrying(|_| backend.database.query(SQL, &params)).await? {
+                let cipher = backend.keys.of(&backend, &key, row.try_get(1)?).await?;
+                lines.extend(cipher.open(Place::Event, row.try_get(0)?)?);
+                lines.push(b'\n');
+            }
+            Ok::<_, Failure>(lines)
+        })?;
+        Ok(lines?)
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Mirror<'a> {
     origin: String,
     /// The outputs that are being taken, by their handles there.
     sinks: BTreeMap<Handle, Box<SharedSink>>,
+    /// The views that are known to be there, with their sizes here.
+    views: BTreeMap<Handle, u64>,
 }
 
 /// Pause between two passes, so that what grows is readable elsewhere within about a second.
@@ -127,7 +129,7 @@ struct There {
 impl<'a> Mirror<'a> {
     /// A mirror of a local store. `origin` names this store among all that are mirrored, such as its machine and root.
     pub fn new(local: &'a DiskStore, shared: &'a SharedStore, origin: impl Into<String>) -> Mirror<'a> {
-        Mirror { local, shared, origin: origin.into(), sinks: BTreeMap::new() }
+        Mirror { local, shared, origin: origin.into(), sinks: BTreeMap::new(), views: BTreeMap::new() }
     }
 
     /// Counts what is still to be taken, and takes nothing.
@@ -148,23 +150,35 @@ impl<'a> Mirror<'a> {
         Ok(queue)
     }
 
-    /// Takes what has come to a session since the last pass, and returns what is left.
+    /// Takes what has come to a session since the last pass, and returns what is left. An output that cannot be taken does
+    /// not keep back what comes after it; its error comes at the end.
     pub fn session(&mut self, session: &Session) -> Result<Queue> {
         let there = self.there(session)?;
+        let mut failed = None;
         for record in self.local.list(session)? {
-            self.take(&record, &there)?;
+            if let Err(error) = self.take(&record, &there) {
+                if !self.shared.answers() {
+                    return Err(error);
+                }
+                failed.get_or_insert(error);
+            }
         }
         self.take_room_notes(session)?;
         self.take_events(session)?;
-        self.left(session)
+        match failed {
+            Some(error) => Err(error),
+            None => self.left(session),
+        }
     }
 
-    /// Takes passes until everything is shared that has ended, or cannot be.
-    pub fn flush(&mut self) -> Result<Queue> {
+    /// Takes passes until everything is shared that has ended or cannot be shared, for the time `patience` at most.
+    pub fn flush(&mut self, patience: Duration) -> Result<Queue> {
+        let begun = Instant::now();
         loop {
             let before = self.status()?;
             let left = self.pass()?;
-            if left.outputs == 0 || left == before && !self.is_uploading() {
+            let is_still = left == before && !self.is_uploading();
+            if left.outputs == left.growing || is_still || begun.elapsed() >= patience {
                 return Ok(left);
             }
         }
@@ -206,7 +220,7 @@ impl<'a> Mirror<'a> {
         let mut failed = BTreeSet::new();
         while !stop.load(Ordering::Relaxed) {
             let mut sessions = serving.begin().map_err(cannot())?;
-            // Something may be wrong with a session alone. If the shared store is away, one try is enough.
+            // Something may be wrong with a session alone: the others come first.
             sessions.sort_by_key(|session| failed.contains(session));
             let mut result = Ok(());
             for session in &sessions {
@@ -220,7 +234,9 @@ impl<'a> Mirror<'a> {
                     Err(error) => {
                         failed.insert(session.clone());
                         result = Err(error);
-                        break;
+                        if !self.shared.answers() {
+                            break;
+                        }
                     }
                 }
             }
@@ -397,7 +413,7 @@ impl<'a> Mirror<'a> {
     }
 
     /// Takes the link to an equal output and the view, which an output has only once it has ended.
-    fn take_what_follows(&self, local: &Handle, record: &Record) -> Result<()> {
+    fn take_what_follows(&mut self, local: &Handle, record: &Record) -> Result<()> {
         let handle = &record.handle;
         if let Some(older) = &record.same_as {
             // Two copies are no harm, and the older one may not be there.
@@ -407,7 +423,12 @@ impl<'a> Mirror<'a> {
     }
 
     /// Takes the view, which is written after the output has ended.
-    fn take_view(&self, local: &Handle, handle: &Handle) -> Result<()> {
+    fn take_view(&mut self, local: &Handle, handle: &Handle) -> Result<()> {
+        let size = self.local.open_part(local, Part::View)?.size();
+        let size = size.map_err(Error::store(format!("read the view of {local}")))?;
+        if size == 0 || self.views.get(handle) == Some(&size) {
+            return Ok(());
+        }
         let here = self.whole(local, Part::View)?;
         let there = match self.shared.open_part(handle, Part::View) {
             // It was removed there.
@@ -415,7 +436,11 @@ impl<'a> Mirror<'a> {
             there => there?,
         };
         let there = whole(&*there).map_err(Error::store(format!("share the view of {handle}")))?;
-        if here.is_empty() || here == there { Ok(()) } else { self.shared.attach(handle, Part::View, &here) }
+        if here != there {
+            self.shared.attach(handle, Part::View, &here)?;
+        }
+        self.views.insert(handle.clone(), here.len() as u64);
+        Ok(())
     }
 
     /// Takes the tokens that were handed over while the shared store was away.

@@ -24,6 +24,7 @@ pub(crate) enum Verdict {
 pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Failure> {
     const SEEN: &str = "SELECT 1 FROM forebay_buckets \
         WHERE bucket = $1 AND probed_at > now() - interval '1 day'";
+    const EVER_SEEN: &str = "SELECT 1 FROM forebay_buckets WHERE bucket = $1";
     const SEE: &str = "INSERT INTO forebay_buckets VALUES ($1, now()) \
         ON CONFLICT (bucket) DO UPDATE SET probed_at = now()";
     let Some(blobs) = &backend.blobs else { return Ok(Verdict::Honours) };
@@ -33,7 +34,14 @@ pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Fa
     }
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| Failure::Refused(format!("no random bytes: {error}")))?;
-    let verdict = probe(blobs, &forebay::fresh_id(random)).await?;
+    let verdict = match probe(blobs, &forebay::fresh_id(random)).await {
+        // A bucket that was honest once may be away for a while; outputs wait for it in the database.
+        Err(failure) if retrying(|_| backend.database.query_opt(EVER_SEEN, &params)).await?.is_some() => {
+            tracing::warn!("the bucket {bucket} cannot be probed: {failure}");
+            return Ok(Verdict::Honours);
+        }
+        verdict => verdict?,
+    };
     if verdict == Verdict::Honours {
         retrying(|_| backend.database.execute(SEE, &params)).await?;
     }

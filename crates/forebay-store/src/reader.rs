@@ -2,11 +2,12 @@
 
 use crate::backend::Backend;
 use crate::blobs::{Blobs, Framed};
+use crate::encryption::{Cipher, Place as Sealed};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{self, Found, Location, Place, signed, unsigned};
 use crate::runtime::Runtime;
-use crate::window::Window;
+use crate::window::Windows;
 use crate::{database::retrying, row::GROWING};
 use forebay::{Part, ReadAt};
 use std::{
@@ -31,16 +32,22 @@ pub(crate) struct Bytes {
     source: Arc<BytesSource>,
     /// The size of a finished output. That of a growing one is asked for each time.
     size: Option<u64>,
-    /// Guards what was read last.
-    window: Mutex<Window>,
+    /// What was read last.
+    windows: Windows,
 }
 
 impl Bytes {
-    pub(crate) fn new(runtime: Arc<Runtime>, backend: Arc<Backend>, key: Key, found: &Found) -> Bytes {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        backend: Arc<Backend>,
+        key: Key,
+        found: &Found,
+    ) -> Result<Bytes, Failure> {
+        let cipher = found.readable()?;
         let size = (found.state != GROWING).then_some(found.bytes);
         let location = Mutex::new(found.location.clone());
-        let source = Arc::new(BytesSource { backend, key, location, frames: Mutex::default() });
-        Bytes { runtime, source, size, window: Mutex::default() }
+        let source = Arc::new(BytesSource { backend, key, cipher, location, frames: Mutex::default() });
+        Ok(Bytes { runtime, source, size, windows: Windows::default() })
     }
 }
 
@@ -59,41 +66,18 @@ impl ReadAt for Bytes {
         if self.size.is_some_and(|size| offset >= size) {
             return Ok(0);
         }
-        read_through(&self.window, offset, buffer, |offset, length| {
+        self.windows.read(offset, buffer, |offset, length| {
             let source = self.source.clone();
             Ok(self.runtime.wait(async move { source.read(offset, length).await })??)
         })
     }
 }
 
-/// Fills `buffer` from the window, and the window by `fetch`, until there is no more.
-fn read_through(
-    window: &Mutex<Window>,
-    offset: u64,
-    buffer: &mut [u8],
-    fetch: impl Fn(u64, u64) -> io::Result<(u64, Vec<u8>)>,
-) -> io::Result<usize> {
-    let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut filled = 0;
-    while filled < buffer.len() {
-        let at = offset + filled as u64;
-        let copied = window.copy_to(at, &mut buffer[filled..]);
-        if copied == 0 {
-            let (start, bytes) = fetch(at, window.length_from(at, (buffer.len() - filled) as u64))?;
-            window.replace(start, bytes);
-            if window.copy_to(at, &mut [0]) == 0 {
-                break;
-            }
-        }
-        filled += copied;
-    }
-    Ok(filled)
-}
-
 /// Where the bytes of an output are read.
 pub(crate) struct BytesSource {
     backend: Arc<Backend>,
     key: Key,
+    cipher: Cipher,
     /// Guards the place of the bytes, which may change once when the output ends.
     location: Mutex<Location>,
     /// Guards the table of frames of the object, once it is read.
@@ -102,7 +86,7 @@ pub(crate) struct BytesSource {
 
 impl BytesSource {
     async fn find(&self) -> Result<Found, Failure> {
-        let found = retrying(|_| row::find(&self.backend.database, &self.key)).await?;
+        let found = retrying(|_| row::find(&self.backend, &self.key)).await?;
         *self.location.lock().unwrap_or_else(PoisonError::into_inner) = found.location.clone();
         Ok(found)
     }
@@ -119,11 +103,17 @@ impl BytesSource {
         if is_there {
             return read;
         }
-        // There may be no more bytes; or the output has ended, and they have moved.
-        match self.find().await {
-            Ok(found) if found.location != location => self.read_from(&found.location, offset, length).await,
-            _ => read,
+        // There may be no more bytes; or the output has ended, and they have moved; or it was removed.
+        let found = self.find().await?;
+        let read = if found.location == location {
+            read?
+        } else {
+            self.read_from(&found.location, offset, length).await?
+        };
+        if read.0 + read.1.len() as u64 <= offset && offset < found.bytes {
+            return Err(Failure::Damaged(format!("its bytes end before {offset} of {}", found.bytes)));
         }
+        Ok(read)
     }
 
     async fn read_from(
@@ -134,14 +124,15 @@ impl BytesSource {
     ) -> Result<(u64, Vec<u8>), Failure> {
         match location.place {
             Place::Rows => {
-                retrying(|_| chunks(&self.backend, &self.key, &location.content, offset, length)).await
+                let content = Content { cipher: &self.cipher, name: &location.content };
+                retrying(|_| chunks(&self.backend, &self.key, content, offset, length)).await
             }
             Place::Object => {
                 let end = offset.saturating_add(length).min(location.bytes);
-                let path = self.blobs()?.path(&self.key, &location.content);
+                let path = self.blobs()?.path(&self.key, &location.object);
                 Ok((offset, self.blobs()?.plain(&path, offset.min(end)..end).await?))
             }
-            Place::Frames => self.read_frames(location, offset, length).await,
+            Place::Frames | Place::EncryptedFrames => self.read_frames(location, offset, length).await,
         }
     }
 
@@ -152,11 +143,12 @@ impl BytesSource {
         length: u64,
     ) -> Result<(u64, Vec<u8>), Failure> {
         let blobs = self.blobs()?;
-        let path = blobs.path(&self.key, &location.content);
+        let path = blobs.path(&self.key, &location.object);
         let range = offset..offset.saturating_add(length);
+        let content = Content { cipher: &self.cipher, name: &location.content };
         let known = self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(frames) = known {
-            match blobs.frames(&path, &frames, range.clone()).await {
+            match blobs.frames(&path, &frames, content, range.clone()).await {
                 // The object may have been written again, with other frames of the same bytes.
                 Err(Failure::Bucket(_)) => {}
                 read => return read,
@@ -164,7 +156,7 @@ impl BytesSource {
         }
         let frames = Arc::new(blobs.open_frames(&path, location.stored).await?);
         *self.frames.lock().unwrap_or_else(PoisonError::into_inner) = Some(frames.clone());
-        blobs.frames(&path, &frames, range).await
+        blobs.frames(&path, &frames, content, range).await
     }
 
     fn blobs(&self) -> Result<&Blobs, Failure> {
@@ -173,30 +165,45 @@ impl BytesSource {
     }
 }
 
+/// The name of bytes, and what encrypts them.
+#[derive(Clone, Copy)]
+pub(crate) struct Content<'a> {
+    pub(crate) cipher: &'a Cipher,
+    pub(crate) name: &'a str,
+}
+
 /// The rows of bytes that hold `length` bytes from `offset`, put together.
 pub(crate) async fn chunks(
     backend: &Backend,
     key: &Key,
-    content: &str,
+    content: Content<'_>,
     offset: u64,
     length: u64,
 ) -> Result<(u64, Vec<u8>), Failure> {
-    const SQL: &str = "SELECT min(start), string_agg(bytes, ''::bytea ORDER BY start) FROM forebay_chunks \
+    const SQL: &str = "SELECT start, bytes FROM forebay_chunks \
         WHERE tenant = $1 AND session = $2 AND content = $3 AND start < $5 AND start >= coalesce(\
             (SELECT max(start) FROM forebay_chunks \
-             WHERE tenant = $1 AND session = $2 AND content = $3 AND start <= $4), 0)";
-    let end = signed(offset.saturating_add(length));
-    let start = signed(offset);
-    let params = key.session_params(&[(&content, Type::TEXT), (&start, Type::INT8), (&end, Type::INT8)]);
-    stretch(backend.database.query_opt(SQL, &params).await?, offset)
+             WHERE tenant = $1 AND session = $2 AND content = $3 AND start <= $4), 0) ORDER BY start";
+    let Content { cipher, name } = content;
+    let (start, end) = (signed(offset), signed(offset.saturating_add(length)));
+    let params = key.session_params(&[(&name, Type::TEXT), (&start, Type::INT8), (&end, Type::INT8)]);
+    let rows = backend.database.query(SQL, &params).await?;
+    stretch(rows, offset, |start, bytes| cipher.open(Sealed::Bytes(name, start), bytes))
 }
 
-/// The stretch that a row of the database holds: its beginning, and its bytes.
-fn stretch(row: Option<tokio_postgres::Row>, offset: u64) -> Result<(u64, Vec<u8>), Failure> {
-    let Some(row) = row else { return Ok((offset, Vec::new())) };
-    let start: Option<i64> = row.try_get(0)?;
-    let bytes: Option<Vec<u8>> = row.try_get(1)?;
-    Ok((start.map_or(offset, unsigned), bytes.unwrap_or_default()))
+/// The stretch that rows of the database hold together: its beginning, and its bytes as `open` decrypts them.
+fn stretch(
+    rows: Vec<tokio_postgres::Row>,
+    offset: u64,
+    open: impl Fn(u64, Vec<u8>) -> Result<Vec<u8>, Failure>,
+) -> Result<(u64, Vec<u8>), Failure> {
+    let (mut first, mut bytes) = (None, Vec::new());
+    for row in rows {
+        let start = unsigned(row.try_get(0)?);
+        first.get_or_insert(start);
+        bytes.extend(open(start, row.try_get(1)?)?);
+    }
+    Ok((first.unwrap_or(offset), bytes))
 }
 
 /// A part of an output beside its bytes.
@@ -204,14 +211,21 @@ pub(crate) struct Beside {
     runtime: Arc<Runtime>,
     backend: Arc<Backend>,
     key: Key,
+    cipher: Cipher,
     part: i32,
-    /// Guards what was read last.
-    window: Mutex<Window>,
+    /// What was read last.
+    windows: Windows,
 }
 
 impl Beside {
-    pub(crate) fn new(runtime: Arc<Runtime>, backend: Arc<Backend>, key: Key, part: Part) -> Beside {
-        Beside { runtime, backend, key, part: part_number(part), window: Mutex::default() }
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        backend: Arc<Backend>,
+        key: Key,
+        cipher: Cipher,
+        part: Part,
+    ) -> Beside {
+        Beside { runtime, backend, key, cipher, part: part_number(part), windows: Windows::default() }
     }
 }
 
@@ -224,45 +238,24 @@ impl ReadAt for Beside {
             let params = key.params(&[(&part, Type::INT4)]);
             retrying(|_| backend.database.query_opt(SQL, &params)).await
         })??;
-        Ok(row.map_or(0, |row| unsigned(row.get(0))))
+        Ok(row.map_or(0, |row| unsigned(row.get(0)).saturating_sub(self.cipher.overhead())))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        const SQL: &str = "SELECT min(start), string_agg(bytes, ''::bytea ORDER BY start) FROM forebay_parts \
+        const SQL: &str = "SELECT start, bytes FROM forebay_parts \
             WHERE tenant = $1 AND session = $2 AND id = $3 AND part = $4 AND start < $6 \
             AND start >= coalesce((SELECT max(start) FROM forebay_parts \
-                WHERE tenant = $1 AND session = $2 AND id = $3 AND part = $4 AND start <= $5), 0)";
-        read_through(&self.window, offset, buffer, |offset, length| {
+                WHERE tenant = $1 AND session = $2 AND id = $3 AND part = $4 AND start <= $5), 0) ORDER BY start";
+        self.windows.read(offset, buffer, |offset, length| {
             let (backend, key, part) = (self.backend.clone(), self.key.clone(), self.part);
+            let cipher = self.cipher.clone();
             let read = self.runtime.wait(async move {
                 let (from, end) = (signed(offset), signed(offset.saturating_add(length)));
                 let params = key.params(&[(&part, Type::INT4), (&from, Type::INT8), (&end, Type::INT8)]);
-                stretch(retrying(|_| backend.database.query_opt(SQL, &params)).await?, offset)
+                let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
+                stretch(rows, offset, |start, bytes| cipher.open(Sealed::Part(&key.id, part, start), bytes))
             })?;
             Ok(read?)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_buffer_is_filled_from_as_many_stretches_as_it_takes() {
-        let bytes: Vec<u8> = (0..=255).cycle().take(1_000).collect();
-        // A source that gives at most 100 bytes, and begins up to 7 bytes before the offset.
-        let fetch = |offset: u64, _: u64| {
-            let start = offset as usize - offset as usize % 7;
-            Ok((start as u64, bytes[start.min(1_000)..(start + 100).min(1_000)].to_vec()))
-        };
-        for (offset, wanted, expected) in
-            [(0, 1_000, 1_000), (5, 300, 300), (900, 300, 100), (1_000, 9, 0), (2_000, 9, 0)]
-        {
-            let mut buffer = vec![0; wanted];
-            let read = read_through(&Mutex::default(), offset, &mut buffer, fetch).unwrap();
-            assert_eq!(read, expected, "{offset}");
-            assert_eq!(buffer[..read], bytes[(offset as usize).min(1_000)..][..read], "{offset}");
-        }
     }
 }

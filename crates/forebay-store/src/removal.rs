@@ -1,8 +1,7 @@
-//! The removal of objects that no output uses any more.
+//! The removal of objects that no output uses any more, and of what is kept of a session beside its outputs.
 //!
-//! The generation of the content was raised when its last user went. The object is removed while the content's row is
-//! locked, and only if no upload has claimed the row since. Whoever claims it later waits for the lock, finds no row,
-//! and uploads again.
+//! When the last output goes, the same transaction moves the name of its object to a list. What is on the list is removed
+//! from the bucket, and then from the list. No new object ever gets a name that was on it.
 
 use crate::backend::Backend;
 use crate::blobs::Blobs;
@@ -13,28 +12,14 @@ use crate::key::Key;
 use std::collections::BTreeSet;
 use tokio_postgres::types::Type;
 
-/// Removes an object that is still unused.
+/// Removes an object that nobody uses.
 pub(crate) async fn remove(backend: &Backend, blobs: &Blobs, unused: &Unused) -> Result<(), Failure> {
-    retrying(|_| try_remove(backend, blobs, unused)).await
-}
-
-async fn try_remove(backend: &Backend, blobs: &Blobs, unused: &Unused) -> Result<(), Failure> {
-    const LOCK: &str = "SELECT 1 FROM forebay_contents WHERE tenant = $1 AND session = $2 AND content = $3 \
-        AND users = 0 AND generation = $4 AND claimed < $4 FOR UPDATE";
-    const REMOVE: &str = "DELETE FROM forebay_contents \
-        WHERE tenant = $1 AND session = $2 AND content = $3";
+    const SQL: &str = "DELETE FROM forebay_garbage WHERE tenant = $1 AND session = $2 AND object = $3";
     let tenant = backend.tenant.as_str().to_owned();
     let key = Key { tenant, session: unused.session.clone(), id: String::new() };
-    let mut connection = backend.database.connect().await?;
-    let transaction = connection.client_mut()?.transaction().await?;
-    let locked = key.session_params(&[(&unused.content, Type::TEXT), (&unused.generation, Type::INT8)]);
-    if transaction.query_typed_opt(LOCK, &locked).await?.is_some() {
-        blobs.remove(&blobs.path(&key, &unused.content)).await?;
-        transaction.execute_typed(REMOVE, &key.session_params(&[(&unused.content, Type::TEXT)])).await?;
-    }
-    transaction.commit().await?;
-    connection.give_back();
-    Ok(())
+    blobs.remove(&blobs.path(&key, &unused.object)).await?;
+    let params = key.session_params(&[(&unused.object, Type::TEXT)]);
+    retrying(|_| backend.database.execute(SQL, &params)).await.map(drop)
 }
 
 /// The outputs of a session that were removed: the id of each, and the time of its call in microseconds.
@@ -57,28 +42,45 @@ pub(crate) async fn forget_one(backend: &Backend, key: &Key, called_at: i64) -> 
     backend.database.execute(SQL, &key.params(&[(&called_at, Type::INT8)])).await.map(drop)
 }
 
-/// Removes what there is of a session beside its outputs. How far the events of other machines' disks were taken stays, so
-/// that they do not come back.
+/// Removes what there is of a session beside its outputs, unless it has any: its events, its count of tokens and its key.
+/// What was encrypted by the key is unreadable then, wherever it still is. How far the events of other machines' disks
+/// were taken stays, so that they do not come back.
 pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Failure> {
-    for table in ["forebay_events", "forebay_logs", "forebay_rooms"] {
-        let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND session = $2");
-        backend.database.execute(&sql, &key.session_params(&[])).await?;
+    // Whoever begins an output holds the row of the key until the output is there, and whoever logs an event that of the
+    // log. The statements after these see both.
+    const LOCK: [&str; 2] = [
+        "SELECT 1 FROM forebay_keys WHERE tenant = $1 AND session = $2 FOR UPDATE",
+        "SELECT 1 FROM forebay_logs WHERE tenant = $1 AND session = $2 FOR UPDATE",
+    ];
+    const HAS_OUTPUTS: &str = "SELECT 1 FROM forebay_outputs WHERE tenant = $1 AND session = $2 LIMIT 1";
+    let mut connection = backend.database.connect().await?;
+    let transaction = connection.client_mut()?.transaction().await?;
+    let params = key.session_params(&[]);
+    for lock in LOCK {
+        transaction.query_typed_opt(lock, &params).await?;
     }
+    if transaction.query_typed_opt(HAS_OUTPUTS, &params).await?.is_none() {
+        for table in ["forebay_logs", "forebay_events", "forebay_rooms", "forebay_keys"] {
+            let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND session = $2");
+            transaction.execute_typed(&sql, &params).await?;
+        }
+    }
+    transaction.commit().await?;
+    connection.give_back();
     Ok(())
 }
 
 /// The objects that removals and uploads have left behind: unused ones, and uploads that nobody has finished for a day.
 pub(crate) async fn left_behind(backend: &Backend) -> Result<Vec<Unused>, Failure> {
-    const EXPIRE: &str = "UPDATE forebay_contents SET generation = generation + 1 \
-        WHERE tenant = $1 AND users = 0 AND claimed = generation AND claimed_at < now() - interval '1 day'";
-    const FIND: &str = "SELECT session, content, generation FROM forebay_contents \
-        WHERE tenant = $1 AND users = 0 AND claimed < generation";
+    const EXPIRE: &str = "WITH old AS (DELETE FROM forebay_contents \
+            WHERE tenant = $1 AND users = 0 AND place <> 0 AND claimed_at < now() - interval '1 day' \
+            RETURNING tenant, session, content, generation) \
+        INSERT INTO forebay_garbage SELECT tenant, session, content || '.' || generation FROM old \
+        ON CONFLICT DO NOTHING";
+    const FIND: &str = "SELECT session, object FROM forebay_garbage WHERE tenant = $1";
     let tenant = backend.tenant.as_str();
     let params: [Param<'_>; 1] = [(&tenant, Type::TEXT)];
     retrying(|_| backend.database.execute(EXPIRE, &params)).await?;
     let rows = retrying(|_| backend.database.query(FIND, &params)).await?;
-    let unused = rows.iter().map(|row| {
-        Ok(Unused { session: row.try_get(0)?, content: row.try_get(1)?, generation: row.try_get(2)? })
-    });
-    unused.collect()
+    rows.iter().map(|row| Ok(Unused { session: row.try_get(0)?, object: row.try_get(1)? })).collect()
 }

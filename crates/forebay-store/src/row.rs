@@ -1,6 +1,7 @@
 //! The row of an output in the database.
 
-use crate::database::Database;
+use crate::backend::Backend;
+use crate::encryption::{Cipher, Place as Sealed};
 use crate::failure::Failure;
 use crate::key::Key;
 use forebay::{Record, State, Timestamp};
@@ -12,10 +13,11 @@ pub(crate) const COMPLETE: i32 = 1;
 pub(crate) const CUT_SHORT: i32 = 2;
 
 /// The columns that [`Found::from_row`] reads, of `forebay_outputs` as `o` and `forebay_contents` as `c`.
-pub(crate) const COLUMNS: &str = "o.id, o.content, o.record, o.state, o.epoch, o.bytes, \
+pub(crate) const COLUMNS: &str = "o.id, o.content, o.key, o.record, o.state, o.epoch, o.bytes, \
     (o.state = 0 AND o.lease_until > now()) AS is_held, \
     CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint) AS changed_at, \
-    coalesce(c.place, 0) AS place, coalesce(c.stored, 0) AS stored";
+    coalesce(c.place, 0) AS place, coalesce(c.stored, 0) AS stored, \
+    coalesce(c.generation, 0) AS generation";
 
 /// The tables of [`COLUMNS`].
 pub(crate) const TABLES: &str = "forebay_outputs o LEFT JOIN forebay_contents c \
@@ -30,10 +32,17 @@ pub(crate) fn state_number(state: &State) -> i32 {
     }
 }
 
+/// The name of the object with a content, of a generation of its row.
+pub(crate) fn object_name(content: &str, generation: i64) -> String {
+    format!("{content}.{generation}")
+}
+
 /// Where the bytes of an output are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) content: String,
+    /// The name of the object, if it is one.
+    pub(crate) object: String,
     pub(crate) place: Place,
     /// Bytes that the object has, if it is one. The object itself says it for sure.
     pub(crate) stored: u64,
@@ -50,6 +59,8 @@ pub(crate) enum Place {
     Object,
     /// An object with the bytes as compressed frames.
     Frames,
+    /// An object with the bytes as compressed frames, each of them encrypted.
+    EncryptedFrames,
 }
 
 impl Place {
@@ -58,6 +69,7 @@ impl Place {
             Place::Rows => 0,
             Place::Object => 1,
             Place::Frames => 2,
+            Place::EncryptedFrames => 3,
         }
     }
 
@@ -66,16 +78,20 @@ impl Place {
             0 => Ok(Place::Rows),
             1 => Ok(Place::Object),
             2 => Ok(Place::Frames),
+            3 => Ok(Place::EncryptedFrames),
             _ => Err(Failure::Damaged(format!("place {number} of bytes is unknown to this program"))),
         }
     }
 }
 
 /// An output as the database has it now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) id: String,
-    pub(crate) record: String,
+    /// The text of its record, or why it cannot be decrypted.
+    record: Result<String, String>,
+    /// What encrypts its content; nothing if its key is missing.
+    cipher: Cipher,
     pub(crate) state: i32,
     pub(crate) epoch: i64,
     pub(crate) bytes: u64,
@@ -87,17 +103,30 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn from_row(row: &Row) -> Result<Found, Failure> {
+    /// Reads a row, and decrypts its record. One that cannot be decrypted does not hide other outputs.
+    pub(crate) async fn from_row(backend: &Backend, key: &Key, row: &Row) -> Result<Found, Failure> {
+        let (id, key_id): (String, String) = (row.try_get("id")?, row.try_get("key")?);
+        let (cipher, record) = match backend.keys.of(backend, key, &key_id).await {
+            Ok(cipher) => {
+                let record = cipher.open_text(Sealed::Record(&id), row.try_get("record")?);
+                (cipher, record.map_err(|failure| failure.to_string()))
+            }
+            Err(Failure::Damaged(why)) => (Cipher::NONE, Err(why)),
+            Err(failure) => return Err(failure),
+        };
         let changed_at: i64 = row.try_get("changed_at")?;
+        let content: String = row.try_get("content")?;
         let location = Location {
-            content: row.try_get("content")?,
+            object: object_name(&content, row.try_get("generation")?),
+            content,
             place: Place::from_number(row.try_get("place")?)?,
             stored: unsigned(row.try_get("stored")?),
             bytes: unsigned(row.try_get("bytes")?),
         };
         Ok(Found {
-            id: row.try_get("id")?,
-            record: row.try_get("record")?,
+            id,
+            record,
+            cipher,
             state: row.try_get("state")?,
             epoch: row.try_get("epoch")?,
             bytes: unsigned(row.try_get("bytes")?),
@@ -112,9 +141,21 @@ impl Found {
         self.state == GROWING && !self.is_held
     }
 
+    /// What encrypts its content. Fails if its key is missing.
+    pub(crate) fn readable(&self) -> Result<Cipher, Failure> {
+        self.record.as_ref().map_err(|why| Failure::Damaged(why.clone()))?;
+        Ok(self.cipher.clone())
+    }
+
+    /// Whether its record has this text.
+    pub(crate) fn has_record(&self, text: &str) -> bool {
+        self.record.as_deref() == Ok(text)
+    }
+
     /// Its record; that of a growing output has the size of now.
     pub(crate) fn record(&self) -> Result<Record, Failure> {
-        let mut record = Record::from_json(self.record.as_bytes())
+        let text = self.record.as_ref().map_err(|why| Failure::Damaged(why.clone()))?;
+        let mut record = Record::from_json(text.as_bytes())
             .map_err(|error| Failure::Damaged(format!("its record cannot be read: {error}")))?;
         if self.state == GROWING {
             record.size.bytes = self.bytes;
@@ -124,10 +165,10 @@ impl Found {
 }
 
 /// The row of an output.
-pub(crate) async fn find(database: &Database, key: &Key) -> Result<Found, Failure> {
+pub(crate) async fn find(backend: &Backend, key: &Key) -> Result<Found, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 AND o.id = $3");
-    let row = database.query_opt(&sql, &key.params(&[])).await?;
-    Found::from_row(&row.ok_or(Failure::NotFound)?)
+    let row = backend.database.query_opt(&sql, &key.params(&[])).await?;
+    Found::from_row(backend, key, &row.ok_or(Failure::NotFound)?).await
 }
 
 /// The text of a record in the database.

@@ -1,12 +1,20 @@
 //! The schema of the database: numbered steps, each a file, made one after the other under the lock of a row.
 
-use crate::database::{Database, retrying};
+use crate::database::{Database, retrying, retrying_for};
 use crate::failure::Failure;
+use std::time::Duration;
 use tokio_postgres::types::Type;
 
 /// The steps, in order. A step that was released is never changed; a change is a new step.
-const STEPS: [&str; 3] =
-    [include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("schema/0001.sql"),
+    include_str!("schema/0002.sql"),
+    include_str!("schema/0003.sql"),
+    include_str!("schema/0004.sql"),
+];
+
+/// Time in which the steps must be taken: one that goes through a large table takes its time, and others wait for it.
+const STEPS_WITHIN: Duration = Duration::from_secs(600);
 
 /// The version that this program knows.
 pub(crate) const VERSION: i32 = STEPS.len() as i32;
@@ -33,7 +41,7 @@ pub(crate) enum Found {
 pub(crate) async fn migrate(database: &Database) -> Result<Found, Failure> {
     // A role that may not create tables can use a schema that is current.
     match retrying(|_| version(database)).await? {
-        Found::Older => retrying(|_| take_steps(database)).await,
+        Found::Older => retrying_for(STEPS_WITHIN, |_| take_steps(database)).await,
         found => Ok(found),
     }
 }

@@ -1,19 +1,20 @@
 //! The way of a finished output's bytes to the bucket: from rows, or from the file of the machine that has it.
 //!
 //! The object is written first, and then the row that names it, so no reader ever looks for an object that is not there.
-//! Outputs of a session with the same bytes share an object. It is removed when no output uses it any more. So that a
-//! removal and an upload of the same bytes cannot cross, an upload first claims the row of the content at its
-//! generation, a removal raises the generation, and an upload counts only if its generation is still the same.
+//! Outputs of a session with the same bytes share an object. It is removed when no output uses it any more. An upload
+//! first claims the row of the content, which has a generation that no other row ever has. It counts only if that row is
+//! still there, and the object has the generation in its name: a removal of earlier bytes cannot hit it.
 
 use crate::backend::Backend;
 use crate::blobs::Blobs;
 use crate::content::{self, INLINE};
 use crate::database::{Param, retrying};
+use crate::encryption::{Cipher, Place as Sealed};
 use crate::failure::Failure;
 use crate::frames::{self, FRAME, Table};
 use crate::key::Key;
-use crate::reader::chunks;
-use crate::row::{self, GROWING, Place, signed, unsigned};
+use crate::reader::{Content, chunks};
+use crate::row::{self, GROWING, Place, object_name, signed, unsigned};
 use deadpool_postgres::Transaction;
 use forebay::ReadAt;
 use tokio_postgres::types::Type;
@@ -24,6 +25,8 @@ const ATTEMPTS: usize = 5;
 /// The bytes of an output that are to be written to the bucket.
 pub(crate) struct Plain {
     pub(crate) hash: String,
+    /// What encrypts them in the bucket, and in their rows.
+    pub(crate) cipher: Cipher,
     pub(crate) bytes: u64,
     pub(crate) source: Source,
 }
@@ -38,7 +41,8 @@ pub(crate) enum Source {
 
 /// An object that is in the bucket, and that no output may use yet.
 pub(crate) struct Uploaded {
-    hash: String,
+    /// The name of the object.
+    content: String,
     claim: Claim,
     /// Bytes of the object; 0 if it was there.
     stored: u64,
@@ -60,6 +64,7 @@ pub(crate) async fn settle(backend: &Backend, blobs: &Blobs, key: &Key) -> Resul
         if retrying(|_| point_at_object(backend, key, &rows, &uploaded)).await? {
             return Ok(true);
         }
+        uploaded.discard(blobs, key).await;
     }
     Err(removed_again())
 }
@@ -78,21 +83,28 @@ pub(crate) async fn upload(
 ) -> Result<Uploaded, Failure> {
     let sample = plain.read(backend, key, 0).await?;
     let place = match frames::compress(&sample).map_err(damaged)?.len() {
+        _ if plain.cipher.encrypts() => Place::EncryptedFrames,
         compressed if frames::is_worth_it(sample.len(), compressed) => Place::Frames,
         _ => Place::Object,
     };
     let claim = retrying(|_| claim(backend, key, plain, place)).await?;
-    let stored = if claim.is_used { 0 } else { write(backend, blobs, key, plain, claim.place).await? };
-    Ok(Uploaded { hash: plain.hash.clone(), claim, stored })
+    let stored = if claim.is_used { 0 } else { write(backend, blobs, key, plain, &claim).await? };
+    Ok(Uploaded { content: plain.name(), claim, stored })
 }
 
 impl Plain {
+    /// The name of the object that holds the bytes.
+    fn name(&self) -> String {
+        self.cipher.name(&self.hash)
+    }
+
     /// The frame of bytes at `offset`.
     async fn read(&self, backend: &Backend, key: &Key, offset: u64) -> Result<Vec<u8>, Failure> {
         let wanted = (self.bytes - offset).min(FRAME as u64);
         let bytes = match &self.source {
             Source::Rows(rows) => {
-                let (start, mut bytes) = retrying(|_| chunks(backend, key, rows, offset, wanted)).await?;
+                let content = Content { cipher: &self.cipher, name: rows };
+                let (start, mut bytes) = retrying(|_| chunks(backend, key, content, offset, wanted)).await?;
                 let before = usize::try_from(offset - start.min(offset)).unwrap_or(usize::MAX);
                 bytes.drain(..before.min(bytes.len()));
                 bytes.truncate(wanted as usize);
@@ -140,11 +152,11 @@ pub(crate) async fn waiting(backend: &Backend) -> Result<Vec<Key>, Failure> {
 /// Returns the rows of an output and their bytes, if they are to be moved: not those of one that grows, that is small, or
 /// that is in the bucket.
 async fn to_move(backend: &Backend, key: &Key) -> Result<Option<(String, Plain)>, Failure> {
-    let found = row::find(&backend.database, key).await?;
+    let found = row::find(backend, key).await?;
     let is_movable = found.state != GROWING && found.location.place == Place::Rows && found.bytes > INLINE;
-    let hash = found.record()?.hash;
+    let (hash, cipher) = (found.record()?.hash, found.readable()?);
     let rows = found.location.content;
-    let plain = Plain { hash, bytes: found.bytes, source: Source::Rows(rows.clone()) };
+    let plain = Plain { hash, cipher, bytes: found.bytes, source: Source::Rows(rows.clone()) };
     Ok((is_movable && !plain.hash.is_empty()).then_some((rows, plain)))
 }
 
@@ -154,10 +166,11 @@ async fn write(
     blobs: &Blobs,
     key: &Key,
     plain: &Plain,
-    place: Place,
+    claim: &Claim,
 ) -> Result<u64, Failure> {
-    let mut object = blobs.upload(blobs.path(key, &plain.hash), plain.bytes);
-    let written = write_all(backend, key, plain, place, &mut object).await;
+    let mut object =
+        blobs.upload(blobs.path(key, &object_name(&plain.name(), claim.generation)), plain.bytes);
+    let written = write_all(backend, key, plain, claim.place, &mut object).await;
     match written {
         Ok(()) => object.finish().await,
         Err(failure) => {
@@ -174,37 +187,38 @@ async fn write_all(
     place: Place,
     object: &mut crate::blobs::Upload,
 ) -> Result<(), Failure> {
-    let (mut table, mut hash, mut at) = (Table::default(), blake3::Hasher::new(), 0);
+    let (mut table, mut hash, mut at, name) = (Table::default(), blake3::Hasher::new(), 0, plain.name());
+    let has_frames = place != Place::Object;
     while at < plain.bytes {
         let bytes = plain.read(backend, key, at).await?;
         hash.update(&bytes);
-        at += bytes.len() as u64;
-        if place == Place::Frames {
+        if has_frames {
             let frame = frames::compress(&bytes).map_err(damaged)?;
+            let frame = plain.cipher.seal(Sealed::Frame(&name, at), &frame)?;
             table.push(frame.len(), bytes.len()).map_err(damaged)?;
             object.write(&frame).await?;
         } else {
             object.write(&bytes).await?;
         }
+        at += bytes.len() as u64;
     }
     if hash.finalize().to_hex().as_str() != plain.hash {
         return Err(Failure::Damaged("its bytes do not have the hash that its record says".to_owned()));
     }
-    if place == Place::Frames {
+    if has_frames {
         object.write(&table.encode()).await?;
     }
     Ok(())
 }
 
-/// Announces an upload. While a removal of the same bytes is under way, this waits for its end.
+/// Announces an upload.
 async fn claim(backend: &Backend, key: &Key, plain: &Plain, place: Place) -> Result<Claim, Failure> {
     const SQL: &str = "INSERT INTO forebay_contents (tenant, session, content, place, hash, bytes, stored, \
-        users, generation, claimed, claimed_at) VALUES ($1, $2, $3, $4, $3, $5, 0, 0, 1, 1, now()) \
-        ON CONFLICT (tenant, session, content) DO UPDATE \
-        SET claimed = forebay_contents.generation, claimed_at = now() \
+        users, claimed_at) VALUES ($1, $2, $3, $4, $3, $5, 0, 0, now()) \
+        ON CONFLICT (tenant, session, content) DO UPDATE SET claimed_at = now() \
         RETURNING generation, place, users";
-    let (place, bytes) = (place.number(), signed(plain.bytes));
-    let params = key.session_params(&[(&plain.hash, Type::TEXT), (&place, Type::INT4), (&bytes, Type::INT8)]);
+    let (name, place, bytes) = (plain.name(), place.number(), signed(plain.bytes));
+    let params = key.session_params(&[(&name, Type::TEXT), (&place, Type::INT4), (&bytes, Type::INT8)]);
     let row = backend.database.query_opt(SQL, &params).await?;
     let row = row.ok_or_else(|| Failure::Damaged("the database returned no row".to_owned()))?;
     Ok(Claim {
@@ -225,7 +239,7 @@ async fn point_at_object(
         WHERE tenant = $1 AND session = $2 AND id = $3 AND content = $5";
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
-    let point = key.params(&[(&uploaded.hash, Type::TEXT), (&rows, Type::TEXT)]);
+    let point = key.params(&[(&uploaded.content, Type::TEXT), (&rows, Type::TEXT)]);
     if transaction.execute_typed(POINT, &point).await? == 0 {
         // It was removed, or moved by another process: there is nothing left to do.
         return Ok(true);
@@ -242,7 +256,17 @@ async fn point_at_object(
 impl Uploaded {
     /// The name of the object.
     pub(crate) fn content(&self) -> &str {
-        &self.hash
+        &self.content
+    }
+
+    /// Removes an object that no row names any more. It was written after what removes it had looked for it.
+    pub(crate) async fn discard(&self, blobs: &Blobs, key: &Key) {
+        let path = blobs.path(key, &object_name(&self.content, self.claim.generation));
+        if self.stored > 0
+            && let Err(failure) = blobs.remove(&path).await
+        {
+            tracing::warn!(output = %key, "an object that nobody uses stays in the bucket: {failure}");
+        }
     }
 
     /// Counts one more output that uses the object; returns false if it may have been removed meanwhile.
@@ -253,10 +277,10 @@ impl Uploaded {
     ) -> Result<bool, Failure> {
         const SQL: &str = "UPDATE forebay_contents SET users = users + 1, \
             stored = CASE WHEN $5 > 0 THEN $5 ELSE stored END \
-            WHERE tenant = $1 AND session = $2 AND content = $3 AND (users > 0 OR generation = $4)";
+            WHERE tenant = $1 AND session = $2 AND content = $3 AND generation = $4";
         let stored = signed(self.stored);
         let params = key.session_params(&[
-            (&self.hash, Type::TEXT),
+            (&self.content, Type::TEXT),
             (&self.claim.generation, Type::INT8),
             (&stored, Type::INT8),
         ]);

@@ -1,13 +1,14 @@
 //! The writing of one output: its bytes as rows, under a lease that is renewed.
 
 use crate::backend::Backend;
-use crate::content::INLINE;
+use crate::content::{self, INLINE};
 use crate::database::retrying;
+use crate::encryption::{Cipher, Place};
 use crate::ended::{self, End};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::reader::{Bytes, part_number};
-use crate::row::{self, signed};
+use crate::row::{self, Found, signed};
 use crate::runtime::Runtime;
 use crate::settle::{self, Plain, Source, Uploaded};
 use forebay::store::{Part, Sink};
@@ -19,6 +20,10 @@ use std::{
 };
 use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
+
+/// Time for which a writer holds its output without being heard of. It is renewed three times as often, so that one lost
+/// request does no harm, and a reader elsewhere learns of a dead writer within half a minute.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// Maximum bytes of a row: a reader in the middle of an output reads at least one row.
 const CHUNK: usize = 256 * 1024;
@@ -37,61 +42,78 @@ pub(crate) struct Begun {
 
 impl Begun {
     pub(crate) fn new(key: Key, record: &Record) -> std::result::Result<Begun, Failure> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random)
-            .map_err(|error| Failure::Refused(format!("no random bytes: {error}")))?;
-        let (content, called_at) = (forebay::fresh_id(random), record.call.at.as_microsecond());
+        let (content, called_at) = (fresh_content()?, record.call.at.as_microsecond());
         Ok(Begun { key, content, called_at, record: row::to_json(record)? })
     }
 }
 
-/// Begins an output, unless its name is taken; returns whether it has begun.
+/// A name for rows of bytes that no other output ever has.
+fn fresh_content() -> std::result::Result<String, Failure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| Failure::Refused(format!("no random bytes: {error}")))?;
+    Ok(forebay::fresh_id(random))
+}
+
+/// Begins an output, unless its name is taken; returns the hold of its first writer.
 pub(crate) async fn create(
     backend: &Backend,
     begun: &Begun,
     may_have_landed: bool,
-) -> std::result::Result<bool, Failure> {
-    const SQL: &str = "INSERT INTO forebay_outputs (tenant, session, id, content, called_at, record, state, \
-        epoch, lease_until, bytes, beside, changed_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, now() + $8 * interval '1 millisecond', 0, 0, now()) \
+) -> std::result::Result<Option<Held>, Failure> {
+    // The key of the session must be there until the output is, or there must be none.
+    const SQL: &str = "WITH key AS (SELECT 1 FROM forebay_keys \
+            WHERE tenant = $1 AND session = $2 AND key = $9 FOR KEY SHARE) \
+        INSERT INTO forebay_outputs (tenant, session, id, content, called_at, record, state, \
+        epoch, lease_until, bytes, beside, changed_at, key) \
+        SELECT $1, $2, $3, $4, $5, $6, 0, $7, now() + $8 * interval '1 millisecond', 0, 0, now(), $9 \
+        WHERE EXISTS (SELECT 1 FROM key) \
+        OR $9 = '' AND NOT EXISTS (SELECT 1 FROM forebay_keys WHERE tenant = $1 AND session = $2) \
         ON CONFLICT DO NOTHING";
-    let lease = backend.lease_milliseconds();
+    let cipher = backend.keys.for_new(backend, &begun.key).await?;
+    let record = cipher.seal_text(Place::Record(&begun.key.id), &begun.record)?;
+    let (lease, key_id) = (backend.lease_milliseconds(), cipher.key_id());
     let params = begun.key.params(&[
         (&begun.content, Type::TEXT),
         (&begun.called_at, Type::INT8),
-        (&begun.record, Type::TEXT),
+        (&record, Type::TEXT),
         (&FIRST_EPOCH, Type::INT8),
         (&lease, Type::INT8),
+        (&key_id, Type::TEXT),
     ]);
-    if backend.database.execute(SQL, &params).await? == 1 {
-        return Ok(true);
+    let is_new = backend.database.execute(SQL, &params).await? == 1;
+    let first = || {
+        let (content, cipher) = (begun.content.clone(), cipher.clone());
+        Held { epoch: FIRST_EPOCH, content, cipher, appended: 0 }
+    };
+    if is_new {
+        return Ok(Some(first()));
     }
-    // The name may be taken by the first try of this very output.
-    Ok(may_have_landed && row::find(&backend.database, &begun.key).await?.location.content == begun.content)
+    match row::find(backend, &begun.key).await {
+        // The name may be taken by the first try of this very output.
+        Ok(found) => Ok((may_have_landed && found.location.content == begun.content).then(first)),
+        Err(Failure::NotFound) => Err(backend.keys.no_key(&begun.key, &cipher)),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The hold of a writer on an output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Held {
     epoch: i64,
+    /// Name of the rows of its bytes.
+    content: String,
+    /// What encrypts its content.
+    cipher: Cipher,
     /// Bytes that are there already.
     appended: u64,
 }
 
-impl Held {
-    /// The hold of an output's first writer.
-    pub(crate) fn first() -> Held {
-        Held { epoch: FIRST_EPOCH, appended: 0 }
-    }
-}
-
-/// Takes the hold of an output whose writer has stopped; `None` if it is no longer as it was found, or if its bytes are in
-/// the bucket or used by another output.
+/// Takes the hold of an output whose writer has stopped; `None` if it is no longer as it was found. Bytes that are in the
+/// bucket by now, or that another output uses, cannot grow: then the output begins again with none.
 pub(crate) async fn resume(
     backend: &Backend,
     key: &Key,
-    epoch: i64,
-    content: &str,
+    found: &Found,
     record: &str,
 ) -> std::result::Result<Option<Held>, Failure> {
     const HOLD: &str = "UPDATE forebay_outputs SET epoch = epoch + 1, state = 0, record = $6, \
@@ -102,6 +124,11 @@ pub(crate) async fn resume(
         WHERE tenant = $1 AND session = $2 AND content = $3 AND place = 0 AND users = 1";
     const IS_KNOWN: &str = "SELECT 1 FROM forebay_contents \
         WHERE tenant = $1 AND session = $2 AND content = $3";
+    const BEGIN_AGAIN: &str = "UPDATE forebay_outputs SET content = $4, bytes = 0 \
+        WHERE tenant = $1 AND session = $2 AND id = $3";
+    let (epoch, content) = (found.epoch, &found.location.content);
+    let cipher = found.readable()?;
+    let record = cipher.seal_text(Place::Record(&key.id), record)?;
     let lease = backend.lease_milliseconds();
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
@@ -114,12 +141,17 @@ pub(crate) async fn resume(
     let Some(row) = transaction.query_typed_opt(HOLD, &hold).await? else { return Ok(None) };
     let named = key.session_params(&[(&content, Type::TEXT)]);
     transaction.execute_typed(FORGET, &named).await?;
+    let (mut held_content, mut appended) = (content.clone(), row::unsigned(row.try_get(1)?));
+    let mut unused = None;
     if transaction.query_typed_opt(IS_KNOWN, &named).await?.is_some() {
-        return Ok(None);
+        (held_content, appended) = (fresh_content()?, 0);
+        transaction.execute_typed(BEGIN_AGAIN, &key.params(&[(&held_content, Type::TEXT)])).await?;
+        unused = content::release(&transaction, key, content).await?;
     }
-    let held = Held { epoch: row.try_get(0)?, appended: row::unsigned(row.try_get(1)?) };
+    let held = Held { epoch: row.try_get(0)?, content: held_content, cipher, appended };
     transaction.commit().await?;
     connection.give_back();
+    content::remove_object(backend, unused).await;
     Ok(Some(held))
 }
 
@@ -129,8 +161,7 @@ pub(crate) struct SharedSink {
     backend: Arc<Backend>,
     handle: Handle,
     key: Key,
-    epoch: i64,
-    appended: u64,
+    held: Held,
     /// Bytes of the parts beside, by number of the part.
     beside: [u64; 4],
     /// The line index, which becomes one row at the end.
@@ -157,23 +188,10 @@ impl SharedSink {
         key: Key,
         held: Held,
     ) -> SharedSink {
-        let Held { epoch, appended } = held;
-        let renewal = runtime.spawn(renew(backend.clone(), key.clone(), epoch));
+        let renewal = runtime.spawn(renew(backend.clone(), key.clone(), held.epoch));
         let (beside, index) = ([0; 4], Vec::new());
         let (upload, has_no_bucket) = (None, backend.blobs.is_none());
-        SharedSink {
-            runtime,
-            backend,
-            handle,
-            key,
-            epoch,
-            appended,
-            beside,
-            index,
-            renewal,
-            upload,
-            has_no_bucket,
-        }
+        SharedSink { runtime, backend, handle, key, held, beside, index, renewal, upload, has_no_bucket }
     }
 
     /// Writes the bytes of an output that has ended to the bucket, from the file that has them. They need no rows then.
@@ -212,7 +230,8 @@ impl SharedSink {
 
     fn begin_upload(&self, record: &Record, file: Box<dyn ReadAt>) -> Result<Uploading> {
         let (backend, key) = (self.backend.clone(), self.key.clone());
-        let plain = Plain { hash: record.hash.clone(), bytes: record.kept(), source: Source::File(file) };
+        let (hash, cipher, source) = (record.hash.clone(), self.held.cipher.clone(), Source::File(file));
+        let plain = Plain { hash, cipher, bytes: record.kept(), source };
         let (answer, answered) = mpsc::sync_channel(1);
         let task = self.runtime.spawn(async move {
             let uploaded = match &backend.blobs {
@@ -231,7 +250,7 @@ impl SharedSink {
         let failed = |failure: Failure| failure.error(step(), &self.handle);
         let end = self.end(record).map_err(failed)?;
         let (backend, key, epoch, bytes) =
-            (self.backend.clone(), self.key.clone(), self.epoch, record.kept());
+            (self.backend.clone(), self.key.clone(), self.held.epoch, record.kept());
         let ended = self.runtime.wait(async move {
             retrying(|landed| ended::finish_in_bucket(&backend, &key, epoch, bytes, &end, &uploaded, landed))
                 .await
@@ -253,13 +272,13 @@ impl SharedSink {
 
     fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         for chunk in bytes.chunks(CHUNK) {
-            let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
-            let (start, chunk) = (self.appended, chunk.to_vec());
+            let (backend, key, held) = (self.backend.clone(), self.key.clone(), self.held.clone());
+            let (start, chunk) = (self.held.appended, chunk.to_vec());
             let length = chunk.len() as u64;
             self.runtime.wait(async move {
-                retrying(|landed| append_chunk(&backend, &key, epoch, start, &chunk, landed)).await
+                retrying(|landed| append_chunk(&backend, &key, &held, start, &chunk, landed)).await
             })??;
-            self.appended += length;
+            self.held.appended += length;
         }
         Ok(())
     }
@@ -269,8 +288,9 @@ impl SharedSink {
         let Some(size) = usize::try_from(number).ok().and_then(|number| self.beside.get_mut(number)) else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
-        let (start, stretch) = (*size, bytes.to_vec());
+        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.held.epoch);
+        let start = *size;
+        let stretch = self.held.cipher.seal(Place::Part(&key.id, number, start), bytes)?;
         *size += bytes.len() as u64;
         self.runtime.wait(async move {
             retrying(|_| append_part(&backend, &key, epoch, number, start, &stretch)).await
@@ -283,6 +303,7 @@ impl SharedSink {
 
     fn end(&self, record: &Record) -> std::result::Result<End, Failure> {
         Ok(End {
+            cipher: self.held.cipher.clone(),
             record: row::to_json(record)?,
             state: row::state_number(&record.state),
             hash: record.hash.clone(),
@@ -305,25 +326,26 @@ impl Sink for SharedSink {
     }
 
     fn appended(&self) -> u64 {
-        self.appended
+        self.held.appended
     }
 
     fn finish(mut self: Box<Self>, record: &Record) -> Result<Box<dyn ReadAt>> {
         let step = || format!("end {}", self.handle);
         let end = self.end(record).map_err(|failure| failure.error(step(), &self.handle))?;
         let (backend, key, epoch, bytes) =
-            (self.backend.clone(), self.key.clone(), self.epoch, self.appended);
+            (self.backend.clone(), self.key.clone(), self.held.epoch, self.held.appended);
         let found = self.runtime.wait(async move {
             retrying(|landed| ended::finish(&backend, &key, epoch, bytes, &end, landed)).await?;
             settle_if_possible(&backend, &key, bytes).await;
-            retrying(|_| row::find(&backend.database, &key)).await
+            retrying(|_| row::find(&backend, &key)).await
         });
         let found = found.map_err(forebay::Error::store(step()))?;
         let found = found.map_err(|failure| failure.error(step(), &self.handle))?;
         if let Some(renewal) = self.renewal.take() {
             renewal.abort();
         }
-        Ok(Box::new(Bytes::new(self.runtime.clone(), self.backend.clone(), self.key.clone(), &found)))
+        let bytes = Bytes::new(self.runtime.clone(), self.backend.clone(), self.key.clone(), &found);
+        Ok(Box::new(bytes.map_err(|failure| failure.error(step(), &self.handle))?))
     }
 }
 
@@ -345,7 +367,7 @@ impl Drop for SharedSink {
         // An output that has ended has no renewal any more.
         let Some(renewal) = self.renewal.take() else { return };
         renewal.abort();
-        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.epoch);
+        let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.held.epoch);
         // Readers learn at once that nobody writes. If the database cannot be told, the lease runs out.
         let released = self.runtime.wait(async move { release(&backend, &key, epoch).await });
         if let Ok(Err(failure)) = released {
@@ -358,7 +380,7 @@ impl Drop for SharedSink {
 async fn append_chunk(
     backend: &Backend,
     key: &Key,
-    epoch: i64,
+    held: &Held,
     start: u64,
     chunk: &[u8],
     may_have_landed: bool,
@@ -369,19 +391,20 @@ async fn append_chunk(
         RETURNING content) \
         INSERT INTO forebay_chunks (tenant, session, content, start, bytes) \
         SELECT $1, $2, content, $5, $7 FROM held";
+    let sealed = held.cipher.seal(Place::Bytes(&held.content, start), chunk)?;
     let (at, length, lease) = (signed(start), signed(chunk.len() as u64), backend.lease_milliseconds());
     let params = key.params(&[
-        (&epoch, Type::INT8),
+        (&held.epoch, Type::INT8),
         (&at, Type::INT8),
         (&length, Type::INT8),
-        (&chunk, Type::BYTEA),
+        (&sealed, Type::BYTEA),
         (&lease, Type::INT8),
     ]);
     if backend.database.execute(SQL, &params).await? == 1 {
         return Ok(());
     }
-    let found = row::find(&backend.database, key).await?;
-    let is_there = found.epoch == epoch && found.bytes == start + chunk.len() as u64;
+    let found = row::find(backend, key).await?;
+    let is_there = found.epoch == held.epoch && found.bytes == start + chunk.len() as u64;
     if may_have_landed && is_there { Ok(()) } else { Err(Failure::LeaseLost) }
 }
 
@@ -395,7 +418,7 @@ async fn append_part(
     stretch: &[u8],
 ) -> std::result::Result<(), Failure> {
     const SQL: &str = "WITH held AS (SELECT 1 FROM forebay_outputs \
-        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0), \
+        WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0 FOR UPDATE), \
         added AS (INSERT INTO forebay_parts (tenant, session, id, part, start, bytes) \
             SELECT $1, $2, $3, $5, $6, $7 FROM held ON CONFLICT DO NOTHING RETURNING start), \
         counted AS (UPDATE forebay_outputs SET beside = beside + $8 \

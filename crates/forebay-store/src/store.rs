@@ -4,6 +4,7 @@ use crate::address::bucket::BucketAddress;
 use crate::address::database::DatabaseAddress;
 use crate::backend::Backend;
 use crate::database::{Param, retrying};
+use crate::encryption::{Keys, MasterKey, Place};
 use crate::error::OpenError;
 use crate::failure::Failure;
 use crate::key::Key;
@@ -15,11 +16,11 @@ use crate::rooms::Step;
 use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
 use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
-use crate::sink::{self, Held, SharedSink};
+use crate::sink::{self, Held, LEASE, SharedSink};
 use crate::{content, ended, probe, removal, rooms, settle};
-use forebay::store::remove_all;
-use forebay::store::retention::{Gone, Weight};
+use forebay::store::retention::{Gone, Rules, Weight};
 use forebay::store::{Part, Reservation, Reserved, Rooms, Sink, Store};
+use forebay::store::{remove_all, remove_by_rules};
 use forebay::{Call, Error, Handle, InUse, ReadAt, Record, Result, Session, State, Timestamp, What};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,9 +32,8 @@ use std::{
 };
 use tokio_postgres::types::Type;
 
-/// Time for which a writer holds its output without being heard of. It is renewed three times as often, so that one lost
-/// request does no harm, and a reader elsewhere learns of a dead writer within half a minute.
-const LEASE: Duration = Duration::from_secs(30);
+/// Time in which a database that is not away answers.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// Keeps outputs in a PostgreSQL database, where every machine reads them at once.
 ///
@@ -47,7 +47,7 @@ pub struct SharedStore {
 impl SharedStore {
     /// Opens the outputs of a tenant. Brings the database to the schema of this program first, and refuses a newer one.
     pub fn open(options: Options) -> std::result::Result<SharedStore, OpenError> {
-        let Options { database, bucket, tenant, lease } = options;
+        let Options { database, bucket, tenant, lease, key } = options;
         let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?.map(Arc::new);
         let runtime = Arc::new(Runtime::start().map_err(OpenError::Threads)?);
         let shown = database.to_string();
@@ -56,7 +56,8 @@ impl SharedStore {
         // A pool begins inside the runtime that its connections run on.
         let database =
             runtime.wait(async move { database.connect() }).map_err(OpenError::Threads)?.map_err(cannot)?;
-        let backend = Arc::new(Backend { database: Arc::new(database), blobs, tenant, lease });
+        let keys = Arc::new(Keys::new(key.as_ref()).map_err(cannot)?);
+        let backend = Arc::new(Backend { database: Arc::new(database), blobs, tenant, keys, lease });
         let opened = backend.clone();
         let found = runtime
             .wait(async move { schema::migrate(&opened.database).await })
@@ -73,16 +74,18 @@ impl SharedStore {
 
     /// The store of another tenant, over the same connections.
     pub fn for_tenant(&self, tenant: Session) -> SharedStore {
-        let Backend { database, blobs, lease, .. } = &*self.backend;
-        let backend = Backend { database: database.clone(), blobs: blobs.clone(), tenant, lease: *lease };
+        let Backend { database, blobs, keys, lease, .. } = &*self.backend;
+        let (database, blobs, keys) = (database.clone(), blobs.clone(), keys.clone());
+        let backend = Backend { database, blobs, tenant, keys, lease: *lease };
         SharedStore { runtime: self.runtime.clone(), backend: Arc::new(backend), logs: Logs::default() }
     }
 
-    /// Asks the database and the bucket whether they answer.
+    /// Asks the database and the bucket whether they answer, and whether the master key is the right one.
     pub fn check(&self) -> Result<()> {
         let backend = self.backend.clone();
         self.about("reach", "the shared store", async move {
             retrying(|_| backend.database.query("SELECT 1 FROM forebay_schema", &[])).await?;
+            retrying(|_| backend.keys.check(&backend)).await?;
             match &backend.blobs {
                 Some(blobs) => blobs.check().await,
                 None => Ok(()),
@@ -90,21 +93,63 @@ impl SharedStore {
         })
     }
 
+    /// Whether the database answers now.
+    pub(crate) fn answers(&self) -> bool {
+        let backend = self.backend.clone();
+        let asked = self.runtime.wait(async move {
+            let answer = backend.database.query("SELECT 1", &[]);
+            matches!(tokio::time::timeout(ANSWER_WITHIN, answer).await, Ok(Ok(_)))
+        });
+        asked.unwrap_or(false)
+    }
+
+    /// The time by the clock of the database, which all machines share.
+    pub fn now(&self) -> Result<Timestamp> {
+        const SQL: &str = "SELECT CAST(extract(epoch FROM now()) * 1000000 AS bigint)";
+        let backend = self.backend.clone();
+        let time = self.about("read", "the time of the shared store", async move {
+            let row = retrying(|_| backend.database.query_opt(SQL, &[])).await?.ok_or(Failure::NotFound)?;
+            Ok(row.try_get::<_, i64>(0)?)
+        })?;
+        Ok(Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH))
+    }
+
+    /// Removes outputs by rules, with the ages that they have by the clock of the database, and what is kept of sessions
+    /// that lose their last output. Returns what is gone, or would be.
+    pub fn remove_by_rules(&self, rules: &Rules, only: Option<&Session>, dry_run: bool) -> Result<Vec<Gone>> {
+        let gone = remove_by_rules(self, rules, only, self.now()?, dry_run)?;
+        if !dry_run {
+            let sessions: BTreeSet<&Session> = gone.iter().map(|gone| gone.handle.session()).collect();
+            sessions.into_iter().try_for_each(|session| self.remove_notes(session))?;
+        }
+        Ok(gone)
+    }
+
     /// Moves bytes to the bucket that stayed in the database because the bucket could not be reached, and removes objects
-    /// that nobody uses. Returns how many outputs were moved. Without a bucket there is nothing to do.
+    /// that nobody uses. Returns how many outputs were moved. Without a bucket there is nothing to do. One that cannot be
+    /// moved does not keep back the others; its error comes at the end.
     pub fn catch_up(&self) -> Result<u64> {
         let backend = self.backend.clone();
         self.about("move", "bytes to the bucket", async move {
             removal::forget(&backend).await?;
             let Some(blobs) = &backend.blobs else { return Ok(0) };
-            let mut moved = 0;
+            let (mut moved, mut failed) = (0, None);
             for key in settle::waiting(&backend).await? {
-                moved += u64::from(settle::settle(&backend, blobs, &key).await?);
+                match settle::settle(&backend, blobs, &key).await {
+                    Ok(is_moved) => moved += u64::from(is_moved),
+                    // It was removed meanwhile.
+                    Err(Failure::NotFound) => {}
+                    Err(failure @ Failure::Damaged(_)) => {
+                        tracing::warn!(output = %key, "its bytes stay in the database: {failure}");
+                        failed.get_or_insert(failure);
+                    }
+                    Err(failure) => return Err(failure),
+                }
             }
             for unused in removal::left_behind(&backend).await? {
                 removal::remove(&backend, blobs, &unused).await?;
             }
-            Ok(moved)
+            failed.map_or(Ok(moved), Err)
         })
     }
 
@@ -156,21 +201,25 @@ impl SharedStore {
     /// The row of an output; one whose writer has vanished is brought to its end first.
     fn found(&self, handle: &Handle) -> Result<Found> {
         let (backend, key) = (self.backend.clone(), self.key(handle));
-        let found = self
-            .about("read", handle, async move { retrying(|_| row::find(&backend.database, &key)).await })?;
+        let found =
+            self.about("read", handle, async move { retrying(|_| row::find(&backend, &key)).await })?;
         if found.is_abandoned() { self.end_abandoned(handle, found) } else { Ok(found) }
     }
 
     /// Ends an output whose writer has vanished, unless the writer or another reader does so meanwhile.
     fn end_abandoned(&self, handle: &Handle, mut found: Found) -> Result<Found> {
         loop {
-            let bytes = Bytes::new(self.runtime.clone(), self.backend.clone(), self.key(handle), &found);
+            let cannot = |failure: Failure| failure.error(format!("read {handle}"), handle);
+            let cipher = found.readable().map_err(cannot)?;
+            let (runtime, backend) = (self.runtime.clone(), self.backend.clone());
+            let bytes = Bytes::new(runtime, backend, self.key(handle), &found).map_err(cannot)?;
             let mut record =
                 found.record().map_err(|failure| failure.error(format!("read {handle}"), handle))?;
             let index = ended::measure(&bytes, found.bytes, &mut record)
                 .map_err(Error::store(format!("read {handle}")))?;
             record.ended = Some(found.changed_at);
             let end = ended::End {
+                cipher,
                 record: row::to_json(&record)
                     .map_err(|failure| failure.error(format!("end {handle}"), handle))?,
                 state: row::state_number(&record.state),
@@ -180,7 +229,7 @@ impl SharedStore {
             let (backend, key) = (self.backend.clone(), self.key(handle));
             let (is_ended, now) = self.about("end", handle, async move {
                 let is_ended = retrying(|_| ended::take_over(&backend, &key, &found, &end)).await?;
-                Ok((is_ended, retrying(|_| row::find(&backend.database, &key)).await?))
+                Ok((is_ended, retrying(|_| row::find(&backend, &key)).await?))
             })?;
             if is_ended {
                 forebay::event::log_end(self, &record);
@@ -220,7 +269,11 @@ impl SharedStore {
         self.about("list", session, async move {
             let params = key.session_params(&[]);
             let rows = retrying(|_| backend.database.query(&sql, &params)).await?;
-            rows.iter().map(Found::from_row).collect()
+            let mut found = Vec::with_capacity(rows.len());
+            for row in &rows {
+                found.push(Found::from_row(&backend, &key, row).await?);
+            }
+            Ok(found)
         })
     }
 
@@ -243,13 +296,18 @@ impl SharedStore {
     /// do too. Returns the removed outputs.
     pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
         let gone = remove_all(self, session, dry_run)?;
-        if !dry_run && self.ids(session, "")?.is_empty() {
-            let (backend, key) = (self.backend.clone(), self.session_key(session));
-            self.about("remove the events of", session, async move {
-                retrying(|_| removal::remove_notes(&backend, &key)).await
-            })?;
+        if !dry_run {
+            self.remove_notes(session)?;
         }
         Ok(gone)
+    }
+
+    /// Removes what there is of a session beside its outputs, unless it has any: its events, its count of tokens, its key.
+    pub fn remove_notes(&self, session: &Session) -> Result<()> {
+        let (backend, key) = (self.backend.clone(), self.session_key(session));
+        self.about("remove the events of", session, async move {
+            retrying(|_| removal::remove_notes(&backend, &key)).await
+        })
     }
 
     /// Begins an output, unless its name is taken.
@@ -259,10 +317,10 @@ impl SharedStore {
         let begun = sink::Begun::new(key, &record)
             .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
         let backend = self.backend.clone();
-        let is_new = self.about("write", handle, async move {
+        let held = self.about("write", handle, async move {
             retrying(|may_have_landed| sink::create(&backend, &begun, may_have_landed)).await
         })?;
-        Ok(is_new.then(|| self.sink(handle, Held::first())))
+        Ok(held.map(|held| self.sink(handle, held)))
     }
 
     /// Goes on with an output whose writer has stopped, as it was found; `None` if it has changed since, or if another
@@ -276,9 +334,9 @@ impl SharedStore {
         let record = row::to_json(&Record::begin(handle.clone(), call.clone()))
             .map_err(|failure| failure.error(format!("write {handle}"), handle))?;
         let (backend, key) = (self.backend.clone(), self.key(handle));
-        let (epoch, content) = (found.epoch, found.location.content.clone());
+        let found = found.clone();
         let held = self.about("write", handle, async move {
-            retrying(|_| sink::resume(&backend, &key, epoch, &content, &record)).await
+            retrying(|_| sink::resume(&backend, &key, &found, &record)).await
         })?;
         Ok(held.map(|held| self.sink(handle, held)))
     }
@@ -329,12 +387,15 @@ pub struct Options {
     pub bucket: Option<BucketAddress>,
     /// Time for which a writer holds its output without being heard of.
     pub lease: Duration,
+    /// The master key, if content is encrypted before it leaves this machine.
+    pub key: Option<MasterKey>,
 }
 
 impl Options {
     /// The outputs of the tenant `default` in a database.
     pub fn new(database: DatabaseAddress) -> Options {
-        Options { database, bucket: None, tenant: Session::safe("default"), lease: LEASE }
+        let tenant = Session::safe("default");
+        Options { database, bucket: None, tenant, lease: LEASE, key: None }
     }
 }
 
@@ -351,9 +412,13 @@ impl Store for SharedStore {
     fn open_part(&self, handle: &Handle, part: Part) -> Result<Box<dyn ReadAt>> {
         let found = self.found(handle)?;
         let (runtime, backend, key) = (self.runtime.clone(), self.backend.clone(), self.key(handle));
+        let cannot = |failure: Failure| failure.error(format!("read {handle}"), handle);
         Ok(match part {
-            Part::Bytes => Box::new(Bytes::new(runtime, backend, key, &found)),
-            Part::Lines | Part::Streams | Part::View => Box::new(Beside::new(runtime, backend, key, part)),
+            Part::Bytes => Box::new(Bytes::new(runtime, backend, key, &found).map_err(cannot)?),
+            Part::Lines | Part::Streams | Part::View => {
+                let cipher = found.readable().map_err(cannot)?;
+                Box::new(Beside::new(runtime, backend, key, cipher, part))
+            }
         })
     }
 
@@ -385,13 +450,20 @@ impl Store for SharedStore {
     }
 
     fn calls(&self, session: &Session, ids: &[String], most: usize) -> Result<Vec<Call>> {
-        const SQL: &str = "SELECT id, record FROM forebay_outputs \
+        const SQL: &str = "SELECT id, key, record FROM forebay_outputs \
             WHERE tenant = $1 AND session = $2 AND id = ANY($3)";
         let (backend, key, wanted) = (self.backend.clone(), self.session_key(session), ids.to_vec());
         let found: BTreeMap<String, String> = self.about("list", session, async move {
             let params = key.session_params(&[(&wanted, Type::TEXT_ARRAY)]);
             let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
-            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+            let mut found = BTreeMap::new();
+            for row in &rows {
+                let (id, key_id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+                let cipher = backend.keys.of(&backend, &key, &key_id).await?;
+                let record = cipher.open_text(Place::Record(&id), row.try_get(2)?)?;
+                found.insert(id, record);
+            }
+            Ok(found)
         })?;
         let call = |id: &String| Some(Record::from_json(found.get(id)?.as_bytes()).ok()?.call);
         Ok(ids.iter().filter_map(call).take(most).collect())
@@ -443,7 +515,7 @@ impl Store for SharedStore {
         let (backend, key) = (self.backend.clone(), self.key(handle));
         self.about("remove", handle, async move {
             let unused = retrying(|landed| content::delete(&backend, &key, landed)).await?;
-            remove_object(&backend, unused).await;
+            content::remove_object(&backend, unused).await;
             Ok(())
         })
     }
@@ -452,7 +524,7 @@ impl Store for SharedStore {
         let (backend, newer_key, older_key) = (self.backend.clone(), self.key(newer), self.key(older));
         self.about("keep once with its copy", newer, async move {
             let unused = retrying(|_| content::share(&backend, &newer_key, &older_key)).await?;
-            remove_object(&backend, unused).await;
+            content::remove_object(&backend, unused).await;
             Ok(())
         })
     }
@@ -489,15 +561,6 @@ impl Rooms for SharedStore {
 
     fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
         self.change_room(session, rooms::Change::new(Step::reserve(wanted)))
-    }
-}
-
-/// Removes an object that has lost its last user. If the bucket cannot be reached, [`SharedStore::catch_up`] removes it.
-async fn remove_object(backend: &Backend, unused: Option<content::Unused>) {
-    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
-        && let Err(failure) = removal::remove(backend, blobs, &unused).await
-    {
-        tracing::warn!("an object without users stays in the bucket for now: {failure}");
     }
 }
 

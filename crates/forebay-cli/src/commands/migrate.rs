@@ -193,6 +193,19 @@ impl Moving<'_> {
         }
     }
 
+    /// Removes outputs from the shared store; returns how many.
+    fn remove_shared(&self, proved: &[Handle]) -> Result<u64, CliError> {
+        let mut removed = 0;
+        for handle in proved {
+            match self.store.delete(handle) {
+                Ok(()) => removed += 1,
+                Err(forebay::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(removed)
+    }
+
     fn move_out(&self) -> Result<Moved, CliError> {
         let (mut mirror, mut moved, mut progress) = (self.mirror()?, Moved::default(), Progress::new());
         for session in self.sessions(self.store)? {
@@ -202,12 +215,13 @@ impl Moving<'_> {
             let differs = "another output has its name on this machine".to_owned();
             moved.growing.extend(growing);
             moved.stays.extend(differ.into_iter().map(|handle| (handle, differs.clone())));
-            let mut is_proved = true;
+            let (mut is_proved, mut proved) = (true, Vec::new());
             for handle in arrived {
                 match verify_output(self.local, &handle)?.first() {
                     None => {
                         moved.proved += 1;
                         moved.bytes += self.local.record(&handle)?.kept();
+                        proved.push(handle);
                     }
                     Some(fault) => {
                         is_proved = false;
@@ -215,9 +229,10 @@ impl Moving<'_> {
                     }
                 }
             }
-            // Its events go with its last output.
             if self.which.remove && whole && is_proved {
-                moved.removed += self.store.remove_session(&session, false)?.len() as u64;
+                moved.removed += self.remove_shared(&proved)?;
+                // What another machine has shared meanwhile stays, and then the events do too.
+                self.store.remove_notes(&session)?;
             }
         }
         progress.clear();

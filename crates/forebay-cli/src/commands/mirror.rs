@@ -112,7 +112,7 @@ fn flush(context: &Context, shared: &Shared, patience: Duration) -> Outcome {
     let store = open_patiently(shared, patience)?;
     let mut mirror = Mirror::new(&context.store, &store, origin(context.store.root())?);
     let queue = loop {
-        match mirror.flush() {
+        match mirror.flush(patience.saturating_sub(begun.elapsed())) {
             // A mirror in the background may be at work with some of them.
             Ok(queue) if queue.outputs == queue.growing || begun.elapsed() >= patience => break queue,
             Err(error) if begun.elapsed() >= patience => return Err(error.into()),

@@ -71,6 +71,7 @@ mod tests {
             &[
                 "store.database",
                 "store.blobs",
+                "store.key",
                 "store.tenant",
                 "store.cache_bytes",
                 "store.mirror",

@@ -2,12 +2,12 @@
 
 use crate::error::CliError;
 use crate::launch::this_binary;
+use crate::shared::master_key::KeySource;
 use crate::shared::{Ack, MirrorMode, Served, StoreSettings, WithShared};
 use forebay::store::disk::Observer;
-use forebay::store::remove_by_rules;
 use forebay::store::retention::{Gone, Rules};
-use forebay::{DiskStore, Handle, Session, Store, Timestamp};
-use forebay_server::OnTheWay;
+use forebay::{DiskStore, Handle, Session, Store};
+use forebay_server::{OnTheWay, SharedTenant};
 use forebay_store::{
     BucketAddress, DatabaseAddress, Environment, Mirror, MirrorFolder, OpenError, Options, Origin,
     ReadThrough, SharedStore, Sharing,
@@ -45,6 +45,7 @@ struct Looked {
 pub(crate) struct Shared {
     settings: StoreSettings,
     options: Options,
+    key: Option<KeySource>,
 }
 
 impl Shared {
@@ -73,12 +74,15 @@ impl Shared {
                 "store.tenant: {tenant:?} is no name; use letters, digits, '_', '-' and '.'"
             ))
         })?;
-        Ok(Some(Shared { settings: settings.clone(), options }))
+        let key = KeySource::parse(&settings.key)?;
+        Ok(Some(Shared { settings: settings.clone(), options, key }))
     }
 
     /// Opens the shared store.
     pub(crate) fn open(&self) -> Result<SharedStore, OpenError> {
-        SharedStore::open(self.options.clone())
+        let mut options = self.options.clone();
+        options.key = self.key.as_ref().map(KeySource::read).transpose()?;
+        SharedStore::open(options)
     }
 
     /// The same settings for another tenant.
@@ -102,7 +106,7 @@ impl Shared {
         let store = self.open().map_err(|error| CliError::not_there(error.to_string()))?;
         Ok(match session {
             Some(session) if everything => store.remove_session(session, dry_run)?,
-            _ => remove_by_rules(&store, rules, session, Timestamp::now(), dry_run)?,
+            _ => store.remove_by_rules(rules, session, dry_run)?,
         })
     }
 
@@ -125,15 +129,40 @@ impl Shared {
     }
 
     /// The store of a server's tenant over a folder of this machine. `opened` is the shared store of any tenant.
-    fn served(&self, opened: &SharedStore, tenant: Option<&Session>, disk: &DiskStore) -> Box<dyn Store> {
+    fn served(
+        &self,
+        opened: &SharedStore,
+        tenant: Option<&Session>,
+        disk: &DiskStore,
+    ) -> Result<SharedTenant, String> {
+        if tenant == Some(&self.options.tenant) {
+            return Err(format!(
+                "the tenant {} of a token is store.tenant, to which tokens without a tenant belong; rename one of them",
+                self.options.tenant
+            ));
+        }
         let shared = self.for_tenant(tenant);
+        let tended = Arc::new(opened.for_tenant(shared.options.tenant.clone()));
+        let forgetting = tended.clone();
+        Ok(SharedTenant {
+            store: shared.serving(opened, disk),
+            tend: Box::new(move |rules| {
+                tended.remove_by_rules(rules, None, false)?;
+                tended.catch_up().map(drop)
+            }),
+            forget: Box::new(move |session| forgetting.remove_notes(session)),
+        })
+    }
+
+    /// The store in which requests are answered.
+    fn serving(self, opened: &SharedStore, disk: &DiskStore) -> Box<dyn Store> {
         match self.settings.ack {
-            Ack::Shared => Box::new(opened.for_tenant(shared.options.tenant)),
+            Ack::Shared => Box::new(opened.for_tenant(self.options.tenant)),
             Ack::Local => {
                 let root = disk.root();
                 let observed =
-                    DiskStore::new(root).without_paths().observed(Some(shared.observer(root.to_owned())));
-                Box::new(shared.reading(Box::new(observed), root))
+                    DiskStore::new(root).without_paths().observed(Some(self.observer(root.to_owned())));
+                Box::new(self.reading(Box::new(observed), root))
             }
         }
     }
@@ -160,8 +189,8 @@ impl Shared {
     }
 
     fn reading(&self, local: Box<dyn Store>, root: &Path) -> ReadThrough {
-        let options = self.options.clone();
-        let open = Box::new(move || SharedStore::open(options.clone()));
+        let shared = self.clone();
+        let open = Box::new(move || shared.open());
         let origin = MirrorFolder::of(root).origin().ok();
         ReadThrough::new(local, root, open, self.settings.cache_bytes, origin)
     }
@@ -198,7 +227,9 @@ impl Shared {
             .current_dir(root);
         // An address may hold a password, which arguments would show to every user of this machine.
         mirror.env(DATABASE, &self.settings.database).env(BLOBS, &self.settings.blobs);
-        mirror.env("FOREBAY_STORE_TENANT", &self.settings.tenant);
+        mirror
+            .env("FOREBAY_STORE_TENANT", &self.settings.tenant)
+            .env("FOREBAY_STORE_KEY", &self.settings.key);
         // Its path may be relative to the folder of the command.
         mirror.env_remove("FOREBAY_AGENT");
         mirror.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -266,6 +297,7 @@ mod tests {
         let settings = |database: &str, blobs: &str| StoreSettings {
             database: database.to_owned(),
             blobs: blobs.to_owned(),
+            key: String::new(),
             tenant: "t".to_owned(),
             cache_bytes: 0,
             mirror: MirrorMode::Off,
@@ -279,6 +311,11 @@ mod tests {
             (settings("mysql://h/d", ""), Origin::File, Err("postgres://")),
             (settings("", "s3://b"), Origin::File, Err("store.database")),
             (settings("postgres://localhost/d", "ftp://b"), Origin::File, Err("s3://")),
+            (
+                StoreSettings { key: "hush".to_owned(), ..settings("postgres://localhost/d", "") },
+                Origin::File,
+                Err("file:PATH"),
+            ),
             (
                 StoreSettings { tenant: "a/b".to_owned(), ..settings("postgres://localhost/d", "") },
                 Origin::File,

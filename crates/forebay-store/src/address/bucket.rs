@@ -101,10 +101,7 @@ impl BucketAddress {
             "AWS_ENDPOINT_URL",
             "AWS_ENDPOINT",
         ]));
-        let mut builder = AmazonS3Builder::new()
-            .with_bucket_name(&self.bucket)
-            .with_client_options(options)
-            .with_retry(retries());
+        let mut builder = AmazonS3Builder::new().with_client_options(options).with_retry(retries());
         for (name, value) in self.environment.starting_with("AWS_") {
             match name.parse::<AmazonS3ConfigKey>() {
                 Ok(AmazonS3ConfigKey::Client(key)) if !is_taken(key) => {}
@@ -113,15 +110,13 @@ impl BucketAddress {
                 Err(_) => {}
             }
         }
-        Ok(Arc::new(builder.build()?))
+        // Variables of other programs, such as AWS_BUCKET, may name another bucket.
+        Ok(Arc::new(builder.with_bucket_name(&self.bucket).build()?))
     }
 
     fn google(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let options = client_options(self.is_local_endpoint(&["GOOGLE_BASE_URL"]));
-        let mut builder = GoogleCloudStorageBuilder::new()
-            .with_bucket_name(&self.bucket)
-            .with_client_options(options)
-            .with_retry(retries());
+        let mut builder = GoogleCloudStorageBuilder::new().with_client_options(options).with_retry(retries());
         for (name, value) in self.environment.starting_with("GOOGLE_") {
             match name.parse::<GoogleConfigKey>() {
                 Ok(GoogleConfigKey::Client(key)) if !is_taken(key) => {}
@@ -130,15 +125,12 @@ impl BucketAddress {
                 Err(_) => {}
             }
         }
-        Ok(Arc::new(builder.build()?))
+        Ok(Arc::new(builder.with_bucket_name(&self.bucket).build()?))
     }
 
     fn azure(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let options = client_options(self.is_local_endpoint(&["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"]));
-        let mut builder = MicrosoftAzureBuilder::new()
-            .with_container_name(&self.bucket)
-            .with_client_options(options)
-            .with_retry(retries());
+        let mut builder = MicrosoftAzureBuilder::new().with_client_options(options).with_retry(retries());
         for (name, value) in self.environment.starting_with("AZURE_") {
             match name.parse::<AzureConfigKey>() {
                 Ok(AzureConfigKey::Client(key)) if !is_taken(key) => {}
@@ -147,7 +139,7 @@ impl BucketAddress {
                 Err(_) => {}
             }
         }
-        Ok(Arc::new(builder.build()?))
+        Ok(Arc::new(builder.with_container_name(&self.bucket).build()?))
     }
 
     /// Whether the service is a server on this machine, so that requests need not be encrypted.

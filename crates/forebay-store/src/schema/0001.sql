@@ -41,7 +41,8 @@ CREATE TABLE forebay_chunks (
 );
 
 -- Bytes that more than one output may use. `place` is 0 for rows of forebay_chunks, 1 for an object, 2 for a compressed
--- object. An object is removed only while this row is locked, and only if no upload began after `generation` was raised.
+-- object, 3 for an encrypted one. `generation` is a number that no other row ever has, and part of the object's name: what
+-- removes an object can therefore never hit one with the same bytes that was written later.
 CREATE TABLE forebay_contents (
     tenant     text COLLATE "C" NOT NULL,
     session    text COLLATE "C" NOT NULL,
@@ -51,13 +52,21 @@ CREATE TABLE forebay_contents (
     bytes      bigint NOT NULL,
     stored     bigint NOT NULL,
     users      bigint NOT NULL,
-    generation bigint NOT NULL,
-    claimed    bigint NOT NULL,
+    generation bigint GENERATED ALWAYS AS IDENTITY,
     claimed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant, session, content)
 );
 
-CREATE INDEX forebay_contents_unused ON forebay_contents (claimed_at) WHERE users = 0;
+CREATE INDEX forebay_contents_unused ON forebay_contents (tenant, claimed_at) WHERE users = 0;
+CREATE INDEX forebay_contents_waiting ON forebay_contents (tenant) WHERE place = 0;
+
+-- Objects that nobody uses any more, and that are still to be removed from the bucket.
+CREATE TABLE forebay_garbage (
+    tenant  text COLLATE "C" NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    object  text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, session, object)
+);
 
 -- The size of each session's events, which gives the next event its place.
 CREATE TABLE forebay_logs (

@@ -1,6 +1,7 @@
 //! The life of an output between several machines: leases, vanished writers, tenants.
 
 use crate::postgres::Server;
+use forebay::store::retention::Rules;
 use forebay::store::{Part, Rooms, Sink};
 use forebay::{Call, Error, Handle, InUse, Record, Session, State, Store, Stream, Timestamp, Writer};
 use forebay_store::SharedStore;
@@ -158,4 +159,36 @@ fn nothing_of_a_removed_output_stays_in_the_database() {
     for table in ["outputs", "parts", "chunks", "contents"] {
         assert_eq!(server.sql(&database, &format!("SELECT count(*) FROM forebay_{table}")), "0", "{table}");
     }
+}
+
+#[test]
+fn what_is_kept_of_a_session_goes_with_its_last_output() {
+    let server = Server::shared();
+    let database = server.new_database();
+    let store = server.store(&database, "t");
+    let session = Session::safe("s");
+    let everything = |table: &str| server.sql(&database, &format!("SELECT count(*) FROM {table}"));
+    for id in ["a", "b"] {
+        let mut writer = Writer::begin(&store, &call(id));
+        writer.write(Stream::Stdout, b"bytes");
+        writer.finish(forebay::End::default());
+    }
+    store.delete(&handle("a")).unwrap();
+    store.remove_notes(&session).unwrap();
+    assert_ne!(everything("forebay_events"), "0", "an output is left");
+    let rules = Rules { max_age: Some(Duration::from_secs(3_600)), ..Rules::default() };
+    assert_eq!(
+        store.remove_by_rules(&rules, None, false).unwrap(),
+        [],
+        "it is new by the clock of the database"
+    );
+    server.sql(&database, "UPDATE forebay_outputs SET changed_at = now() - interval '2 hours'");
+    assert_eq!(store.remove_by_rules(&rules, None, true).unwrap().len(), 1);
+    assert_ne!(everything("forebay_events"), "0", "a dry run removes nothing");
+    assert_eq!(store.remove_by_rules(&rules, None, false).unwrap().len(), 1);
+    for table in ["forebay_events", "forebay_logs", "forebay_outputs", "forebay_parts", "forebay_chunks"] {
+        assert_eq!(everything(table), "0", "{table}");
+    }
+    store.log(&session, b"{}").unwrap();
+    assert_eq!(store.open_log(&session).unwrap().size().unwrap(), 3, "a new session begins at 0");
 }

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod bad_days;
 mod bucket;
 mod conformance;
 mod contention;
+mod encryption;
+mod fault;
 mod lifetime;
 mod mirror;
 mod pgbouncer;

@@ -7,6 +7,9 @@ use forebay_store::{Mirror, MirrorFolder, SharedStore};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Time in which everything must be shared on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn session() -> Session {
     Session::safe("s")
 }
@@ -56,7 +59,7 @@ fn everything_of_a_local_output_is_shared_once() {
     let queue = mirror.status().unwrap();
     assert_eq!((queue.outputs, queue.bytes), (3, 11 + large.len() as u64));
     for _ in 0..2 {
-        assert_eq!(mirror.flush().unwrap().outputs, 0);
+        assert_eq!(mirror.flush(PATIENCE).unwrap().outputs, 0);
         for id in ["empty", "small", "large"] {
             assert_eq!(shared.record(&handle(id)).unwrap(), local.record(&handle(id)).unwrap());
             assert!(read(&shared, id) == read(&local, id), "{id}");
@@ -68,7 +71,7 @@ fn everything_of_a_local_output_is_shared_once() {
         assert_eq!(events(&shared), events(&local), "each event comes once");
     }
     assert_eq!(
-        Mirror::new(&local, &shared, "here").flush().unwrap().outputs,
+        Mirror::new(&local, &shared, "here").flush(PATIENCE).unwrap().outputs,
         0,
         "another process finds no work"
     );
@@ -97,7 +100,7 @@ fn an_output_is_shared_while_it_grows_and_by_another_mirror_after_the_first_has_
     mirror.pass().unwrap();
     assert_eq!(shared.record(&handle("a")).unwrap().state, State::Growing);
     writer.finish(End::default());
-    assert_eq!(mirror.flush().unwrap().outputs, 0);
+    assert_eq!(mirror.flush(PATIENCE).unwrap().outputs, 0);
     assert_eq!(shared.record(&handle("a")).unwrap(), local.record(&handle("a")).unwrap());
     assert_eq!(read(&shared, "a"), b"more\n".repeat(4));
 }
@@ -110,9 +113,9 @@ fn of_two_outputs_under_one_name_the_first_keeps_it_and_the_other_gets_a_number(
     let there = DiskStore::new(folder.path());
     put(&here, "a", 1, b"of here");
     put(&there, "a", 2, b"of there");
-    assert_eq!(Mirror::new(&here, &shared, "here").flush().unwrap().renamed, []);
+    assert_eq!(Mirror::new(&here, &shared, "here").flush(PATIENCE).unwrap().renamed, []);
     for _ in 0..2 {
-        let queue = Mirror::new(&there, &shared, "there").flush().unwrap();
+        let queue = Mirror::new(&there, &shared, "there").flush(PATIENCE).unwrap();
         assert_eq!((queue.outputs, queue.renamed), (0, vec![(handle("a"), handle("a-2"))]));
     }
     assert_eq!(read(&shared, "a"), b"of here");
@@ -130,7 +133,7 @@ fn of_two_outputs_under_one_name_the_first_keeps_it_and_the_other_gets_a_number(
     let mut mirror = Mirror::new(&there, &shared, "there");
     mirror.pass().unwrap();
     second.finish(End::default());
-    let queue = mirror.flush().unwrap();
+    let queue = mirror.flush(PATIENCE).unwrap();
     assert_eq!((queue.outputs, queue.renamed.len()), (0, 2));
     assert_eq!((read(&shared, "b"), read(&shared, "b-2")), (b"of".to_vec(), b"of there".to_vec()));
 }
@@ -142,24 +145,24 @@ fn what_was_removed_from_the_shared_store_does_not_come_back() {
     let mut mirror = Mirror::new(&local, &shared, "here");
     put(&local, "a", 1, b"first");
     put(&local, "b", 1, b"second");
-    mirror.flush().unwrap();
+    mirror.flush(PATIENCE).unwrap();
     shared.delete(&handle("a")).unwrap();
-    assert_eq!(mirror.flush().unwrap().outputs, 0);
+    assert_eq!(mirror.flush(PATIENCE).unwrap().outputs, 0);
     assert_eq!(shared.ids(&session(), "").unwrap(), ["b"]);
     // Another call of the same name is another output.
     local.delete(&handle("a")).unwrap();
     put(&local, "a", 2, b"third");
-    mirror.flush().unwrap();
+    mirror.flush(PATIENCE).unwrap();
     assert_eq!(read(&shared, "a"), b"third");
     assert_eq!(shared.remove_session(&session(), true).unwrap().len(), 2);
     assert_eq!(shared.remove_session(&session(), false).unwrap().len(), 2);
     assert_eq!((shared.sessions().unwrap(), events(&shared)), (vec![], vec![]));
-    mirror.flush().unwrap();
+    mirror.flush(PATIENCE).unwrap();
     assert_eq!((shared.sessions().unwrap(), events(&shared)), (vec![], vec![]));
     let rules = forebay::store::retention::Rules { max_bytes: Some(16), ..Default::default() };
     put(&local, "c", 3, b"a large one");
     put(&local, "d", 4, b"small");
-    mirror.flush().unwrap();
+    mirror.flush(PATIENCE).unwrap();
     let gone = forebay::store::remove_by_rules(&shared, &rules, None, Timestamp::now(), false).unwrap();
     assert_eq!(gone.iter().map(|gone| gone.handle.id()).collect::<Vec<_>>(), ["c"]);
     assert_eq!(shared.ids(&session(), "").unwrap(), ["d"]);
@@ -214,7 +217,7 @@ fn two_mirrors_of_one_store_share_each_output_once() {
             }
         });
     }
-    assert_eq!(Mirror::new(&local, &shared, "here").flush().unwrap().outputs, 0);
+    assert_eq!(Mirror::new(&local, &shared, "here").flush(PATIENCE).unwrap().outputs, 0);
     assert_eq!(shared.list(&session()).unwrap(), local.list(&session()).unwrap());
     assert_eq!(events(&shared), events(&local));
 }

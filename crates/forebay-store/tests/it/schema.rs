@@ -14,7 +14,7 @@ fn many_processes_make_the_schema_once() {
             assert!(opener.join().unwrap().sessions().unwrap().is_empty());
         }
     });
-    assert_eq!(server.sql(&database, "SELECT version FROM forebay_schema"), "3");
+    assert_eq!(server.sql(&database, "SELECT version FROM forebay_schema"), "4");
 }
 
 #[test]
