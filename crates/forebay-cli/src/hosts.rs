@@ -1,8 +1,8 @@
-//! The agent programs that Forebay plugs into, a file each: what they tell a hook of a tool's result, what they take as an
-//! answer, and the entries in their settings.
+//! The agent programs that Forebay supports, one file each: the events that their hooks send, the answers that they
+//! accept, and the entries in their settings.
 //!
-//! No host's JSON is known anywhere else. No command is ever rewritten: a rule of the user is matched against the command
-//! that runs, so a rewritten one would pass by a rule that denies it. Results are replaced after the tool ran.
+//! Only these files know a host's JSON. No command is ever rewritten: a user's rule is matched against the command
+//! that runs, so a rewritten command could evade a rule that denies it. Results are replaced after the tool ran.
 
 pub(crate) mod claude_code;
 pub(crate) mod codex;
@@ -23,45 +23,45 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Host {
     /// Name on the command line.
     pub(crate) name: &'static str,
-    /// Name as its makers write it.
+    /// Name as its vendor writes it.
     pub(crate) title: &'static str,
-    /// Program that runs it.
+    /// Its executable.
     pub(crate) program: &'static str,
-    /// Version that the tests run; of an older one nothing is known.
+    /// Version that the tests run. Older versions are untested.
     pub(crate) checked: Option<&'static str>,
-    /// Where its results can be replaced.
+    /// How its results can be replaced.
     pub(crate) way: Way,
-    /// Remarks that `init` prints and the documentation repeats, a line each.
+    /// Remarks that `init` prints and the documentation repeats, one line each.
     pub(crate) notes: &'static [&'static str],
-    /// Folders below the home folder that only this host makes.
+    /// Folders in the home folder that only this host creates.
     pub(crate) traces: &'static [&'static str],
 }
 
-/// Where the results of a host's tools can be replaced.
+/// How the results of a host's tools can be replaced.
 #[derive(Clone, Copy)]
 pub(crate) enum Way {
-    /// In a hook.
+    /// By a hook.
     Hook(Hooked),
     /// Only in front of its MCP servers.
     Gateway,
 }
 
-/// How a hook of a host is heard and answered, and how it is registered.
+/// Events, answers and registration of a host's hook.
 #[derive(Clone, Copy)]
 pub(crate) struct Hooked {
     /// Reads an event.
     pub(crate) hear: fn(&Value) -> Heard,
-    /// Writes the answer that puts a view in place of the result.
+    /// Writes the answer that replaces the result by a view.
     pub(crate) answer: fn(&Value, &str) -> Value,
     /// Maximum bytes of an answer that the host passes whole.
     pub(crate) most_bytes: u64,
-    /// Whether a command of its shell finds programs on the user's path.
+    /// Whether commands in its shell have the user's path.
     pub(crate) keeps_path: bool,
-    /// The files to change, and our part in each.
+    /// Files to change, and our part in each.
     pub(crate) files: fn(&Place) -> Vec<HostFile>,
-    /// An event with a large result, for `doctor`.
+    /// Sample event with a large result, for `doctor`.
     pub(crate) sample: fn(&str) -> Value,
-    /// The view in an answer, for `doctor`.
+    /// View in an answer, for `doctor`.
     pub(crate) shown: fn(&Value) -> Option<&str>,
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct Place {
     pub(crate) scope: Scope,
     /// The user's home folder.
     pub(crate) home: PathBuf,
-    /// The folder for settings of programs, `~/.config` unless set.
+    /// The folder for settings of programs: `~/.config` by default.
     pub(crate) config: PathBuf,
-    /// The project.
+    /// Folder of the project.
     pub(crate) project: PathBuf,
-    /// The file of this program.
+    /// Path of this program.
     pub(crate) program: PathBuf,
     /// Word that starts this program in the host's shell.
     pub(crate) word: String,
@@ -94,7 +94,7 @@ pub(crate) enum Scope {
 /// A file of a host, and our part in it.
 pub(crate) struct HostFile {
     pub(crate) path: PathBuf,
-    /// Folder above it that stays when our file goes.
+    /// Folder above it that is kept when our file is removed.
     pub(crate) top: PathBuf,
     pub(crate) part: Part,
 }
@@ -103,29 +103,29 @@ pub(crate) struct HostFile {
 pub(crate) enum Part {
     /// Entries in JSON settings.
     Entries(Vec<Entry>),
-    /// All of it.
+    /// The whole file.
     Whole(String),
-    /// All of it, and it can be executed.
+    /// The whole file, which is executable.
     Program(String),
 }
 
 /// Meaning of an event.
 pub(crate) enum Heard {
-    /// Nothing that concerns us.
+    /// An event without a result for Forebay.
     Nothing,
     /// A tool's result.
     Result(Box<ToolResult>),
-    /// A call before it runs, with the answer to it.
+    /// A call to refuse before it runs, with the answer.
     Refused(Value),
-    /// It has a form that is not known, of this field.
+    /// An event whose named field has an unknown form.
     Unknown(&'static str),
 }
 
-/// Reason for which an edit with a mask is refused.
+/// Reason given when an edit that contains a mask is refused.
 pub(crate) const MASK_IN_EDIT: &str = "the text has a mask of Forebay, such as [secret: …], which stands for a secret that you \
      were not shown. Nothing was written. Change other lines only, or ask the user to edit this one";
 
-/// Whether a text in the arguments of a call has a mask of ours.
+/// Whether the arguments of a call contain one of our masks.
 pub(crate) fn has_mask(args: &Value) -> bool {
     let is_masked = |text: &str| {
         text.match_indices("[secret: ").any(|(at, _)| {
@@ -141,10 +141,10 @@ pub(crate) fn has_mask(args: &Value) -> bool {
     }
 }
 
-/// The result of a tool, as far as a host tells it.
+/// Result of a tool, as reported by its host.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ToolResult {
-    /// The host's session; sub-agents have that of their parent.
+    /// The host's session. Sub-agents share that of their parent.
     pub(crate) session: String,
     /// The host's id of the call, if it has one.
     pub(crate) call: Option<String>,
@@ -153,24 +153,24 @@ pub(crate) struct ToolResult {
     pub(crate) args: Value,
     pub(crate) whole: Whole,
     pub(crate) exit: Option<i32>,
-    /// Text that the host shows the model if nothing replaces it; `None` if that is the whole output.
+    /// Text that the host shows the model if nothing replaces the result; `None` if that is the whole output.
     pub(crate) shown: Option<String>,
-    /// Maximum tokens of a result that passes, if it is not that of the settings.
+    /// Maximum tokens of a result that passes, if different from the settings.
     pub(crate) most_tokens: Option<u64>,
     /// Maximum bytes of an answer that the host passes whole, if this tool has its own.
     pub(crate) most_bytes: Option<u64>,
 }
 
-/// Where the whole output is.
+/// Location of the whole output.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Whole {
-    /// In the event, by stream.
+    /// The event, by stream.
     Text { stdout: String, stderr: String },
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// In a file that the host may still be writing, and the bytes with which it ends.
+    /// A file that the host may still be writing, and its expected last bytes.
     Unfinished { path: PathBuf, end: String },
-    /// Nowhere: the host cut it before the hook.
+    /// None: the host cut the output before the hook.
     Cut { text: String, why: String },
 }
 
@@ -180,14 +180,14 @@ impl Whole {
     }
 }
 
-/// Maximum tokens of a file that a model reads whole. A file is mostly read to be changed, so it is folded only above the
-/// tokens that hosts themselves show of an output.
+/// Maximum tokens of a file that a model reads whole. Files are mostly read in order to edit them, so a file is
+/// folded only above the tokens that hosts themselves show of an output.
 pub(crate) const FILE_TOKENS: u64 = 10_000;
 
-/// Word that, at the end of a command, has its result shown unfolded. For a shell it begins a comment.
+/// Word at the end of a command that shows its result unfolded. In a shell it begins a comment.
 pub(crate) const UNFOLDED: &str = "#whole";
 
-/// Variable that, before a command or in the environment, switches Forebay off.
+/// Variable that switches Forebay off, before a command or in the environment.
 pub(crate) const OFF: &str = "FOREBAY_OFF";
 
 /// All hosts.
@@ -204,7 +204,7 @@ pub(crate) const HOSTS: [&Host; 10] = [
     &gateway::VSCODE,
 ];
 
-/// The host of a name.
+/// The host with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Host> {
     HOSTS.into_iter().find(|host| host.name == name)
 }
@@ -219,7 +219,7 @@ impl Host {
 }
 
 impl Place {
-    /// The command that a host runs as its hook. In a project's settings it is for other machines too.
+    /// The command that a host runs as its hook. In a project's settings it must also work on other machines.
     pub(crate) fn hook_command(&self, host: &str) -> String {
         match self.scope {
             Scope::User => {
@@ -229,7 +229,7 @@ impl Place {
         }
     }
 
-    /// The folder of the settings: below the home folder, or below the project.
+    /// Base folder of the settings: the home folder, or the project.
     pub(crate) fn base(&self) -> &Path {
         match self.scope {
             Scope::User => &self.home,
@@ -237,7 +237,7 @@ impl Place {
         }
     }
 
-    /// Commands that only read outputs, as a rule names them: the beginning of a line.
+    /// Commands that only read outputs, as prefixes for a host's rules.
     pub(crate) fn reads(&self) -> impl Iterator<Item = String> + '_ {
         READS.iter().filter(|_| self.allows_reads).map(|verb| format!("{} {verb}", self.word))
     }
@@ -271,14 +271,14 @@ pub(crate) fn of_shell() -> Option<&'static Host> {
     SHELLS.iter().find(|(name, _)| env::var_os(name).is_some()).map(|(_, host)| *host)
 }
 
-/// Word that starts this program in a host's shell: its name where that is found, otherwise its file.
+/// Word that starts this program in a host's shell: its name if it is on the path there, otherwise its file.
 pub(crate) fn program_in(host: &Host) -> String {
     let keeps_path = host.hooked().is_none_or(|hooked| hooked.keeps_path);
     let found = if keeps_path { program() } else { program_file().map(|file| file.display().to_string()) };
     forebay::shell_word(&found.unwrap_or_else(|_| "forebay".to_owned()))
 }
 
-/// The session of the agent whose shell this process runs in, as the agent's environment says.
+/// Session of the agent in whose shell this process runs, from the agent's environment.
 pub(crate) fn session_of_shell() -> Option<String> {
     ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_SESSION_ID"]
         .iter()
@@ -286,12 +286,12 @@ pub(crate) fn session_of_shell() -> Option<String> {
         .filter(|session| !session.is_empty())
 }
 
-/// Whether this process runs in the shell of an agent whose session is known: an agent reads no other.
+/// Whether this process runs in the shell of an agent with a known session. Such an agent can read no other session.
 pub(crate) fn knows_session() -> bool {
     of_shell().is_some() && session_of_shell().is_some()
 }
 
-/// Whether a command asks for its result unfolded: by the word [`UNFOLDED`], or by [`OFF`] before it.
+/// Whether a command requests its result unfolded: with the word [`UNFOLDED`], or with [`OFF`] before it.
 pub(crate) fn asks_for_all(line: &str) -> bool {
     let is_off =
         |word: &str| word.strip_prefix(OFF).is_some_and(|rest| rest.starts_with('=') && rest != "=0");
@@ -303,7 +303,7 @@ pub(crate) fn is_off() -> bool {
     env::var_os(OFF).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Whether a command is a single call of this program: its answers are bounded already, or are meant to be whole.
+/// Whether a command is a single call of this program. Its answers are already bounded, or meant to be whole.
 pub(crate) fn calls_us(line: &str) -> bool {
     let single = !line.contains(['|', ';', '&', '\n', '<', '>', '`']) && !line.contains("$(");
     let program = line.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);

@@ -1,6 +1,6 @@
 //! The store that machines share, as commands use it: its settings, reading through it, and serving it.
 //!
-//! Without the feature `shared` the settings are there, and using them is an error.
+//! Without the feature `shared` the settings exist, but using them is an error.
 
 #[cfg(not(feature = "shared"))]
 mod absent;
@@ -68,20 +68,20 @@ pub(crate) enum MirrorMode {
 /// The root with the shared store behind it.
 pub(crate) struct WithShared {
     pub(crate) store: Arc<dyn Store>,
-    /// Why the shared store could not be asked, if it could not.
+    /// Why the shared store could not be read, if it could not.
     pub(crate) problem: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
-/// The shared store as a server uses it.
+/// The shared store for a server.
 pub(crate) struct Served {
-    /// Makes the store of a tenant over a folder of this machine.
+    /// Opens the store of a tenant over a folder of this machine.
     pub(crate) open: Box<OpenTenant>,
     pub(crate) check: CheckShared,
-    /// Looks for outputs on their way in a folder of this machine.
+    /// Finds outputs in a folder of this machine that are not shared yet.
     pub(crate) on_the_way: fn(&Path) -> OnTheWay,
 }
 
-/// A URL as it is shown: a password in it stays hidden.
+/// A URL for display, with its password hidden.
 pub(crate) fn shown_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());

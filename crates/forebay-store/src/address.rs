@@ -6,17 +6,17 @@ mod passfile;
 
 use std::collections::BTreeMap;
 
-/// Where the text of an address comes from.
+/// Source of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A settings file, which is backed up, shown and copied: no password may be in it.
+    /// A settings file. Such files are backed up, shown and copied, so they may hold no password.
     File,
     /// An environment variable, or an argument of the program.
     Process,
 }
 
-/// The environment variables that addresses are completed by.
+/// Environment variables that complete addresses.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,

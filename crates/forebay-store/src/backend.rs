@@ -21,7 +21,7 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// The time of a lease as statements take it.
+    /// Time of a lease in milliseconds, as statements expect it.
     pub(crate) fn lease_milliseconds(&self) -> i64 {
         signed(u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX))
     }

@@ -14,16 +14,16 @@ use object_store::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Bytes that are sent as a single request. More are sent in parts.
+/// Maximum bytes of a single request. Larger objects are sent in parts.
 const SINGLE: usize = 8 * 1024 * 1024;
 
-/// Maximum parts of an object: what S3 takes, with some left.
+/// Maximum parts of an object: below the limit of S3, which is 10,000.
 const PARTS: u64 = 9_000;
 
-/// Parts that are under way at once: a single stream does not fill a line.
+/// Maximum parts uploaded at the same time: a single stream does not use the full bandwidth.
 const AT_ONCE: usize = 4;
 
-/// Bytes from the end of an object that are read to find its table: the table of 8 GB of output, or all of a small one.
+/// Bytes read from the end of an object to find its table: enough for 8 GB of output. A small object is read whole.
 const END: u64 = 64 * 1024;
 
 /// Bytes of one request when a large range is read: so many arrive while a request is answered.
@@ -62,7 +62,7 @@ impl Blobs {
         Upload { store: self.store.clone(), path, part, waiting: Vec::new(), parts: None, stored: 0 }
     }
 
-    /// Asks the bucket for an object that is not there.
+    /// Checks that the bucket answers, by a request for an object that does not exist.
     pub(crate) async fn check(&self) -> Result<(), Failure> {
         match self.store.head(&self.probe_path("missing")).await {
             Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -70,7 +70,7 @@ impl Blobs {
         }
     }
 
-    /// Removes an object. One that is not there is removed.
+    /// Removes an object. Succeeds if it does not exist.
     pub(crate) async fn remove(&self, path: &Path) -> Result<(), Failure> {
         match self.store.delete(path).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -78,7 +78,7 @@ impl Blobs {
         }
     }
 
-    /// A range of an object, which must not have been replaced if its `tag` is given.
+    /// Reads a range of an object. With a `tag`, fails if the object has been replaced since.
     async fn range(&self, path: &Path, range: Range<u64>, tag: Option<&str>) -> Result<Got, Failure> {
         let options = GetOptions {
             range: Some(GetRange::Bounded(range)),
@@ -171,19 +171,19 @@ impl Blobs {
     }
 }
 
-/// The answer to a request for a range.
+/// Answer to a request for a range.
 struct Got {
     size: u64,
     tag: Option<String>,
     bytes: Vec<u8>,
 }
 
-/// An object of frames, of which the table is known.
+/// An object of frames whose table has been read.
 pub(crate) struct Framed {
     table: Table,
-    /// Tells whether the object was written again, and may have other frames now.
+    /// Version of the object. Another version may have other frames.
     tag: Option<String>,
-    /// The last bytes of the object, and where they begin: all of a small one.
+    /// Last bytes of the object, and their offset. A small object is here as a whole.
     start: u64,
     end: Vec<u8>,
 }
@@ -192,9 +192,9 @@ pub(crate) struct Framed {
 pub(crate) struct Upload {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    /// Bytes of a part.
+    /// Bytes per part.
     part: usize,
-    /// Bytes that are not sent yet, while they may be few enough for a single request.
+    /// Bytes that are not sent yet. While they fit into a single request, nothing is sent.
     waiting: Vec<u8>,
     parts: Option<WriteMultipart>,
     stored: u64,
@@ -231,7 +231,7 @@ impl Upload {
         Ok(self.stored)
     }
 
-    /// Removes the parts that were sent. An object never exists by halves, so this only saves room.
+    /// Removes the parts that were sent. An object is never visible before it is complete, so this only frees space.
     pub(crate) async fn abort(self) {
         if let Some(parts) = self.parts
             && let Err(error) = parts.abort().await
@@ -241,7 +241,7 @@ impl Upload {
     }
 }
 
-/// Puts an object under a condition.
+/// Writes an object if a condition holds.
 pub(crate) async fn put(
     store: &dyn ObjectStore,
     path: &Path,
@@ -255,7 +255,8 @@ fn damaged(error: std::io::Error) -> Failure {
     Failure::Damaged(format!("its object in the bucket cannot be read: {error}"))
 }
 
-/// The failure of a request to the bucket. Addresses in it lose what comes after `?`: that may be a signature.
+/// Converts an error of the bucket. In the addresses of its text, everything after `?` is removed: it may be a
+/// signature.
 pub(crate) fn failure(error: object_store::Error) -> Failure {
     match &error {
         object_store::Error::NotFound { path, .. } => {
@@ -283,7 +284,7 @@ pub(crate) fn without_signatures(text: &str) -> String {
     shown + rest
 }
 
-/// Bytes that the table of frames takes at least.
+/// The last bytes always include the footer of the table.
 const _: () = assert!((END as usize) > FOOTER);
 
 #[cfg(test)]

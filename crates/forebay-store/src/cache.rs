@@ -1,7 +1,7 @@
-//! A cache of shared bytes on the local disk, so that what is read again needs no server.
+//! A cache of shared bytes on the local disk, so that repeated reads need no server.
 //!
-//! Bytes of an ended output never change, so their hash names them, and a block that is there is right. The blocks that were
-//! read longest ago go when there are too many bytes.
+//! Bytes of an ended output never change, so their hash names them, and a cached block is never outdated. If the
+//! cache is too large, the blocks that were read longest ago are removed.
 
 use forebay::ReadAt;
 use std::{
@@ -17,7 +17,7 @@ use std::{
 /// Bytes of a block: as many as a frame of an object has.
 const BLOCK: u64 = 1024 * 1024;
 
-/// Bytes that are written between two looks at how much there is.
+/// Bytes written between two checks of the size.
 const CHECK_EVERY: u64 = 64 * 1024 * 1024;
 
 /// Blocks of outputs in a folder.
@@ -25,12 +25,12 @@ pub(crate) struct Cache {
     folder: PathBuf,
     /// Maximum bytes of all blocks.
     most: u64,
-    /// Bytes written since the last look.
+    /// Bytes written since the last check.
     written: AtomicU64,
 }
 
 impl Cache {
-    /// The cache in a folder, which is made when the first block comes. With 0 as `most` it keeps nothing.
+    /// The cache in a folder, which is created with the first block. With 0 as `most`, nothing is cached.
     pub(crate) fn new(folder: PathBuf, most: u64) -> Cache {
         Cache { folder, most, written: AtomicU64::new(0) }
     }
@@ -68,7 +68,7 @@ impl Cache {
             }
             fs::remove_file(&path)?;
             bytes -= length;
-            // It is removed only with its last block.
+            // The folder is removed only when it is empty.
             let _ = path.parent().map(fs::remove_dir);
         }
         Ok(())
@@ -76,7 +76,7 @@ impl Cache {
 
     fn wrote(&self, bytes: u64) {
         let before = self.written.fetch_add(bytes, Ordering::Relaxed);
-        // The first block of a process is checked too: many short commands write little each.
+        // The first block of a process also triggers a check: many short commands write little each.
         if before == 0 || before / CHECK_EVERY != (before + bytes) / CHECK_EVERY {
             // A cache that is too large does less harm than a read that fails.
             let _ = self.shrink();
@@ -93,7 +93,7 @@ struct Cached {
 }
 
 impl Cached {
-    /// Reads from a block: the local one, or else the one of the store, which becomes local.
+    /// Reads from a block: from the local copy, or from the store, which creates the local copy.
     fn read_block(&self, block: u64, from: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let start = block * BLOCK;
         let length = BLOCK.min(self.size - start);
@@ -109,7 +109,7 @@ impl Cached {
                 read => filled += read,
             }
         }
-        // A disk that is full does not stop a read.
+        // A full disk does not stop a read.
         if self.write(&path, &bytes).is_ok() {
             self.cache.wrote(length);
         }
@@ -119,7 +119,7 @@ impl Cached {
         Ok(read)
     }
 
-    /// Writes a block under its name only when it is whole.
+    /// Writes a block. Its name exists only when the block is complete.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let new = path.with_extension(std::process::id().to_string());
@@ -133,7 +133,7 @@ impl Cached {
     }
 }
 
-/// Reads from a block that is here whole, and notes that it was read.
+/// Reads from a complete local block, and records the time of the read.
 fn local(path: &Path, length: u64, from: u64, buffer: &mut [u8]) -> Option<usize> {
     let file = File::open(path).ok()?;
     if file.metadata().ok()?.len() != length {

@@ -9,10 +9,11 @@ use crate::row::{self, Place, object_name, signed, unsigned};
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::Type;
 
-/// Maximum bytes that stay with their output alone. Most outputs are smaller; to share them would cost more than a copy.
+/// Maximum bytes that are never shared with other outputs. Most outputs are smaller; sharing them would cost more
+/// than a copy.
 pub(crate) const INLINE: u64 = 32 * 1024;
 
-/// Writes a whole part of an output.
+/// Writes a complete part of an output.
 pub(crate) async fn attach(backend: &Backend, key: &Key, part: i32, bytes: &[u8]) -> Result<(), Failure> {
     let cipher = row::find(backend, key).await?.readable()?;
     let mut connection = backend.database.connect().await?;
@@ -24,7 +25,7 @@ pub(crate) async fn attach(backend: &Backend, key: &Key, part: i32, bytes: &[u8]
     Ok(())
 }
 
-/// Replaces a part beside the bytes by one row, or by none if it is empty.
+/// Replaces the rows of a part beside the bytes by one row, or by none if the part is empty.
 pub(crate) async fn replace_part(
     transaction: &Transaction<'_>,
     key: &Key,
@@ -53,7 +54,7 @@ pub(crate) async fn replace_part(
     Ok(())
 }
 
-/// Makes the rows of a finished output's bytes known, so that another output can use them.
+/// Registers the rows of a finished output's bytes, so that another output can use them.
 pub(crate) async fn register_rows(
     transaction: &Transaction<'_>,
     key: &Key,
@@ -78,7 +79,7 @@ pub(crate) async fn register_rows(
     Ok(())
 }
 
-/// Removes an output, and its rows if no other output uses them. Returns an object that nobody uses any more.
+/// Removes an output, and its rows if no other output uses them. Returns its object if no output uses that any more.
 pub(crate) async fn delete(
     backend: &Backend,
     key: &Key,
@@ -103,8 +104,8 @@ pub(crate) async fn delete(
     Ok(unused)
 }
 
-/// Has `newer` use the bytes of `older`, if both are finished and equal.
-/// Returns an object that nobody uses any more.
+/// Makes `newer` use the bytes of `older`, if both are finished and equal. Returns the object of `newer` if no output
+/// uses it any more.
 pub(crate) async fn share(backend: &Backend, newer: &Key, older: &Key) -> Result<Option<Unused>, Failure> {
     const USE: &str = "UPDATE forebay_contents SET users = users + 1 \
         WHERE tenant = $1 AND session = $2 AND content = $3";
@@ -155,7 +156,8 @@ async fn registered(
     Ok(row.map(|row| (row.get(0), unsigned(row.get(1)))))
 }
 
-/// Gives up one use of bytes, and removes rows after the last one. Returns an object that nobody uses any more.
+/// Removes one user of some bytes, and their rows after the last one. Returns their object if no output uses it any
+/// more.
 pub(crate) async fn release(
     transaction: &Transaction<'_>,
     key: &Key,

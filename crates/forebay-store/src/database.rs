@@ -1,8 +1,8 @@
-//! Connections to the database, and requests that are tried again.
+//! Connections to the database, and retries of requests.
 //!
-//! Every request is a single statement with typed parameters, or a transaction of such. No connection keeps prepared
-//! statements, settings or locks between transactions, so a pooler that gives each transaction another connection
-//! (PgBouncer in transaction mode) makes no difference.
+//! Every request is a single statement with typed parameters, or a transaction of such statements. No connection
+//! keeps prepared statements, settings or locks between transactions. So a pooler may give each transaction another
+//! connection, as PgBouncer does in transaction mode.
 
 use crate::failure::{Failure, text_of};
 use deadpool_postgres::{Client, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
@@ -14,21 +14,21 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, Socket, tls::MakeTlsConnect};
 
 /// Maximum connections of one process. Requests are short, so a few connections serve many threads, and a thousand
-/// processes stay within what a pooler takes.
+/// processes stay within the limits of a pooler.
 const CONNECTIONS: usize = 8;
 
-/// Time in which a connection must be there, and in which a request must be answered. A tool's result waits for it.
+/// Timeout for opening a connection, and for a request. The result of a tool waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time after which a request is not tried again: a failover of a managed database takes longer, and then the caller goes
-/// on without it.
+/// Time after which a request is not retried. A failover of a managed database takes longer; the caller then
+/// continues without the request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// First pause before another try, and the longest.
+/// First pause before a retry, and the longest one.
 const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A parameter of a statement, with its type, so that nothing has to be prepared.
+/// A parameter of a statement with its type, so that the statement need not be prepared.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The connections of this process.
@@ -37,7 +37,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Connections to the server of `config`. None is opened yet.
+    /// Creates the pool of connections to the server of `config`. No connection is opened yet.
     pub(crate) fn new<T>(config: tokio_postgres::Config, tls: T) -> Result<Database, Failure>
     where
         T: MakeTlsConnect<Socket> + Clone + Sync + Send + 'static,
@@ -61,7 +61,7 @@ impl Database {
         match self.pool.get().await {
             Ok(client) => Ok(Connection { client: Some(client) }),
             Err(PoolError::Backend(error)) => match error.code().map(|code| code.code()) {
-                // A wrong password stays wrong.
+                // A wrong password or database name is not retried.
                 Some(code) if code.starts_with("28") || code.starts_with("3D") => {
                     Err(Failure::Refused(text_of(&error)))
                 }
@@ -96,8 +96,7 @@ impl Database {
     }
 }
 
-/// A connection that is closed unless its request was answered: an answer that is still to come must not reach another
-/// request.
+/// A connection that is closed unless its request was answered: a late answer must not reach the next request.
 pub(crate) struct Connection {
     client: Option<Client>,
 }
@@ -111,7 +110,7 @@ impl Connection {
         self.client.as_mut().ok_or_else(|| Failure::Broken("the connection was given back".to_owned()))
     }
 
-    /// Lets the next request use it.
+    /// Returns the connection to the pool.
     pub(crate) fn give_back(mut self) {
         drop(self.client.take());
     }
@@ -125,8 +124,8 @@ impl Drop for Connection {
     }
 }
 
-/// Runs a request until it succeeds, fails for good, or has been tried long enough. `attempt` is told whether an earlier
-/// try may have taken effect.
+/// Retries a request until it succeeds, fails permanently, or `PATIENCE` is over. `attempt` gets whether an earlier
+/// attempt may have taken effect.
 pub(crate) async fn retrying<T, F>(attempt: impl Fn(bool) -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
@@ -156,10 +155,10 @@ where
     }
 }
 
-/// A pause between half of `pause` and all of it, so that requests that got in each other's way do not meet again.
+/// A random pause between half of `pause` and all of it, so that conflicting requests do not collide again.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     let mut random = [0];
-    // Without random bytes the pause is only less random.
+    // Without random bytes, the pause is not random.
     let _ = getrandom::fill(&mut random);
     pause / 2 + pause / 2 * u32::from(random[0]) / 255
 }

@@ -1,4 +1,4 @@
-//! The end of an output: by its writer, or by a reader if the writer has vanished.
+//! How an output ends: by its writer, or by a reader if the writer has vanished.
 
 use crate::backend::Backend;
 use crate::content;
@@ -15,10 +15,10 @@ use forebay::{Part, ReadAt, Record};
 use std::io;
 use tokio_postgres::types::Type;
 
-/// Bytes that are measured at a time.
+/// Bytes measured at a time.
 const BLOCK: usize = 1024 * 1024;
 
-/// The end of an output, as its row gets it.
+/// Final values for the row of an output.
 pub(crate) struct End {
     /// What encrypts its content.
     pub(crate) cipher: Cipher,
@@ -83,15 +83,15 @@ pub(crate) async fn finish(
     is_ended_so(backend, key, end, may_have_landed).await
 }
 
-/// Succeeds if the writer itself has ended the output, in a request whose answer was lost. Otherwise it has lost its lease.
+/// Succeeds if the writer itself ended the output in a request whose answer was lost. Otherwise the lease is lost.
 async fn is_ended_so(backend: &Backend, key: &Key, end: &End, may_have_landed: bool) -> Result<(), Failure> {
     let found = row::find(backend, key).await?;
     let is_ended = found.state != GROWING && found.has_record(&end.record);
     if may_have_landed && is_ended { Ok(()) } else { Err(Failure::LeaseLost) }
 }
 
-/// Ends an output whose bytes are in the bucket, for its writer, who holds the epoch. Returns false if the object may have
-/// been removed meanwhile.
+/// Ends an output whose bytes are in the bucket, for its writer, who holds the epoch. Returns false if the object may
+/// have been removed since.
 pub(crate) async fn finish_in_bucket(
     backend: &Backend,
     key: &Key,
@@ -132,7 +132,8 @@ pub(crate) async fn finish_in_bucket(
     Ok(true)
 }
 
-/// Ends an output whose writer has vanished, if it is still as it was found. A late writer has lost its epoch then.
+/// Ends an output whose writer has vanished, if it has not changed since it was found. A late writer then has an old
+/// epoch.
 pub(crate) async fn take_over(
     backend: &Backend,
     key: &Key,
@@ -153,7 +154,7 @@ pub(crate) async fn take_over(
     write_end(backend, key, end, found.bytes, SQL, &params).await
 }
 
-/// Runs the statement that ends an output, and if it does, brings its rows into their last form.
+/// Runs the statement that ends an output. If it changes the row, brings the other rows into their final form.
 async fn write_end(
     backend: &Backend,
     key: &Key,
@@ -177,7 +178,7 @@ async fn write_end(
     Ok(is_ended)
 }
 
-/// Removes rows from `bytes` on, of a write that landed although its writer was told that it had failed.
+/// Removes rows from `bytes` on: a write that was reported as failed may have added them.
 async fn drop_bytes_from(
     transaction: &Transaction<'_>,
     key: &Key,

@@ -1,4 +1,4 @@
-//! Errors of opening a shared store, sorted by what the operator can do about them.
+//! Errors of opening a shared store, by what the operator can do about them.
 
 use std::io;
 
@@ -39,7 +39,7 @@ pub enum OpenError {
         why: String,
     },
 
-    /// The bucket accepts conditional writes and ignores the condition: use another server.
+    /// The bucket ignores the condition of a conditional write: use another server.
     #[error(
         "the server of the bucket {address} ignores {header}, so machines would overwrite each other's outputs; use a \
          server that honours conditional writes, such as AWS S3 or Ceph 18 or later, or leave the bucket out"
@@ -47,7 +47,7 @@ pub enum OpenError {
     LyingBucket {
         /// The address.
         address: String,
-        /// The header that it ignores.
+        /// The ignored header.
         header: &'static str,
     },
 

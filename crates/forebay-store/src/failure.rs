@@ -1,4 +1,4 @@
-//! Errors of requests to a server, and whether a second try can help.
+//! Errors of requests to a server, and whether a retry can help.
 
 use std::{error::Error as _, fmt, io, time::Duration};
 use tokio_postgres::error::SqlState;
@@ -10,7 +10,7 @@ pub(crate) enum Failure {
     Unreachable(String),
     /// The connection broke, or no answer came in time: the request may have taken effect.
     Broken(String),
-    /// The database undid the request because of another one.
+    /// The database rolled the request back because of a concurrent one.
     Conflict(String),
     /// The database refused the request.
     Refused(String),
@@ -35,12 +35,12 @@ impl Failure {
         matches!(self, Failure::Unreachable(_) | Failure::Broken(_) | Failure::Conflict(_))
     }
 
-    /// Whether the request may have taken effect all the same.
+    /// Whether the request may have taken effect although it failed.
     pub(crate) fn may_have_landed(&self) -> bool {
         matches!(self, Failure::Broken(_))
     }
 
-    /// The error of the library, for a step that completes "cannot …".
+    /// Converts the failure into an error of the library. `what` completes "cannot …".
     pub(crate) fn error(self, what: impl Into<String>, wanted: impl fmt::Display) -> forebay::Error {
         match self {
             Failure::NotFound => forebay::Error::NotFound { wanted: wanted.to_string() },
@@ -90,7 +90,7 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// The failure that an error code of the database means.
+/// Classifies an error code of the database.
 fn of_code(code: &SqlState, text: String) -> Failure {
     match code.code() {
         // Serialization failure, deadlock, a lock or a time limit: undone as a whole.
@@ -104,13 +104,13 @@ fn of_code(code: &SqlState, text: String) -> Failure {
     }
 }
 
-/// Whether an error without a code is one of the connection.
+/// Whether an error without a code comes from the connection.
 fn is_of_connection(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>())
 }
 
-/// An error with its causes. None of them holds an address with a password: the database's own messages do not, and
-/// the client's name only the kind of failure.
+/// Text of an error with its causes. It never contains an address with a password: the database's own messages do
+/// not, and those of the client name only the kind of failure.
 pub(crate) fn text_of(error: &tokio_postgres::Error) -> String {
     if let Some(answer) = error.as_db_error() {
         return format!("{} ({})", answer.message(), answer.code().code());

@@ -1,31 +1,32 @@
-//! Compressed bytes of which a part can be read: frames, and a table of their places at the end.
+//! Compressed bytes that can be read in part: frames, and a table of their offsets at the end.
 //!
-//! This is the seekable format of zstd: each frame is compressed alone, and the table is a frame that decoders skip. So
-//! `zstd -d` restores the bytes without knowing of it.
+//! This is the seekable format of zstd: each frame is compressed separately, and decoders skip the table, which is a
+//! frame too. So any `zstd -d` restores the bytes.
 
 use std::{io, ops::Range};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
-/// Plain bytes of a frame. A random read decodes one, which takes less than a millisecond; larger frames save little.
+/// Uncompressed bytes per frame. A random read decodes one frame, which takes less than a millisecond; larger frames
+/// save little.
 pub(crate) const FRAME: usize = 1024 * 1024;
 
-/// Level of compression: faster than any bucket takes bytes, and within a tenth of what slower levels save.
+/// Compression level: faster than uploads to any bucket, and within a tenth of what slower levels save.
 const LEVEL: i32 = 3;
 
-/// First bytes of a frame that decoders skip, and last bytes of the table.
+/// Magic number of a frame that decoders skip, and of the end of the table.
 const SKIPPABLE: u32 = 0x184D_2A5E;
 const SEEKABLE: u32 = 0x8F92_EAB1;
 
-/// Bytes before the entries of the table, of one entry, and after the entries.
+/// Sizes of the table in bytes: before its entries, of one entry, and after the entries.
 const HEADER: usize = 8;
 const ENTRY: usize = 8;
 pub(crate) const FOOTER: usize = 9;
 
-/// Bit of the footer that says that entries have checksums, which this program does not write.
+/// Bit in the footer that announces checksums in the entries, which this program does not write.
 const HAS_CHECKSUMS: u8 = 0x80;
 
-/// Compresses a frame. A checksum is part of it.
+/// Compresses a frame and adds a checksum.
 pub(crate) fn compress(plain: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressor = Compressor::new(LEVEL)?;
     compressor.set_parameter(CParameter::ChecksumFlag(true))?;
@@ -37,16 +38,16 @@ pub(crate) fn is_worth_it(plain: usize, compressed: usize) -> bool {
     compressed * 5 <= plain * 4
 }
 
-/// A frame, as the table says.
+/// A frame as described by the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// Offset of the frame.
     pub(crate) start: u64,
     /// Bytes of the frame.
     pub(crate) length: u32,
-    /// Offset of its plain bytes.
+    /// Offset of its uncompressed bytes.
     pub(crate) plain_start: u64,
-    /// Number of its plain bytes.
+    /// Number of its uncompressed bytes.
     pub(crate) plain_length: u32,
 }
 
@@ -60,14 +61,14 @@ impl Frame {
     }
 }
 
-/// The places of all frames.
+/// Table of all frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     frames: Vec<Frame>,
 }
 
 impl Table {
-    /// Adds the frame that comes next.
+    /// Appends a frame.
     pub(crate) fn push(&mut self, length: usize, plain_length: usize) -> io::Result<()> {
         let too_long = |_| invalid("a frame is too long");
         let (start, plain_start) = self.frames.last().map_or((0, 0), |last| (last.end(), last.plain_end()));
@@ -77,7 +78,7 @@ impl Table {
         Ok(())
     }
 
-    /// The table as it stands after the last frame.
+    /// Encodes the table, to be written after the last frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let entries = self.frames.len() * ENTRY;
         let mut bytes = Vec::with_capacity(HEADER + entries + FOOTER);
@@ -93,7 +94,7 @@ impl Table {
         bytes
     }
 
-    /// Number of bytes of a table, from the last bytes of an object.
+    /// Reads the size of the table from the last bytes of an object.
     pub(crate) fn encoded_length(end: &[u8]) -> io::Result<usize> {
         let footer = end.last_chunk::<FOOTER>().ok_or_else(|| invalid("it is too short for a table"))?;
         let [a, b, c, d, flags, magic @ ..] = *footer;
@@ -104,7 +105,7 @@ impl Table {
         Ok(HEADER + u32::from_le_bytes([a, b, c, d]) as usize * entry + FOOTER)
     }
 
-    /// Reads a table, whose bytes are exactly these.
+    /// Reads a table from exactly its bytes.
     pub(crate) fn decode(bytes: &[u8]) -> io::Result<Table> {
         if bytes.len() != Table::encoded_length(bytes)? || !bytes.starts_with(&SKIPPABLE.to_le_bytes()) {
             return Err(invalid("its table of frames is damaged"));
@@ -120,7 +121,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The frames that hold any of these plain bytes.
+    /// Returns the frames that contain any of these uncompressed bytes.
     pub(crate) fn frames_of(&self, plain: Range<u64>) -> &[Frame] {
         let first = self.frames.partition_point(|frame| frame.plain_end() <= plain.start);
         let last = self.frames.partition_point(|frame| frame.plain_start < plain.end);
@@ -128,7 +129,7 @@ impl Table {
     }
 }
 
-/// The range of an object that frames next to each other take.
+/// Returns the range of the object that contains adjacent frames.
 pub(crate) fn range_of(frames: &[Frame]) -> Range<u64> {
     match frames {
         [first, .., last] => first.start..last.end(),

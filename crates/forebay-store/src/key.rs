@@ -4,7 +4,7 @@ use crate::database::Param;
 use forebay::{Handle, Session};
 use tokio_postgres::types::Type;
 
-/// Tenant, session and id, as every table begins with them.
+/// Tenant, session and id: the first columns of every table's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) tenant: String,

@@ -1,10 +1,11 @@
-//! A store that many machines share: outputs in a PostgreSQL database, and their bytes in a bucket if there is one.
+//! A store that many machines share: outputs in a PostgreSQL database, with their bytes in a bucket if there is one.
 //!
-//! [`SharedStore`] is a [`forebay::Store`]: an output that one machine writes is readable on every other while it grows.
-//! Its bytes are rows that are never changed. The row of the output says how many of them count, and who writes: a
-//! writer holds a lease by the clock of the database, and an output whose lease has run out was cut short.
+//! [`SharedStore`] is a [`forebay::Store`]: an output that one machine writes is readable on every other while it
+//! grows. Its bytes are rows that never change. The row of the output says how many bytes are valid, and who writes
+//! it. A writer holds a lease by the clock of the database; an output whose lease has expired is incomplete.
 //!
-//! Only this crate knows PostgreSQL and object storage. It is synchronous outside; inside, requests run on a runtime of their own.
+//! Only this crate knows PostgreSQL and object storage. Its API is synchronous; requests run on a runtime of their
+//! own.
 
 mod address;
 mod backend;

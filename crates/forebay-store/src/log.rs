@@ -1,4 +1,4 @@
-//! The events of a session: lines in one order for all machines.
+//! The events of a session, in one order for all machines.
 
 use crate::backend::Backend;
 use crate::database::retrying;
@@ -16,11 +16,11 @@ use std::{
 };
 use tokio_postgres::types::Type;
 
-/// Bytes before the end of the events among which a line is looked for whose answer was lost: what all machines log in a
-/// session while one of them connects again.
+/// Bytes at the end of the events that are searched for a line whose append got no answer: more than all machines log
+/// in a session while one of them reconnects.
 const LOOKED_BACK: i64 = 1024 * 1024;
 
-/// Maximum bytes of events that stay in memory. Every output that ends looks through the last 8 MiB of its session.
+/// Maximum bytes of events in memory. Every output that ends reads the last 8 MiB of its session.
 const REMEMBERED: usize = 10 * 1024 * 1024;
 
 /// Maximum sessions whose events stay in memory: a server works on several at a time.
@@ -63,7 +63,7 @@ pub(crate) async fn append(
     }
 }
 
-/// Number of bytes of a local store's events that were taken.
+/// Number of bytes of a local store's events that are already copied.
 pub(crate) async fn taken(backend: &Backend, key: &Key, origin: &str) -> Result<u64, Failure> {
     const SQL: &str = "SELECT taken FROM forebay_mirrors WHERE tenant = $1 AND session = $2 AND origin = $3";
     let params = key.session_params(&[(&origin, Type::TEXT)]);
@@ -71,7 +71,8 @@ pub(crate) async fn taken(backend: &Backend, key: &Key, origin: &str) -> Result<
     Ok(row.map_or(0, |row| unsigned(row.get(0))))
 }
 
-/// Takes lines of a local store's events, unless they have been taken. `range` is what was taken there before and after.
+/// Copies lines of a local store's events, unless they were copied before. `range` is their place in the local
+/// events.
 pub(crate) async fn take(
     backend: &Backend,
     key: &Key,
@@ -124,7 +125,7 @@ pub(crate) async fn take(
     Ok(())
 }
 
-/// The end of the events that this process has read last, so that only what is new is read again.
+/// The end of the events that this process read last, so that only new events are fetched.
 #[derive(Default)]
 pub(crate) struct Logs {
     /// Guards the events of the sessions that were read last, by session.
@@ -161,7 +162,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Fetches what is new since the session's events were read last.
+    /// Fetches the events that were added since the last read of the session.
     fn remember(&mut self, logs: &Logs) -> io::Result<()> {
         let lock = || logs.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().remove(&self.key.session);
@@ -196,7 +197,7 @@ impl Log {
         Ok(())
     }
 
-    /// Where the line begins that has the byte `offset`.
+    /// Returns the start of the line that contains the byte at `offset`.
     fn line_start(&self, offset: u64) -> io::Result<u64> {
         const SQL: &str = "SELECT max(start) FROM forebay_events \
             WHERE tenant = $1 AND session = $2 AND start <= $3";
@@ -209,7 +210,7 @@ impl Log {
         Ok(row.and_then(|row| row.get::<_, Option<i64>>(0)).map_or(0, unsigned))
     }
 
-    /// Whole lines from the line on that begins at `start`.
+    /// Returns whole lines, beginning with the line at `start`.
     fn block(&self, start: u64) -> io::Result<Vec<u8>> {
         const SQL: &str = "SELECT line, key FROM forebay_events \
             WHERE tenant = $1 AND session = $2 AND start >= $3 AND start < $4 ORDER BY start";

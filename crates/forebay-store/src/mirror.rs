@@ -1,8 +1,9 @@
-//! The mirror: takes the outputs of a local disk store to the shared store.
+//! The mirror: copies the outputs of a local disk store to the shared store.
 //!
-//! Writing goes to the local disk, so a database that is away stops no command. The mirror takes what has come since: of
-//! an output that grows too, so that other machines read it about as soon as the caller runs the next pass. It can be
-//! stopped at any moment; the next pass, of this process or another one, goes on where it ended.
+//! Writers write to the local disk, so an unreachable database stops no command. Each pass of the mirror copies what
+//! is new, also from outputs that still grow. Other machines can therefore read an output about as soon as the caller
+//! runs the next pass. The mirror can be stopped at any moment; the next pass, in this process or another one,
+//! continues where it ended.
 
 use crate::failure::Failure;
 use crate::mirror_folder::{Fared, MirrorFolder, Serving};
@@ -20,95 +21,96 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes that are read at a time, and after which the rest waits for the next pass, so that every output gets its turn.
+/// Bytes read at a time. After these, the rest of an output waits for the next pass, so that every output gets its
+/// turn.
 const BLOCK: usize = 256 * 1024;
 const TURN: u64 = 16 * 1024 * 1024;
 
-/// Time for which the others wait for the upload of one output, which goes on meanwhile.
+/// Time for which other outputs wait for the upload of one. The upload continues in the background.
 const UPLOAD_TURN: Duration = Duration::from_millis(200);
 
-/// Bytes of events that are taken in one request.
+/// Bytes of events copied in one request.
 const EVENTS: usize = 256 * 1024;
 
-/// Takes the outputs of a local store to a shared one.
+/// Copies the outputs of a local store to a shared store.
 pub struct Mirror<'a> {
     local: &'a DiskStore,
     shared: &'a SharedStore,
-    /// Name of the local store, so that its events are taken once.
+    /// Name of the local store, so that its events are copied only once.
     origin: String,
-    /// The outputs that are being taken, by their handles there.
+    /// Outputs that are being copied, by their handles in the shared store.
     sinks: BTreeMap<Handle, Box<SharedSink>>,
     /// The views that are known to be there, with their sizes here.
     views: BTreeMap<Handle, u64>,
 }
 
-/// Pause between two passes, so that what grows is readable elsewhere within about a second.
+/// Pause between two passes. A growing output is readable elsewhere within about a second.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Longest pause after passes that failed: a store that is back is noticed within ten seconds.
+/// Longest pause after failed passes, so that a shared store is used again within ten seconds after it recovers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Time between two looks for bytes that a bucket that was away has not got.
+/// Time between two searches for bytes that could not be written to the bucket.
 const CATCH_UP_EVERY: Duration = Duration::from_secs(60);
 
-/// Maximum outputs of one name. A name is given again only by machines that do not hear of each other.
+/// Maximum outputs with the same name. Names repeat only on machines that are not connected to each other.
 const MAX_NAMESAKES: u32 = 1_000;
 
-/// Outputs that are still to be taken.
+/// Outputs that are not fully shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Queue {
-    /// Outputs that are not shared to their last byte.
+    /// Number of outputs that are not fully shared.
     pub outputs: u64,
-    /// Outputs among them that still grow.
+    /// How many of them still grow.
     pub growing: u64,
     /// Bytes that are not shared.
     pub bytes: u64,
-    /// Time of the oldest call whose output is not shared.
+    /// Time of the oldest call among them.
     pub oldest: Option<Timestamp>,
-    /// Outputs whose names another machine gave to other outputs, with the handles that they have in the shared store.
+    /// Outputs whose names another machine gave to other outputs, with their handles in the shared store.
     pub renamed: Vec<(Handle, Handle)>,
-    /// Outputs that cannot be shared, because the shared store has others under their names and calls.
+    /// Outputs that cannot be shared, because the shared store has different outputs with their names and calls.
     pub differ: Vec<Handle>,
 }
 
-/// How far one output is shared.
+/// How much of one output is shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// To its last byte, under this handle.
+    /// All of it, under this handle.
     Done(Handle),
-    /// This mirror has begun, and the next call goes on.
+    /// A part. The next call of this mirror continues.
     UnderWay,
-    /// Another mirror has begun.
+    /// A part, by another mirror.
     Elsewhere,
 }
 
-/// The result of bringing a session from the shared store.
+/// Result of copying a session from the shared store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Brought {
-    /// Outputs that are here now, also those that were here before.
+    /// Outputs that the local store has now, including those that it had before.
     pub arrived: Vec<Handle>,
-    /// Outputs that still grow.
+    /// Outputs that still grow, which are not copied.
     pub growing: Vec<Handle>,
-    /// Outputs whose names others have here.
+    /// Outputs whose names belong to different outputs in the local store.
     pub differ: Vec<Handle>,
 }
 
-/// The step that an output needs to be shared.
+/// Step needed to share an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Nothing: it is there as it is here.
+    /// None: both stores have the same output.
     Nothing,
-    /// To begin.
+    /// Begin the output.
     Begin,
-    /// To go on where a mirror has stopped.
+    /// Continue where a mirror has stopped.
     Resume,
-    /// To wait: a mirror is at work.
+    /// Wait, because another mirror copies it.
     Wait,
-    /// Another name: there is the output of another call under this one.
+    /// Choose another name, because the name belongs to the output of another call.
     Name,
-    /// A person: there is another output of the same call.
+    /// Ask a person, because the shared store has a different output of the same call.
     Person,
 }
 
@@ -120,19 +122,20 @@ struct Shared {
 
 /// The outputs of a session in the shared store.
 struct There {
-    /// By id.
+    /// Outputs by id.
     outputs: BTreeMap<String, Shared>,
-    /// Outputs that were removed, which do not come back: the id of each, and the time of its call in microseconds.
+    /// Removed outputs, which are not shared again: the id of each, and the time of its call in microseconds.
     removed: BTreeSet<(String, i64)>,
 }
 
 impl<'a> Mirror<'a> {
-    /// A mirror of a local store. `origin` names this store among all that are mirrored, such as its machine and root.
+    /// A mirror of a local store. `origin` identifies this store among all mirrored ones, such as by its machine and
+    /// root.
     pub fn new(local: &'a DiskStore, shared: &'a SharedStore, origin: impl Into<String>) -> Mirror<'a> {
         Mirror { local, shared, origin: origin.into(), sinks: BTreeMap::new(), views: BTreeMap::new() }
     }
 
-    /// Counts what is still to be taken, and takes nothing.
+    /// Counts what is not shared yet, and copies nothing.
     pub fn status(&self) -> Result<Queue> {
         let mut queue = Queue::default();
         for session in self.local.sessions()? {
@@ -141,7 +144,7 @@ impl<'a> Mirror<'a> {
         Ok(queue)
     }
 
-    /// Takes what has come since the last pass, and returns what is left. Of outputs that grow, there is always a rest.
+    /// Copies what is new since the last pass; returns what remains. A growing output always remains.
     pub fn pass(&mut self) -> Result<Queue> {
         let mut queue = Queue::default();
         for session in self.local.sessions()? {
@@ -184,7 +187,7 @@ impl<'a> Mirror<'a> {
         }
     }
 
-    /// Takes what there is of one output, of a large one a part.
+    /// Copies what is new in one output. A large output takes several calls.
     pub fn share(&mut self, handle: &Handle) -> Result<Sharing> {
         let session = handle.session();
         let record = self.local.record(handle)?;
@@ -203,9 +206,9 @@ impl<'a> Mirror<'a> {
         Ok(Sharing::Done(named))
     }
 
-    /// Takes passes over the sessions that writers note, until `stop`, or until there was nothing to do for the time
-    /// `idle`. A shared store that is away is tried again after pauses that grow, for the time `patience` if there is
-    /// one; the folder says how it fares.
+    /// Repeats passes over the sessions that writers have noted, until `stop`, or until there was nothing to copy for
+    /// the time `idle`. If the shared store is unreachable, retries after growing pauses, for the time `patience` if
+    /// one is given. The folder records the state of the passes.
     pub fn keep_up(
         &mut self,
         serving: &Serving,
@@ -268,9 +271,9 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
-    /// Brings what the shared store has of a session to the local one. What is only here is taken there first.
-    /// `_serving` proves that no other mirror of this root is at work: it would take the events back. `progress` gets how
-    /// many bytes have been brought.
+    /// Copies a session from the shared store to the local one. What only the local store has is shared first.
+    /// `_serving` proves that no other mirror of this root runs: it would copy the events back. `progress` gets the
+    /// number of bytes copied.
     pub fn bring(
         &mut self,
         _serving: &Serving,
@@ -293,7 +296,7 @@ impl<'a> Mirror<'a> {
         Ok(brought)
     }
 
-    /// Brings the events of a session, each once. They are not taken back.
+    /// Copies the events of a session from the shared store, each once. They are not copied back.
     fn bring_events(&self, session: &Session) -> Result<()> {
         let (mut here, mut new, mut lines) =
             (Logged::of(self.local, session)?, Logged::default(), Vec::new());
@@ -315,7 +318,7 @@ impl<'a> Mirror<'a> {
         self.sinks.values().any(|sink| sink.is_uploading())
     }
 
-    /// Counts the outputs of a session that are still to be taken.
+    /// Counts the outputs of a session that are not fully shared.
     fn left(&self, session: &Session) -> Result<Queue> {
         let mut queue = Queue::default();
         let there = self.there(session)?;
@@ -335,11 +338,11 @@ impl<'a> Mirror<'a> {
         Ok(There { outputs: outputs.collect(), removed: self.shared.removed(session)? })
     }
 
-    /// Takes what there is of one output.
+    /// Copies what is new in one output.
     fn take(&mut self, record: &Record, there: &There) -> Result<()> {
         let (named, need) = named(record, there)?;
         let local = &record.handle;
-        // The record names the output as it is named there.
+        // The record has the handle of the output in the shared store.
         let record = &under(named, record);
         let handle = &record.handle;
         let mut sink = match (self.sinks.remove(handle), need, there.outputs.get(handle.id())) {
@@ -369,7 +372,7 @@ impl<'a> Mirror<'a> {
                     sink.finish_in_bucket(record, uploaded)?;
                     return self.take_what_follows(local, record);
                 }
-                // In the database they are as safe, and are moved later.
+                // They are as safe in the database, and are moved to the bucket later.
                 Err(error) => tracing::warn!("the bytes go to the database for now: {error}"),
             }
         }
@@ -383,7 +386,7 @@ impl<'a> Mirror<'a> {
         self.take_what_follows(local, record)
     }
 
-    /// Takes bytes until the output is there or has had its turn; returns whether it is there.
+    /// Copies bytes until the output is complete or its turn is over; returns whether it is complete.
     fn take_bytes(&self, sink: &mut SharedSink, local: &Handle, record: &Record) -> Result<bool> {
         let cannot = || Error::store(format!("share {local}"));
         let bytes = self.local.open_part(local, Part::Bytes)?;
@@ -402,7 +405,7 @@ impl<'a> Mirror<'a> {
         Ok(sink.appended() >= end)
     }
 
-    /// Takes what is kept beside the bytes of an output that has ended.
+    /// Copies the parts beside the bytes of an ended output.
     fn take_beside(&self, sink: &mut SharedSink, local: &Handle, handle: &Handle) -> Result<()> {
         let streams = self.whole(local, Part::Streams)?;
         if !streams.is_empty() {
@@ -416,7 +419,7 @@ impl<'a> Mirror<'a> {
     fn take_what_follows(&mut self, local: &Handle, record: &Record) -> Result<()> {
         let handle = &record.handle;
         if let Some(older) = &record.same_as {
-            // Two copies are no harm, and the older one may not be there.
+            // Two copies do no harm, and the shared store may not have the older output.
             let _ = self.shared.share(handle, older);
         }
         self.take_view(local, handle)
@@ -431,7 +434,7 @@ impl<'a> Mirror<'a> {
         }
         let here = self.whole(local, Part::View)?;
         let there = match self.shared.open_part(handle, Part::View) {
-            // It was removed there.
+            // The shared output was removed.
             Err(Error::NotFound { .. }) => return Ok(()),
             there => there?,
         };
@@ -443,7 +446,7 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
-    /// Takes the tokens that were handed over while the shared store was away.
+    /// Sends the token counts that were noted while the shared store was unreachable.
     fn take_room_notes(&self, session: &Session) -> Result<()> {
         let notes = MirrorFolder::of(self.local.root()).room_notes(session);
         if let Some(exceeded) = self.shared.take_room_notes(session, &notes)? {
@@ -452,17 +455,17 @@ impl<'a> Mirror<'a> {
         Ok(())
     }
 
-    /// Takes the events of a session, each once.
+    /// Copies the events of a session, each once.
     fn take_events(&self, session: &Session) -> Result<()> {
         self.take_events_except(session, &mut Logged::default())
     }
 
-    /// Takes the events of a session that are not among those of the shared store, each once.
+    /// Copies the events of a session that the shared store does not have, each once.
     fn take_events_except(&self, session: &Session, shared: &mut Logged) -> Result<()> {
         loop {
             let from = self.shared.events_taken(session, &self.origin)?;
             let (mut lines, mut read) = (Vec::new(), 0);
-            // A log that is shorter than what was taken is a new one, and begins at 0.
+            // A log that is shorter than the copied part is a new one, and is read from 0.
             let next = event::for_each_line(self.local, session, from, |line| {
                 read += line.len();
                 if !shared.take(line.strip_suffix(b"\n").unwrap_or(line)) {
@@ -477,7 +480,7 @@ impl<'a> Mirror<'a> {
         }
     }
 
-    /// A whole part of a local output.
+    /// Reads a whole part of a local output.
     fn whole(&self, handle: &Handle, part: Part) -> Result<Vec<u8>> {
         whole(&*self.local.open_part(handle, part)?).map_err(Error::store(format!("read {handle}")))
     }
@@ -510,8 +513,8 @@ impl Queue {
     }
 }
 
-/// The handle that an output has in the shared store, and what it needs there. The first output of a name keeps it; an
-/// output of another call gets a number appended, as two outputs of one call do here.
+/// Returns the handle of an output in the shared store, and the step that it needs. The first output with a name
+/// keeps it; the output of another call gets a number appended, as the second output of a call does in a local store.
 fn named(record: &Record, there: &There) -> Result<(Handle, Need)> {
     let mut named = record.handle.clone();
     for number in 1..=MAX_NAMESAKES {
@@ -539,13 +542,13 @@ fn need(record: &Record, there: Option<&Shared>) -> Need {
         GROWING if found.is_held => Need::Wait,
         GROWING => Need::Resume,
         _ if is_same(shared, record) => Need::Nothing,
-        // A reader has ended it for a mirror that had stopped.
+        // A reader ended it after the mirror had stopped.
         CUT_SHORT if found.bytes <= record.kept() => Need::Resume,
         _ => Need::Person,
     }
 }
 
-/// Whether two records are of one output, whatever its names.
+/// Whether two records describe the same output, which may have different names.
 fn is_same(shared: &Record, local: &Record) -> bool {
     *shared == under(shared.handle.clone(), local)
 }
@@ -557,7 +560,7 @@ fn under(handle: Handle, record: &Record) -> Record {
     record
 }
 
-/// Waits, unless it is to stop.
+/// Waits until the pause is over or `stop` is set.
 fn wait(pause: Duration, stop: &AtomicBool) {
     let until = Instant::now() + pause;
     while !stop.load(Ordering::Relaxed) {

@@ -1,17 +1,17 @@
-//! The folder `.mirror` of a local root, by which writers and mirrors tell each other what is to do.
+//! The folder `.mirror` of a local root, through which writers and mirrors communicate.
 //!
 //! ```text
 //! <root>/.mirror/todo/<session>     a writer has added something to the session
-//! <root>/.mirror/doing/<session>    a mirror has begun with it, and it is not all shared yet
-//! <root>/.mirror/lock               held by the mirror that is at work
-//! <root>/.mirror/origin             the name of this root among all that are mirrored
-//! <root>/.mirror/status.json        how the last mirror fared
-//! <root>/.mirror/rooms/<session>    tokens that were handed over while the shared store was away
-//! <root>/.mirror/away               written when the tokens in use could not be counted there
+//! <root>/.mirror/doing/<session>    a mirror has begun with it and not finished
+//! <root>/.mirror/lock               locked by the running mirror
+//! <root>/.mirror/origin             the name of this root among all mirrored ones
+//! <root>/.mirror/status.json        state of the last mirror
+//! <root>/.mirror/rooms/<session>    tokens counted while the shared store was unreachable
+//! <root>/.mirror/away               written when the shared store could not count tokens
 //! ```
 //!
-//! A mirror moves a session from `todo` to `doing` before it looks at it. What comes meanwhile makes a new file in `todo`,
-//! so nothing is overlooked, also if the mirror is killed.
+//! A mirror moves a session from `todo` to `doing` before it reads the session. A later change creates a new file in
+//! `todo`, so nothing is missed, even if the mirror is killed.
 
 use crate::room_notes::RoomNotes;
 use forebay::{Session, Timestamp};
@@ -32,7 +32,7 @@ const STATUS: &str = "status.json";
 const ROOMS: &str = "rooms";
 const AWAY: &str = "away";
 
-/// Time for which a shared store that did not count tokens in time is not asked again.
+/// Time for which no tokens are counted in a shared store that did not answer in time.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 /// The folder `.mirror` of a local root.
@@ -41,7 +41,7 @@ pub struct MirrorFolder {
     folder: PathBuf,
 }
 
-/// How the mirrors of a root have fared.
+/// State of the mirrors of a root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fared {
@@ -54,12 +54,12 @@ pub struct Fared {
 }
 
 impl MirrorFolder {
-    /// The folder of a root. Nothing is made yet.
+    /// The folder of a root. It is not created yet.
     pub fn of(root: &Path) -> MirrorFolder {
         MirrorFolder { folder: root.join(".mirror") }
     }
 
-    /// Notes that a session has something that may not be shared.
+    /// Notes that a session may have something to share.
     pub fn note(&self, session: &Session) -> io::Result<()> {
         let file = self.folder.join(TODO).join(session.as_str());
         match touch(&file) {
@@ -71,7 +71,7 @@ impl MirrorFolder {
         }
     }
 
-    /// The tokens of a session that were handed over while the shared store was away.
+    /// Token counts of a session that were noted while the shared store was unreachable.
     pub(crate) fn room_notes(&self, session: &Session) -> RoomNotes {
         RoomNotes::at(self.folder.join(ROOMS).join(session.as_str()))
     }
@@ -82,13 +82,13 @@ impl MirrorFolder {
         fs::write(self.folder.join(AWAY), "")
     }
 
-    /// Whether the shared store did not count tokens in time just now, for this process or another one.
+    /// Whether the shared store recently failed to count tokens in time, for this process or another one.
     pub(crate) fn is_away(&self) -> bool {
         let noted = fs::metadata(self.folder.join(AWAY)).and_then(|noted| noted.modified());
         noted.is_ok_and(|at| at.elapsed().is_ok_and(|since| since < LEFT_ALONE))
     }
 
-    /// The sessions that have something to share, as far as is known without comparing.
+    /// The sessions that are noted as having something to share. The stores are not compared.
     pub fn sessions(&self) -> io::Result<Vec<Session>> {
         let mut sessions = names_in(&self.folder.join(TODO))?;
         sessions.extend(names_in(&self.folder.join(DOING))?);
@@ -97,7 +97,7 @@ impl MirrorFolder {
         Ok(sessions)
     }
 
-    /// Time since the oldest note that no mirror has dealt with; `None` if there is none.
+    /// Age of the oldest note that no mirror has processed; `None` if there is none.
     pub fn lag(&self) -> Option<Duration> {
         let folders = [TODO, DOING].map(|name| fs::read_dir(self.folder.join(name)));
         let notes = folders.into_iter().flatten().flatten().flatten();
@@ -105,7 +105,7 @@ impl MirrorFolder {
         times.min().map(|oldest| oldest.elapsed().unwrap_or_default())
     }
 
-    /// Whether a mirror of this root is at work.
+    /// Whether a mirror of this root is running.
     pub fn is_served(&self) -> bool {
         match self.lock() {
             Ok(lock) => matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)),
@@ -113,7 +113,7 @@ impl MirrorFolder {
         }
     }
 
-    /// Becomes the mirror of this root; `None` if there is one. The place is free again when the value is dropped.
+    /// Becomes the mirror of this root; `None` if another one is running. Dropping the value allows another mirror.
     pub fn serve(&self) -> io::Result<Option<Serving>> {
         self.make()?;
         let lock = self.lock()?;
@@ -124,8 +124,8 @@ impl MirrorFolder {
         }
     }
 
-    /// The name of this root among all that are mirrored, which is random. It says nothing about the machine, since a root on
-    /// a volume is used by one container after the other.
+    /// The name of this root among all mirrored ones. It is random and not derived from the machine, since a volume
+    /// with a root may be used by one container after another.
     pub fn origin(&self) -> io::Result<String> {
         let file = self.folder.join(ORIGIN);
         if let Ok(name) = fs::read_to_string(&file)
@@ -137,7 +137,7 @@ impl MirrorFolder {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = forebay::fresh_id(random);
-        // Of two processes at once, the first one's name stays.
+        // If two processes do this at once, the first one's name stays.
         let made = self.folder.join(format!("{ORIGIN}.{name}"));
         fs::write(&made, &name)?;
         let linked = fs::hard_link(&made, &file);
@@ -148,7 +148,7 @@ impl MirrorFolder {
         }
     }
 
-    /// How the mirrors have fared.
+    /// State of the mirrors.
     pub fn fared(&self) -> Fared {
         let read = fs::read(self.folder.join(STATUS)).ok();
         let value: serde_json::Value =
@@ -160,7 +160,7 @@ impl MirrorFolder {
         }
     }
 
-    /// The file whose lock the mirror at work holds.
+    /// The file that the running mirror locks.
     fn lock(&self) -> io::Result<File> {
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.folder.join(LOCK))
     }
@@ -181,17 +181,17 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// How the mirrors have fared.
+    /// State of the mirrors.
     pub fn fared(&self) -> Fared {
         self.folder.fared()
     }
 
-    /// Remembers that the shared store could not be opened.
+    /// Records that the shared store could not be opened.
     pub fn failed(&self, error: String, failures: u64) -> io::Result<()> {
         self.remember(&Fared { failures, error: Some(error), ..self.fared() })
     }
 
-    /// Begins with what has been noted; returns all sessions that are not done.
+    /// Moves all notes to `doing`; returns all sessions in it.
     pub(crate) fn begin(&self) -> io::Result<Vec<Session>> {
         for session in names_in(&self.folder.folder.join(TODO))? {
             fs::rename(self.file(TODO, &session), self.file(DOING, &session))?;
@@ -199,12 +199,12 @@ impl Serving {
         names_in(&self.folder.folder.join(DOING))
     }
 
-    /// Says that a session has nothing left that was there when it was begun with.
+    /// Marks a session as shared, up to what it had when `begin` was called.
     pub(crate) fn done(&self, session: &Session) -> io::Result<()> {
         fs::remove_file(self.file(DOING, session))
     }
 
-    /// Remembers how a pass has fared.
+    /// Records the result of a pass.
     pub(crate) fn remember(&self, fared: &Fared) -> io::Result<()> {
         let value = json!({
             "reached": fared.reached.map(|at| at.to_string()), "failures": fared.failures, "error": fared.error,

@@ -1,6 +1,7 @@
 //! The check that a bucket honours conditional writes.
 //!
-//! Some servers accept the headers and ignore them: then two machines overwrite each other, and nobody is told.
+//! Some servers accept the headers and ignore them. Machines could then overwrite each other's objects without an
+//! error.
 
 use crate::backend::Backend;
 use crate::blobs::{Blobs, failure, put};
@@ -14,13 +15,13 @@ use tokio_postgres::types::Type;
 pub(crate) enum Verdict {
     /// It honours both conditions.
     Honours,
-    /// It replaced an object although it was told to only create one.
+    /// It replaced an object on a request that only creates one.
     IgnoresCreate,
-    /// It replaced an object although that was not the one it was told to replace.
+    /// It replaced an object on a request to replace another version of it.
     IgnoresUpdate,
 }
 
-/// Returns how the bucket behaved within the last day, or in a probe now.
+/// Returns the behaviour of the bucket: a result of the last day, or that of a new probe.
 pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Failure> {
     const SEEN: &str = "SELECT 1 FROM forebay_buckets \
         WHERE bucket = $1 AND probed_at > now() - interval '1 day'";
@@ -48,11 +49,11 @@ pub(crate) async fn check(backend: &Backend, bucket: &str) -> Result<Verdict, Fa
     Ok(verdict)
 }
 
-/// Tries both conditions on an object of its own, which it removes.
+/// Tests both conditions on a separate object, and removes it.
 async fn probe(blobs: &Blobs, id: &str) -> Result<Verdict, Failure> {
     let path = blobs.probe_path(id);
     let verdict = try_conditions(blobs, &path).await;
-    // A probe that stays is a few bytes.
+    // An object that is not removed takes a few bytes.
     let _ = blobs.store().delete(&path).await;
     verdict
 }

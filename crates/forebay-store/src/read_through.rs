@@ -1,5 +1,5 @@
-//! A local store and the shared one as one, for those who read: what is not here is read there. Tokens in use are counted
-//! there too, so that a session has one room on all machines.
+//! A local store and the shared store as one, for readers: outputs that the local store does not have are read from
+//! the shared one. Tokens in use are counted there too, so that a session has one room on all machines.
 
 use crate::cache::Cache;
 use crate::error::OpenError;
@@ -16,36 +16,37 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time in which the shared store must count tokens. A tool's result waits for it, and the local count is nearly as good.
+/// Timeout for counting tokens in the shared store. The result of a tool waits for it, and the local count is nearly
+/// as good.
 const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 
-/// Time after which a shared store that could not be opened is tried again.
+/// Time after which opening a shared store is retried.
 const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Opens a shared store. It is called when it is needed first, and again where that failed.
+/// Opens a shared store. Called on first use, and again after a failure.
 pub type Open = Box<dyn Fn() -> std::result::Result<SharedStore, OpenError> + Send + Sync>;
 
 /// A local store, and the shared store behind it.
 ///
-/// Everything is written to the local store, and [`crate::Mirror`] takes it to the shared one. If the shared store is
-/// away, lists have what is here, and [`ReadThrough::problem`] says why they have no more.
+/// Everything is written to the local store, and [`crate::Mirror`] copies it to the shared one. If the shared store
+/// is unreachable, lists have only local outputs, and [`ReadThrough::problem`] returns the reason.
 pub struct ReadThrough {
     local: Box<dyn Store>,
     shared: Arc<Opening>,
     cache: Arc<Cache>,
     notes: MirrorFolder,
-    /// The name of this root among all that are mirrored, if it has one.
+    /// Name of this root among all mirrored ones, if it has one.
     origin: Option<String>,
-    /// Time in which the shared store must count tokens.
+    /// Timeout for counting tokens in the shared store.
     counted_within: Duration,
-    /// Guards why the shared store could not be asked.
+    /// Guards the reason why the shared store could not be read.
     problem: Mutex<Option<String>>,
 }
 
-/// A shared store that is opened when it is needed.
+/// A shared store that is opened on first use.
 struct Opening {
     open: Open,
-    /// Guards the store while it is opened, so that this is done once.
+    /// Guards the store while it is opened, so that only one caller opens it.
     tried: Mutex<Option<Tried>>,
 }
 
@@ -80,8 +81,8 @@ impl Opening {
 }
 
 impl ReadThrough {
-    /// A local store whose root is `root`, and a shared store that is opened when it is needed. Up to `most_cached` bytes
-    /// of what is read there stay on the local disk. `origin` is the name under which a mirror takes this root's events.
+    /// A local store whose root is `root`, and a shared store that is opened on first use. Up to `most_cached` bytes
+    /// read from it stay on the local disk. `origin` is the name under which a mirror copies this root's events.
     pub fn new(
         local: Box<dyn Store>,
         root: &Path,
@@ -100,12 +101,12 @@ impl ReadThrough {
         }
     }
 
-    /// The same store, which waits so long for the shared store to count tokens in use, and then counts here.
+    /// Sets how long to wait for the shared store to count tokens in use, before they are counted locally.
     pub fn counting_within(self, counted_within: Duration) -> ReadThrough {
         ReadThrough { counted_within, ..self }
     }
 
-    /// Why the shared store could not be asked, if it could not.
+    /// Why the shared store could not be read, if it could not.
     pub fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -122,7 +123,7 @@ impl ReadThrough {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
-    /// The answer of the shared store; its default if the store is away.
+    /// Answer of the shared store; the default value if it is unreachable.
     fn there<T: Default>(&self, ask: impl Fn(&SharedStore) -> Result<T>) -> T {
         self.shared().and_then(|shared| ask(&shared)).unwrap_or_else(|error| {
             self.away(error.to_string());
@@ -130,7 +131,7 @@ impl ReadThrough {
         })
     }
 
-    /// The answer of the local store about an output, or that of the shared one if it is not here.
+    /// Answer of the local store about an output, or of the shared one if the local store does not have it.
     fn either<T>(&self, handle: &Handle, ask: impl Fn(&dyn Store) -> Result<T>) -> Result<T> {
         if self.is_local(handle)? { ask(&*self.local) } else { ask(&*self.shared()?) }
     }
@@ -143,7 +144,7 @@ impl ReadThrough {
         }
     }
 
-    /// Those of `there` whose names are not among those of `here`, after these.
+    /// All of `here`, then those of `there` with other names.
     fn both<T>(here: Vec<T>, there: Vec<T>, name: impl Fn(&T) -> Handle) -> Vec<T> {
         let names: BTreeSet<Handle> = here.iter().map(&name).collect();
         let more = there.into_iter().filter(|one| !names.contains(&name(one)));
@@ -235,7 +236,7 @@ impl Store for ReadThrough {
 
     fn log(&self, session: &Session, line: &[u8]) -> Result<()> {
         self.local.log(session, line)?;
-        // Whoever cannot note it leaves it to `mirror flush`.
+        // If the note fails, `mirror flush` still finds the session.
         let _ = self.notes.note(session);
         Ok(())
     }
@@ -273,7 +274,7 @@ impl Rooms for ReadThrough {
     fn reserve(&self, session: &Session, wanted: Reservation) -> Result<Reserved> {
         let change = self.change(session, Step::reserve(wanted))?;
         if let Some(reserved) = self.changed_there(session, &change) {
-            // Where the shared store goes away, counting goes on from here.
+            // If the shared store becomes unreachable, the local count continues from this value.
             let _ = self.local.set_in_use(session, reserved.in_use);
             return Ok(reserved);
         }
@@ -290,20 +291,19 @@ impl ReadThrough {
         Change::new(step).map_err(Error::store(format!("count the tokens in use by {session}")))
     }
 
-    /// Leaves a change for when the shared store is back.
+    /// Notes a change, to be sent when the shared store is reachable again.
     fn leave(&self, session: &Session, change: &Change) -> Result<()> {
         let left = self.notes.room_notes(session).add(change).and_then(|()| self.notes.note(session));
         left.map_err(Error::store(format!("count the tokens in use by {session}")))
     }
 
-    /// Makes a change in the shared store, unless it is away.
+    /// Makes a change in the shared store, unless it is unreachable.
     fn changed_there(&self, session: &Session, change: &Change) -> Option<Reserved> {
         let change = change.clone();
         self.counted_there(session, move |shared, session| shared.change_room(session, Ok(change)))
     }
 
-    /// The answer of the shared store about the tokens in use, if it comes in time. Those that it has not got are taken
-    /// there first.
+    /// Answer of the shared store about the tokens in use, if it comes in time. Noted changes are sent first.
     fn counted_there<T: Send + 'static>(
         &self,
         session: &Session,
@@ -321,12 +321,13 @@ impl ReadThrough {
                 .take_room_notes(&named, &notes)
                 .and_then(|exceeded| Ok((exceeded, ask(&shared, &named)?)));
             if let Ok(counted) = counted {
-                // Whoever waited may have gone on. The change then lands all the same, and its mark says so.
+                // The caller may have stopped waiting. The change is made anyway, and its mark keeps it from counting
+                // twice.
                 let _ = answer.send(counted);
             }
         });
         let Ok((exceeded, counted)) = answered.recv_timeout(self.counted_within) else {
-            // Without the note the next one waits again.
+            // If the note fails, the next caller waits again.
             let _ = self.notes.note_away();
             return None;
         };
@@ -341,7 +342,7 @@ impl ReadThrough {
 struct Logs {
     there: Box<dyn ReadAt>,
     here: Box<dyn ReadAt>,
-    /// Bytes of the local events that are shared.
+    /// Bytes of the local events that are already shared.
     taken: u64,
 }
 

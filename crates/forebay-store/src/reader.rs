@@ -16,7 +16,7 @@ use std::{
 };
 use tokio_postgres::types::Type;
 
-/// Number that stands for a part in the database.
+/// Number of a part in the database.
 pub(crate) fn part_number(part: Part) -> i32 {
     match part {
         Part::Bytes => 0,
@@ -30,7 +30,7 @@ pub(crate) fn part_number(part: Part) -> i32 {
 pub(crate) struct Bytes {
     runtime: Arc<Runtime>,
     source: Arc<BytesSource>,
-    /// The size of a finished output. That of a growing one is asked for each time.
+    /// Size of a finished output. The size of a growing one is fetched each time.
     size: Option<u64>,
     /// What was read last.
     windows: Windows,
@@ -80,7 +80,7 @@ pub(crate) struct BytesSource {
     cipher: Cipher,
     /// Guards the place of the bytes, which may change once when the output ends.
     location: Mutex<Location>,
-    /// Guards the table of frames of the object, once it is read.
+    /// Guards the object's table of frames, after the first read.
     frames: Mutex<Option<Arc<Framed>>>,
 }
 
@@ -95,7 +95,7 @@ impl BytesSource {
         self.location.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads about `length` bytes around `offset`; returns where they begin.
+    /// Reads about `length` bytes around `offset`; returns their offset too.
     async fn read(&self, offset: u64, length: u64) -> Result<(u64, Vec<u8>), Failure> {
         let location = self.location();
         let read = self.read_from(&location, offset, length).await;

@@ -29,7 +29,7 @@ pub(crate) async fn removed(backend: &Backend, key: &Key) -> Result<BTreeSet<(St
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// Forgets removals of long ago: no machine has an output for so long that it has not shared.
+/// Forgets old removals: no machine keeps an output unshared for so long.
 pub(crate) async fn forget(backend: &Backend) -> Result<(), Failure> {
     const SQL: &str = "DELETE FROM forebay_removed WHERE removed_at < now() - interval '90 days'";
     retrying(|_| backend.database.execute(SQL, &[])).await.map(drop)
@@ -70,7 +70,7 @@ pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Fai
     Ok(())
 }
 
-/// The objects that removals and uploads have left behind: unused ones, and uploads that nobody has finished for a day.
+/// Returns objects that removals and uploads left behind: unused ones, and uploads not finished within a day.
 pub(crate) async fn left_behind(backend: &Backend) -> Result<Vec<Unused>, Failure> {
     const EXPIRE: &str = "WITH old AS (DELETE FROM forebay_contents \
             WHERE tenant = $1 AND users = 0 AND place <> 0 AND claimed_at < now() - interval '1 day' \

@@ -1,4 +1,5 @@
-//! Changes of the tokens in use that were made while the shared store was away, in a file until it has got them.
+//! Changes of the tokens in use that were made while the shared store was unreachable. A file keeps them until they
+//! are sent.
 
 use crate::rooms::{Change, Step};
 use std::{
@@ -8,7 +9,7 @@ use std::{
     path::PathBuf,
 };
 
-/// The file of one session: a line of JSON for each change, in their order.
+/// The file of one session: a line of JSON for each change, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomNotes {
     path: PathBuf,
@@ -19,7 +20,7 @@ impl RoomNotes {
         RoomNotes { path }
     }
 
-    /// Adds a change. One that sets what is in use replaces those before it.
+    /// Adds a change. A change that sets the tokens in use replaces all earlier ones.
     pub(crate) fn add(&self, change: &Change) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -41,7 +42,7 @@ impl RoomNotes {
         }
     }
 
-    /// Removes changes that the shared store has got.
+    /// Removes changes that the shared store has made.
     pub(crate) fn remove(&self, gone: &[Change]) -> io::Result<()> {
         self.rewrite(false, |mut changes| {
             changes.retain(|change| gone.iter().all(|gone| gone.mark != change.mark));
@@ -49,7 +50,7 @@ impl RoomNotes {
         })
     }
 
-    /// Changes the file while no other process does. A file with nothing in it is removed.
+    /// Rewrites the file under its lock. An empty file is removed.
     fn rewrite(&self, make: bool, change: impl FnOnce(Vec<Change>) -> Vec<Change>) -> io::Result<()> {
         let Some(mut file) = self.locked(make)? else { return Ok(()) };
         let mut text = Vec::new();
@@ -68,7 +69,7 @@ impl RoomNotes {
         file.write_all(&lines)
     }
 
-    /// The file, locked; `None` if there is none and none is to be made.
+    /// The locked file; `None` if it does not exist and `make` is false.
     fn locked(&self, make: bool) -> io::Result<Option<File>> {
         loop {
             let opened = OpenOptions::new().read(true).write(true).create(make).mode(0o600).open(&self.path);
@@ -77,7 +78,7 @@ impl RoomNotes {
                 opened => opened?,
             };
             file.lock()?;
-            // The one who had the lock before may have removed it.
+            // The previous holder of the lock may have removed it.
             let is_there = fs::metadata(&self.path).is_ok_and(|now| {
                 file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (now.dev(), now.ino()))
             });
@@ -88,7 +89,7 @@ impl RoomNotes {
     }
 }
 
-/// The changes in a file. A line that a killed process has left unfinished is none.
+/// The changes in a file. An unfinished line of a killed process is skipped.
 fn parse(text: &[u8]) -> Vec<Change> {
     text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

@@ -1,8 +1,8 @@
-//! The tokens that sessions have in use: a row for each, and every change is one statement.
+//! Tokens that sessions have in use: one row for each session, changed by single statements.
 //!
-//! A change has a mark, and the row keeps the marks of the last changes. A machine that does not know whether a change
-//! landed sends it again: at once, or when the database is back. It counts once, unless so many others came between that
-//! its mark is gone; then too much is counted, never too little.
+//! Each change has a mark, and the row keeps the marks of the last changes. A machine that does not know whether a
+//! change took effect sends it again: at once, or when the database is reachable. The change counts once, unless so
+//! many others followed that its mark is no longer kept. Then too much is counted, never too little.
 
 use crate::backend::Backend;
 use crate::failure::Failure;
@@ -14,16 +14,16 @@ use std::io;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// Maximum tokens of one number, so that sums stay far from the largest one of the database. No context is as large.
+/// Maximum value of a count, so that sums stay far below the largest integer of the database. No context is as large.
 const MAX_TOKENS: u64 = 1 << 60;
 
-/// Marks that a row keeps before the newest: more changes than come between a request and its second try.
+/// Marks that a row keeps besides the newest: more than the number of changes between a request and its retry.
 const OLDER_MARKS: i32 = 63;
 
 /// A change of the tokens that a session has in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Change {
-    /// Tells it from all others.
+    /// Unique name of the change.
     pub(crate) mark: String,
     #[serde(flatten)]
     pub(crate) step: Step,
@@ -33,15 +33,15 @@ pub(crate) struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Step {
-    /// Sets what is in use.
+    /// Sets the tokens in use.
     Set(InUse),
-    /// Adds to it.
+    /// Adds to the tokens in use.
     Reserve {
         /// Number of tokens.
         tokens: u64,
         /// Maximum tokens that may then be in use.
         most: u64,
-        /// Whether there may be more.
+        /// Whether to add them even if that exceeds `most`.
         force: bool,
     },
 }
@@ -60,7 +60,7 @@ impl Step {
         Step::Reserve { tokens, most, force }
     }
 
-    /// The same for tokens that were handed over already.
+    /// The same step without its limit, for tokens that were handed over already.
     pub(crate) fn forced(self) -> Step {
         match self {
             Step::Reserve { tokens, most, .. } => Step::Reserve { tokens, most, force: true },
@@ -76,7 +76,7 @@ pub(crate) async fn in_use(backend: &Backend, key: &Key) -> Result<InUse, Failur
     row.as_ref().map_or(Ok(InUse::default()), of_row)
 }
 
-/// Makes a change, once however often it is called.
+/// Makes a change. Repeated calls with the same change count once.
 pub(crate) async fn change(backend: &Backend, key: &Key, change: &Change) -> Result<Reserved, Failure> {
     let row = match change.step {
         Step::Set(in_use) => set(backend, key, &change.mark, in_use).await?,
@@ -96,7 +96,7 @@ pub(crate) async fn change(backend: &Backend, key: &Key, change: &Change) -> Res
     })
 }
 
-/// Sets what is in use; returns the row unless the mark is there.
+/// Sets the tokens in use; returns the row unless it already has the mark.
 async fn set(backend: &Backend, key: &Key, mark: &str, in_use: InUse) -> Result<Option<Row>, Failure> {
     const SQL: &str = "INSERT INTO forebay_rooms AS room (tenant, session, reported, given, marks) \
         VALUES ($1, $2, $3, $4, ARRAY[$5]) ON CONFLICT (tenant, session) DO UPDATE SET \
@@ -112,7 +112,7 @@ async fn set(backend: &Backend, key: &Key, mark: &str, in_use: InUse) -> Result<
     backend.database.query_opt(SQL, &params).await
 }
 
-/// Adds to what is in use; returns the row unless there is no room or the mark is there. The statement does
+/// Adds to the tokens in use; returns the row unless there is no room or it already has the mark. The statement does
 /// not wait for the disk of the database: after a power cut, the host reports its count again.
 async fn reserve(
     backend: &Backend,

@@ -7,7 +7,7 @@ use crate::key::Key;
 use forebay::{Record, State, Timestamp};
 use tokio_postgres::Row;
 
-/// Number that stands for a state in the database.
+/// Number of a state in the database.
 pub(crate) const GROWING: i32 = 0;
 pub(crate) const COMPLETE: i32 = 1;
 pub(crate) const CUT_SHORT: i32 = 2;
@@ -44,20 +44,20 @@ pub(crate) struct Location {
     /// The name of the object, if it is one.
     pub(crate) object: String,
     pub(crate) place: Place,
-    /// Bytes that the object has, if it is one. The object itself says it for sure.
+    /// Size of the object, if there is one. It is a hint: the object may have been rewritten.
     pub(crate) stored: u64,
     /// Bytes of the output.
     pub(crate) bytes: u64,
 }
 
-/// Kind of place that holds bytes.
+/// Kind of location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Rows of `forebay_chunks`.
     Rows,
-    /// An object with the bytes as they are.
+    /// An object with uncompressed bytes.
     Object,
-    /// An object with the bytes as compressed frames.
+    /// An object with compressed frames.
     Frames,
     /// An object with the bytes as compressed frames, each of them encrypted.
     EncryptedFrames,
@@ -136,7 +136,7 @@ impl Found {
         })
     }
 
-    /// Whether it grows although its writer has vanished.
+    /// Whether the output still grows but its writer has vanished.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state == GROWING && !self.is_held
     }
@@ -171,17 +171,17 @@ pub(crate) async fn find(backend: &Backend, key: &Key) -> Result<Found, Failure>
     Found::from_row(backend, key, &row.ok_or(Failure::NotFound)?).await
 }
 
-/// The text of a record in the database.
+/// Text of a record as stored in the database.
 pub(crate) fn to_json(record: &Record) -> Result<String, Failure> {
     serde_json::to_string(record).map_err(|error| Failure::Damaged(error.to_string()))
 }
 
-/// A count as the database keeps it.
+/// Converts a count to the signed integer of the database.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A count that the database kept.
+/// Converts a count from the signed integer of the database.
 pub(crate) fn unsigned(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

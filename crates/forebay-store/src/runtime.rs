@@ -10,7 +10,7 @@ const THREADS: usize = 2;
 
 /// Runs requests on threads of its own.
 pub(crate) struct Runtime {
-    /// Taken only when this is dropped.
+    /// Empty only while this is dropped.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -24,7 +24,8 @@ impl Runtime {
         Ok(Runtime { runtime: Some(runtime) })
     }
 
-    /// Runs a request to its end and returns its answer. The caller's thread waits, whatever runs on it.
+    /// Runs a request to its end and returns its answer. Blocks the calling thread, which may belong to another
+    /// runtime.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         request: impl Future<Output = T> + Send + 'static,
@@ -37,7 +38,7 @@ impl Runtime {
         answered.recv().map_err(|_| io::Error::other("the request ended without an answer"))
     }
 
-    /// Starts a request that nobody waits for.
+    /// Starts a request without waiting for it.
     pub(crate) fn spawn(
         &self,
         request: impl Future<Output = ()> + Send + 'static,
@@ -48,7 +49,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // A runtime that is dropped waits for its threads, which is refused inside another runtime.
+        // Dropping a runtime blocks, which panics inside another runtime.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

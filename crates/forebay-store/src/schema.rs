@@ -1,4 +1,4 @@
-//! The schema of the database: numbered steps, each a file, made one after the other under the lock of a row.
+//! The schema of the database: numbered steps, one file each, applied in order while a row is locked.
 
 use crate::database::{Database, retrying, retrying_for};
 use crate::failure::Failure;
@@ -19,14 +19,14 @@ const STEPS_WITHIN: Duration = Duration::from_secs(600);
 /// The version that this program knows.
 pub(crate) const VERSION: i32 = STEPS.len() as i32;
 
-/// The table of the version, with the only row that says it.
+/// The table of the version, and its only row.
 const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS forebay_schema (single boolean PRIMARY KEY, version integer NOT NULL)";
 
-/// Codes of the errors when two processes make the table at once: its row in the catalog, its type, or itself is there.
+/// Error codes when two processes create the table at once: its catalog row, its type or the table itself exists.
 const COLLISIONS: [&str; 3] = ["23505", "42710", "42P07"];
 
-/// State of the schema that a database has.
+/// State of a database's schema.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The version that this program knows.
@@ -37,9 +37,9 @@ pub(crate) enum Found {
     Newer(i32),
 }
 
-/// Brings the schema to the version that this program knows.
+/// Migrates the schema to the version that this program knows.
 pub(crate) async fn migrate(database: &Database) -> Result<Found, Failure> {
-    // A role that may not create tables can use a schema that is current.
+    // If the schema is current, a role without the right to create tables is enough.
     match retrying(|_| version(database)).await? {
         Found::Older => retrying_for(STEPS_WITHIN, |_| take_steps(database)).await,
         found => Ok(found),
@@ -67,7 +67,7 @@ async fn take_steps(database: &Database) -> Result<Found, Failure> {
     make_table(database).await?;
     let mut connection = database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
-    // Other processes wait here until the steps are taken, and then find nothing to do.
+    // Other processes wait here until the steps are applied, and then have nothing to do.
     let row = transaction.query_typed_one("SELECT version FROM forebay_schema FOR UPDATE", &[]).await?;
     let version: i32 = row.get(0);
     let found = compare(version);
@@ -84,8 +84,8 @@ async fn take_steps(database: &Database) -> Result<Found, Failure> {
     Ok(if found == Found::Older { Found::Current } else { found })
 }
 
-/// Makes the table of the version. Two processes that do so at once may collide in the catalog of the database: the
-/// second finds the table when it looks again.
+/// Creates the table of the version. If two processes do so at once, one may get an error from the catalog of the
+/// database; it then finds the table on its second attempt.
 async fn make_table(database: &Database) -> Result<(), Failure> {
     match database.execute(TABLE, &[]).await {
         Err(Failure::Refused(why)) if COLLISIONS.iter().any(|code| why.contains(code)) => {

@@ -1,4 +1,4 @@
-//! The way of a finished output's bytes to the bucket: from rows, or from the file of the machine that has it.
+//! Moves a finished output's bytes to the bucket: from rows, or from a local file.
 //!
 //! The object is written first, and then the row that names it, so no reader ever looks for an object that is not there.
 //! Outputs of a session with the same bytes share an object. It is removed when no output uses it any more. An upload
@@ -19,10 +19,10 @@ use deadpool_postgres::Transaction;
 use forebay::ReadAt;
 use tokio_postgres::types::Type;
 
-/// Maximum uploads of the same bytes that a removal may undo one after the other.
+/// Maximum attempts of an upload, each undone by a removal of the same bytes.
 const ATTEMPTS: usize = 5;
 
-/// The bytes of an output that are to be written to the bucket.
+/// Bytes of an output to be written to the bucket.
 pub(crate) struct Plain {
     pub(crate) hash: String,
     /// What encrypts them in the bucket, and in their rows.
@@ -31,20 +31,20 @@ pub(crate) struct Plain {
     pub(crate) source: Source,
 }
 
-/// Where the bytes are now.
+/// Current location of the bytes.
 pub(crate) enum Source {
-    /// In rows of this name.
+    /// Rows with this name.
     Rows(String),
-    /// In a file of this machine.
+    /// A local file.
     File(Box<dyn ReadAt>),
 }
 
-/// An object that is in the bucket, and that no output may use yet.
+/// An object in the bucket that its output does not use yet.
 pub(crate) struct Uploaded {
     /// The name of the object.
     content: String,
     claim: Claim,
-    /// Bytes of the object; 0 if it was there.
+    /// Size of the object; 0 if it existed before.
     stored: u64,
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct Uploaded {
 struct Claim {
     generation: i64,
     place: Place,
-    /// Whether an output uses it already: then its object is there.
+    /// Whether an output uses it already, so that its object exists.
     is_used: bool,
 }
 
-/// Moves the bytes of an output to the bucket; returns whether they are there now.
+/// Moves the bytes of an output to the bucket; returns whether they are in the bucket now.
 pub(crate) async fn settle(backend: &Backend, blobs: &Blobs, key: &Key) -> Result<bool, Failure> {
     let Some((rows, plain)) = retrying(|_| to_move(backend, key)).await? else { return Ok(false) };
     for _ in 0..ATTEMPTS {
@@ -69,12 +69,12 @@ pub(crate) async fn settle(backend: &Backend, blobs: &Blobs, key: &Key) -> Resul
     Err(removed_again())
 }
 
-/// The failure of an upload that was removed as often as it was made.
+/// Failure of an upload that was removed after every attempt.
 pub(crate) fn removed_again() -> Failure {
     Failure::Conflict("others removed the same bytes again and again".to_owned())
 }
 
-/// Writes bytes to the bucket, unless an output of the session has put them there.
+/// Writes bytes to the bucket, unless another output of the session already did.
 pub(crate) async fn upload(
     backend: &Backend,
     blobs: &Blobs,
@@ -120,7 +120,7 @@ impl Plain {
     }
 }
 
-/// The bytes of a file from `offset`, as many as there are of `length`.
+/// Reads at most `length` bytes of a file from `offset`.
 fn whole_range(file: &dyn ReadAt, offset: u64, length: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = vec![0; length];
     let mut filled = 0;
@@ -135,7 +135,7 @@ fn whole_range(file: &dyn ReadAt, offset: u64, length: usize) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// The outputs whose bytes wait in the database.
+/// Outputs whose bytes are in the database and belong into the bucket.
 pub(crate) async fn waiting(backend: &Backend) -> Result<Vec<Key>, Failure> {
     const SQL: &str = "SELECT o.session, o.id FROM forebay_contents c JOIN forebay_outputs o \
         ON o.tenant = c.tenant AND o.session = c.session AND o.content = c.content \
@@ -149,8 +149,8 @@ pub(crate) async fn waiting(backend: &Backend) -> Result<Vec<Key>, Failure> {
     rows.iter().map(key).collect()
 }
 
-/// Returns the rows of an output and their bytes, if they are to be moved: not those of one that grows, that is small, or
-/// that is in the bucket.
+/// Returns the rows of an output and their bytes if they should be moved: not if the output grows, is small, or is in
+/// the bucket already.
 async fn to_move(backend: &Backend, key: &Key) -> Result<Option<(String, Plain)>, Failure> {
     let found = row::find(backend, key).await?;
     let is_movable = found.state != GROWING && found.location.place == Place::Rows && found.bytes > INLINE;
@@ -160,7 +160,7 @@ async fn to_move(backend: &Backend, key: &Key) -> Result<Option<(String, Plain)>
     Ok((is_movable && !plain.hash.is_empty()).then_some((rows, plain)))
 }
 
-/// Writes the object; returns its size. Bytes that do not have the hash of the record are not written.
+/// Writes the object; returns its size. Fails if the bytes do not match the hash of the record.
 async fn write(
     backend: &Backend,
     blobs: &Blobs,
@@ -228,7 +228,7 @@ async fn claim(backend: &Backend, key: &Key, plain: &Plain, place: Place) -> Res
     })
 }
 
-/// Has the output use the object, and removes its rows; returns false if the object may have been removed meanwhile.
+/// Makes the output use the object, and removes its rows. Returns false if the object may have been removed since.
 async fn point_at_object(
     backend: &Backend,
     key: &Key,
@@ -241,7 +241,7 @@ async fn point_at_object(
     let transaction = connection.client_mut()?.transaction().await?;
     let point = key.params(&[(&uploaded.content, Type::TEXT), (&rows, Type::TEXT)]);
     if transaction.execute_typed(POINT, &point).await? == 0 {
-        // It was removed, or moved by another process: there is nothing left to do.
+        // The output was removed, or another process has moved its bytes: nothing to do.
         return Ok(true);
     }
     if !uploaded.is_used_by_one_more(&transaction, key).await? {
@@ -254,7 +254,7 @@ async fn point_at_object(
 }
 
 impl Uploaded {
-    /// The name of the object.
+    /// Name of the object's content.
     pub(crate) fn content(&self) -> &str {
         &self.content
     }
@@ -269,7 +269,7 @@ impl Uploaded {
         }
     }
 
-    /// Counts one more output that uses the object; returns false if it may have been removed meanwhile.
+    /// Counts one more output that uses the object; returns false if it may have been removed since.
     pub(crate) async fn is_used_by_one_more(
         &self,
         transaction: &Transaction<'_>,

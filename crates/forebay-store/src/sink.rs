@@ -1,4 +1,4 @@
-//! The writing of one output: its bytes as rows, under a lease that is renewed.
+//! Writes one output: its bytes as rows, under a lease that is renewed.
 
 use crate::backend::Backend;
 use crate::content::{self, INLINE};
@@ -31,10 +31,10 @@ const CHUNK: usize = 256 * 1024;
 /// The epoch of an output's first writer.
 const FIRST_EPOCH: i64 = 1;
 
-/// A new output, as its row begins.
+/// Initial values for the row of a new output.
 pub(crate) struct Begun {
     key: Key,
-    /// Name of the rows of its bytes, which no other output ever has.
+    /// Name of the rows with its bytes, unique to this output.
     content: String,
     called_at: i64,
     record: String,
@@ -164,13 +164,13 @@ pub(crate) struct SharedSink {
     held: Held,
     /// Bytes of the parts beside, by number of the part.
     beside: [u64; 4],
-    /// The line index, which becomes one row at the end.
+    /// The line index, written as one row at the end.
     index: Vec<u8>,
     /// Renews the lease while the output grows.
     renewal: Option<AbortHandle>,
-    /// The upload of the bytes of an output that has ended elsewhere.
+    /// Upload of the bytes of an ended local output.
     upload: Option<Uploading>,
-    /// Whether the bucket could not be reached.
+    /// Whether the bucket was unreachable.
     has_no_bucket: bool,
 }
 
@@ -194,8 +194,8 @@ impl SharedSink {
         SharedSink { runtime, backend, handle, key, held, beside, index, renewal, upload, has_no_bucket }
     }
 
-    /// Writes the bytes of an output that has ended to the bucket, from the file that has them. They need no rows then.
-    /// Waits for the time `within`, and returns `None` if more is to do: the upload goes on, and the next call waits for it.
+    /// Uploads the bytes of an ended output from its file to the bucket, so that they need no rows. Waits at most for
+    /// the time `within` and returns `None` if it is not done: the upload continues, and the next call waits for it.
     pub(crate) fn upload(
         &mut self,
         record: &Record,
@@ -219,7 +219,7 @@ impl SharedSink {
         answer
     }
 
-    /// Whether so many bytes of an output that has ended can go to the bucket at once.
+    /// Whether an ended output of `bytes` bytes can be written directly to the bucket.
     pub(crate) fn has_bucket_for(&self, bytes: u64) -> bool {
         !self.has_no_bucket && bytes > INLINE
     }
@@ -238,13 +238,13 @@ impl SharedSink {
                 Some(blobs) => settle::upload(&backend, blobs, &key, &plain).await,
                 None => Err(Failure::Refused("no bucket is set".to_owned())),
             };
-            // Whoever waited may have given it up.
+            // The caller may have given the upload up.
             let _ = answer.send(uploaded);
         });
         Ok(Uploading { task, answered })
     }
 
-    /// Ends the output, whose bytes are in the bucket.
+    /// Ends an output whose bytes are in the bucket.
     pub(crate) fn finish_in_bucket(mut self: Box<Self>, record: &Record, uploaded: Uploaded) -> Result<()> {
         let step = || format!("end {}", self.handle);
         let failed = |failure: Failure| failure.error(step(), &self.handle);
@@ -265,7 +265,7 @@ impl SharedSink {
         Ok(())
     }
 
-    /// Sets the whole line index, which was not appended.
+    /// Sets the whole line index at once.
     pub(crate) fn set_index(&mut self, index: Vec<u8>) {
         self.index = index;
     }
@@ -349,7 +349,8 @@ impl Sink for SharedSink {
     }
 }
 
-/// Moves the bytes to the bucket. If it fails they stay in the database, where they are as safe, and are moved later.
+/// Moves the bytes to the bucket. If that fails, they stay in the database, where they are as safe, and are moved
+/// later.
 async fn settle_if_possible(backend: &Backend, key: &Key, bytes: u64) {
     if let Some(blobs) = &backend.blobs
         && bytes > INLINE
@@ -364,7 +365,7 @@ impl Drop for SharedSink {
         if let Some(task) = self.upload.take().and_then(|upload| upload.task) {
             task.abort();
         }
-        // An output that has ended has no renewal any more.
+        // An ended output has no renewal any more.
         let Some(renewal) = self.renewal.take() else { return };
         renewal.abort();
         let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.held.epoch);
@@ -376,7 +377,7 @@ impl Drop for SharedSink {
     }
 }
 
-/// Appends bytes at `start`, unless they are there already.
+/// Appends bytes at `start`, unless they were appended before.
 async fn append_chunk(
     backend: &Backend,
     key: &Key,
@@ -408,7 +409,7 @@ async fn append_chunk(
     if may_have_landed && is_there { Ok(()) } else { Err(Failure::LeaseLost) }
 }
 
-/// Appends to a part beside the bytes, unless that is there already.
+/// Appends to a part beside the bytes, unless this was done before.
 async fn append_part(
     backend: &Backend,
     key: &Key,
@@ -447,14 +448,14 @@ async fn renew(backend: Arc<Backend>, key: Key, epoch: i64) {
         match retrying(|_| backend.database.execute(SQL, &params)).await {
             Ok(0) => return,
             Ok(_) => {}
-            // It may be there again at the next time.
+            // The database may be reachable at the next renewal.
             Err(failure) => tracing::warn!(output = %key, "cannot renew the lease: {failure}"),
         }
     }
 }
 
-/// Ends the lease of an output that its writer gives up. The epoch ends too, so that a renewal that is still under way
-/// changes nothing.
+/// Ends the lease of an output that its writer gives up. Also raises the epoch, so that a concurrent renewal has no
+/// effect.
 async fn release(backend: &Backend, key: &Key, epoch: i64) -> std::result::Result<(), Failure> {
     const SQL: &str = "UPDATE forebay_outputs SET lease_until = now(), epoch = epoch + 1 \
         WHERE tenant = $1 AND session = $2 AND id = $3 AND epoch = $4 AND state = 0";

@@ -45,7 +45,7 @@ pub struct SharedStore {
 }
 
 impl SharedStore {
-    /// Opens the outputs of a tenant. Brings the database to the schema of this program first, and refuses a newer one.
+    /// Opens the outputs of a tenant. Migrates the schema of the database first, and refuses a newer schema.
     pub fn open(options: Options) -> std::result::Result<SharedStore, OpenError> {
         let Options { database, bucket, tenant, lease, key } = options;
         let blobs = bucket.as_ref().map(BucketAddress::connect).transpose()?.map(Arc::new);
@@ -53,7 +53,7 @@ impl SharedStore {
         let shown = database.to_string();
         let cannot =
             |failure: Failure| OpenError::Database { address: shown.clone(), why: failure.to_string() };
-        // A pool begins inside the runtime that its connections run on.
+        // The pool must be created inside the runtime of its connections.
         let database =
             runtime.wait(async move { database.connect() }).map_err(OpenError::Threads)?.map_err(cannot)?;
         let keys = Arc::new(Keys::new(key.as_ref()).map_err(cannot)?);
@@ -72,7 +72,7 @@ impl SharedStore {
         Ok(SharedStore { runtime, backend, logs: Logs::default() })
     }
 
-    /// The store of another tenant, over the same connections.
+    /// The store of another tenant, with the same connections.
     pub fn for_tenant(&self, tenant: Session) -> SharedStore {
         let Backend { database, blobs, keys, lease, .. } = &*self.backend;
         let (database, blobs, keys) = (database.clone(), blobs.clone(), keys.clone());
@@ -165,8 +165,7 @@ impl SharedStore {
         self.about(WHAT, session, async move { retrying(|_| rooms::change(&backend, &key, &change)).await })
     }
 
-    /// Counts the tokens that were handed over while this store was away. If they are then more than the room, returns the
-    /// event that tells it.
+    /// Counts the tokens that were noted while this store was unreachable. Returns an event if they exceed the room.
     pub(crate) fn take_room_notes(&self, session: &Session, notes: &RoomNotes) -> Result<Option<What>> {
         let cannot = || Error::store(format!("count the tokens in use by {session}"));
         let mut exceeded = None;
@@ -182,7 +181,7 @@ impl SharedStore {
         Ok(exceeded)
     }
 
-    /// Runs a request about an output, and names it in the error.
+    /// Runs a request about an output, and adds the handle to its error.
     fn about<T: Send + 'static>(
         &self,
         what: &str,
@@ -198,7 +197,7 @@ impl SharedStore {
         Key::new(&self.backend.tenant, handle)
     }
 
-    /// The row of an output; one whose writer has vanished is brought to its end first.
+    /// The row of an output. If its writer has vanished, the output is ended first.
     fn found(&self, handle: &Handle) -> Result<Found> {
         let (backend, key) = (self.backend.clone(), self.key(handle));
         let found =
@@ -206,7 +205,7 @@ impl SharedStore {
         if found.is_abandoned() { self.end_abandoned(handle, found) } else { Ok(found) }
     }
 
-    /// Ends an output whose writer has vanished, unless the writer or another reader does so meanwhile.
+    /// Ends an output whose writer has vanished, unless the writer or another reader ends it first.
     fn end_abandoned(&self, handle: &Handle, mut found: Found) -> Result<Found> {
         loop {
             let cannot = |failure: Failure| failure.error(format!("read {handle}"), handle);
@@ -241,7 +240,7 @@ impl SharedStore {
         }
     }
 
-    /// The record in a row. One that cannot be read does not hide the others.
+    /// The record in a row, for a listing. A record that cannot be read does not hide the others.
     fn listed(&self, session: &Session, found: Found) -> Result<Option<Record>> {
         let handle = Handle::new(session.clone(), &found.id)?;
         let record = if found.is_abandoned() {
@@ -260,7 +259,7 @@ impl SharedStore {
         })))
     }
 
-    /// The rows of a session's outputs, oldest first, as they are.
+    /// The rows of a session's outputs, oldest first. Abandoned outputs are not ended.
     pub(crate) fn rows(&self, session: &Session) -> Result<Vec<Found>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {TABLES} WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.called_at, o.number"
@@ -292,8 +291,8 @@ impl SharedStore {
         })
     }
 
-    /// Removes a session: its outputs, its events and its count of tokens. An output that grows stays, and then the events
-    /// do too. Returns the removed outputs.
+    /// Removes a session: its outputs, its events and its count of tokens. Keeps outputs that grow, and then the
+    /// events too. Returns the removed outputs.
     pub fn remove_session(&self, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
         let gone = remove_all(self, session, dry_run)?;
         if !dry_run {
@@ -323,7 +322,7 @@ impl SharedStore {
         Ok(held.map(|held| self.sink(handle, held)))
     }
 
-    /// Goes on with an output whose writer has stopped, as it was found; `None` if it has changed since, or if another
+    /// Continues an output whose writer has stopped. `None` if it has changed since it was found, or if another
     /// output uses its bytes by now.
     pub(crate) fn resume(
         &self,
@@ -346,7 +345,7 @@ impl SharedStore {
         Box::new(SharedSink::new(runtime, backend, handle.clone(), self.key(handle), held))
     }
 
-    /// Number of bytes of a local store's events that this store has taken.
+    /// Number of bytes of a local store's events that were copied to this store.
     pub(crate) fn events_taken(&self, session: &Session, origin: &str) -> Result<u64> {
         let (backend, key, origin) = (self.backend.clone(), self.session_key(session), origin.to_owned());
         self.about("read the events of", session, async move {
@@ -354,7 +353,8 @@ impl SharedStore {
         })
     }
 
-    /// Takes lines of a local store's events, unless they have been taken. `range` is what was taken there before and after.
+    /// Copies lines of a local store's events, unless they were copied before. `range` is their place in the local
+    /// events.
     pub(crate) fn take_events(
         &self,
         session: &Session,
@@ -368,7 +368,7 @@ impl SharedStore {
         })
     }
 
-    /// The key of a session, with no id.
+    /// Key of a session, with an empty id.
     fn session_key(&self, session: &Session) -> Key {
         let (tenant, session) = (self.backend.tenant.as_str().to_owned(), session.as_str().to_owned());
         Key { tenant, session, id: String::new() }
@@ -381,11 +381,11 @@ impl SharedStore {
 pub struct Options {
     /// The database.
     pub database: DatabaseAddress,
-    /// The tenant, whose outputs nobody else sees.
+    /// The tenant. No other tenant sees its outputs.
     pub tenant: Session,
-    /// The bucket for bytes; without one they stay in the database.
+    /// The bucket for bytes. Without one they stay in the database.
     pub bucket: Option<BucketAddress>,
-    /// Time for which a writer holds its output without being heard of.
+    /// Time without a renewal after which a writer loses its output.
     pub lease: Duration,
     /// The master key, if content is encrypted before it leaves this machine.
     pub key: Option<MasterKey>,
@@ -470,7 +470,7 @@ impl Store for SharedStore {
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {
-        // One step of the index for each session, and not one for each output.
+        // One index lookup for each session instead of one for each output.
         const SQL: &str = "WITH RECURSIVE found AS (\
             SELECT min(session) AS session FROM forebay_outputs WHERE tenant = $1 \
             UNION ALL \

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes that a single read asks for at least: the line index is looked up by 8 bytes at a time.
+/// Minimum bytes of a request. The line index, for example, is read 8 bytes at a time.
 const SMALLEST: u64 = 64 * 1024;
 
 /// Bytes that a read asks for which goes on where the last one ended: whoever reads on reads much. Each further one asks
@@ -17,7 +17,7 @@ const FARTHEST_AHEAD: u64 = 16 * 1024 * 1024;
 /// Maximum stretches that are read at once. With more, reading ahead is given up.
 const WINDOWS: usize = 8;
 
-/// A stretch of bytes that never change.
+/// A range of bytes that never change.
 #[derive(Default)]
 struct Window {
     start: u64,

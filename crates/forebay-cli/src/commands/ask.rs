@@ -1,4 +1,4 @@
-//! `forebay ask`: the passages of an output that answer a question best, bounded.
+//! `forebay ask`: the passages of an output that best answer a question, within a budget.
 
 use crate::args::words;
 use crate::context::{Context, Outcome};

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
             return Ok(ExitCode::from(if result.is_error { NOT_THERE } else { DONE }));
         }
         if result.is_error && result.text.starts_with(FAILED) {
-            // The envelope is the answer, to the letter.
+            // The envelope is the exact answer.
             print::out(format!("{}\n", result.text.trim_end()).as_bytes())?;
             return Ok(ExitCode::from(NOT_THERE));
         }
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
         .take(LARGEST)
         .read_to_string(&mut said)
         .map_err(|error| CliError::usage(format!("the message on stdin cannot be read: {error}")))?;
-    // What a model without native calls says is plain text.
+    // A model without native tool calls writes plain text.
     let message = match wire {
         Wire::FunctionCall => serde_json::from_str(&said).unwrap_or(Value::String(said)),
         _ => serde_json::from_str(&said)

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let mut report =
         if args.shared { clean_shared(args, context) } else { clean(args, context, &context.store) };
     if let Some(both) = context.with_fallback.as_ref().filter(|_| !args.shared) {
-        // What was kept there while the root could not be written has the same rules.
+        // Outputs that were stored in the fallback while the root was not writable follow the same rules.
         report = joined(report, clean(args, context, &both.fallback));
     }
     let report = report?;
@@ -98,13 +98,13 @@ fn clean_shared(args: &Args, context: &Context) -> Result<Report, CliError> {
     Ok(report)
 }
 
-/// Cleans one root.
+/// Cleans a single root.
 fn clean(args: &Args, context: &Context, store: &DiskStore) -> Result<Report, CliError> {
     if args.everything {
         return everything(args, context, store);
     }
     let now = Timestamp::now();
-    // Only a sweep of the whole root counts as one.
+    // Only a sweep of the whole root is recorded as a sweep.
     let look = args.dry_run || context.named.is_some();
     Ok(store.sweep(&Sweep {
         rules: rules(args, context),
@@ -135,12 +135,12 @@ fn joined(root: Result<Report, CliError>, fallback: Result<Report, CliError>) ->
     }
 }
 
-/// Sweeps in a process of its own if a sweep is due, so that no command waits for it.
+/// Starts a sweep in a separate process if one is due, so that no command waits for it.
 pub(crate) fn now_and_then(context: &Context) {
     if context.settings.retention.mode != Keep::Keep {
         return;
     }
-    // Whatever goes wrong here, the command that is to be run is not held up by it.
+    // An error here must not delay the command.
     if !matches!(context.store.take_turn(Timestamp::now(), SWEEP_EVERY), Ok(true)) {
         return;
     }
@@ -234,7 +234,7 @@ fn summary(report: &Report, dry_run: bool) -> String {
     text + "\n"
 }
 
-/// Notes on what was not removed, and what to do about it.
+/// Notes on outputs that were not removed, and what to do about them.
 fn notes(report: &Report, context: &Context) -> String {
     let mut text = String::new();
     if report.foreign {

@@ -1,4 +1,4 @@
-//! `forebay doctor`: whether the agents that are set up work, and what Forebay did for them.
+//! `forebay doctor`: checks whether the set-up agents work, and sums up what Forebay did for them.
 
 use crate::commands::hook;
 use crate::commands::init::{is_installed, named, obstacles, place};
@@ -35,19 +35,19 @@ pub(crate) struct Args {
     hosts: Vec<String>,
 }
 
-/// Days of the summary.
+/// Days that the summary covers.
 const DAYS: i64 = 7;
 
-/// How long a program may take to print its version, or a hook to answer.
+/// Timeout for a program to print its version, and for a hook to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Newest transcripts of a host that are searched for errors.
+/// Number of a host's newest transcripts that are searched for errors.
 const TRANSCRIPTS: usize = 20;
 
 /// Bytes at the end of a transcript that are searched.
 const TRANSCRIPT_END: u64 = 4 * 1024 * 1024;
 
-/// State of one thing that was checked.
+/// Result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Health {
@@ -56,10 +56,10 @@ enum Health {
     Broken,
 }
 
-/// One thing that was checked.
+/// One check.
 #[derive(Debug, Serialize)]
 struct Finding {
-    /// The host, or nothing if it concerns all.
+    /// The host; absent if the check concerns all.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'static str>,
     check: &'static str,
@@ -172,7 +172,7 @@ fn since() -> Timestamp {
     Timestamp::now() - Duration::from_secs(DAYS as u64 * 24 * 3600)
 }
 
-/// Counts of all sessions in the last days.
+/// Counts of all sessions in the last [`DAYS`] days.
 fn week(context: &Context) -> Result<Counts, CliError> {
     let mut week = Counts::default();
     for session in context.local().sessions()? {
@@ -252,18 +252,18 @@ fn check_shared(report: &mut Report, context: &Context) {
     }
 }
 
-/// Writes a file without a name into a folder, which is made if it is not there.
+/// Writes an unnamed file into a folder, which is created if it does not exist.
 fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
     tempfile::tempfile_in(folder)?.write_all(&[0; 4096])
 }
 
-/// Where an entry of ours was found, and the command it runs.
+/// Location of one of our entries, and the command that it runs.
 struct Registered {
     file: PathBuf,
     command: Vec<String>,
     scope: Scope,
-    /// Plugin or extension that brought it, if `init` did not.
+    /// Plugin or extension that installed it, if `init` did not.
     bundle: Option<&'static str>,
 }
 
@@ -357,7 +357,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// The first version number in a text.
+/// First version number in a text.
 fn version_in(text: &str) -> Option<[u64; 3]> {
     text.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(|word| {
         let parts: Vec<u64> =
@@ -370,7 +370,7 @@ fn dotted(version: [u64; 3]) -> String {
     version.map(|part| part.to_string()).join(".")
 }
 
-/// Runs a program with an input, and returns whether it succeeded and what it printed; `None` if it takes too long.
+/// Runs a program with an input; returns whether it succeeded and what it printed. `None` if it takes too long.
 fn printed_by(command: &mut Command, input: &[u8]) -> Option<(bool, String)> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
@@ -435,7 +435,7 @@ fn by_shell(command: &str) -> Vec<String> {
     vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()]
 }
 
-/// The plugin or extension of ours that a host has installed.
+/// Our plugin or extension, if a host has it installed.
 fn bundled(host: &Host, place: &Place) -> Option<Registered> {
     let (file, bundle, command) = match host.name {
         "claude-code" => {
@@ -454,7 +454,7 @@ fn bundled(host: &Host, place: &Place) -> Option<Registered> {
     Some(Registered { file, command: by_shell(command), scope: Scope::User, bundle: Some(bundle) })
 }
 
-/// All commands of hooks that are ours.
+/// Finds all commands of hooks that are ours.
 fn hook_commands(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -473,7 +473,7 @@ fn hook_commands(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Feeds a large result through the command that is registered.
+/// Tests the registered command with a large result.
 fn check_hook(report: &mut Report, host: &Host, hooked: &Hooked, entry: &Registered) {
     let lines: String = (1..=2_000).map(|line| format!("line {line} of a sample\n")).collect();
     let event = (hooked.sample)(&lines).to_string();
@@ -485,7 +485,7 @@ fn check_hook(report: &mut Report, host: &Host, hooked: &Hooked, entry: &Registe
         .env("FOREBAY_ROOT", root.path())
         .env_remove("FOREBAY_SESSION")
         .env_remove(hosts::OFF);
-    // Settings that are wrong have a finding of their own.
+    // Invalid settings are reported by another check.
     command.env("XDG_CONFIG_HOME", root.path()).current_dir(root.path());
     let mend = format!("forebay init {}", host.name);
     match printed_by(&mut command, event.as_bytes()) {
@@ -513,7 +513,7 @@ fn check_hook(report: &mut Report, host: &Host, hooked: &Hooked, entry: &Registe
     }
 }
 
-/// Whether Codex was told to trust our hook: it skips others silently.
+/// Whether Codex trusts our hook: it skips other hooks without a message.
 fn check_trust(report: &mut Report, place: &Place, registered: &[Registered]) {
     let folder = env::var_os("CODEX_HOME").map_or_else(|| place.home.join(".codex"), PathBuf::from);
     let text = fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
@@ -532,14 +532,14 @@ fn check_trust(report: &mut Report, place: &Place, registered: &[Registered]) {
     }
 }
 
-/// Whether the shell prefix is ours and starts a program that is there.
+/// Whether the shell prefix is ours, and its program exists.
 fn check_prefix(report: &mut Report, place: &Place) {
     let settings = claude_code::config_folder(place).join("settings.json");
     let value = fs::read_to_string(&settings).ok().and_then(|text| entries::value_of(&text).ok());
     let prefix =
         value.as_ref().and_then(|value| value["env"][claude_code::PREFIX].as_str()).unwrap_or_default();
     let Some(shell) = Some(prefix).filter(|prefix| entries::starts_us(prefix)) else {
-        // One of somebody else is named among the obstacles.
+        // A foreign prefix is reported among the obstacles.
         if prefix.is_empty() {
             report
                 .add(Health::Note, "shell prefix", "not set: commands that fail are not covered")
@@ -559,7 +559,7 @@ fn check_prefix(report: &mut Report, place: &Place) {
     }
 }
 
-/// Errors of our hook in the newest transcripts of Claude Code.
+/// Reports errors of our hook in the newest transcripts of Claude Code.
 fn check_transcripts(report: &mut Report, place: &Place) {
     let projects = claude_code::config_folder(place).join("projects");
     let folders = fs::read_dir(projects).into_iter().flatten().flatten();
@@ -623,7 +623,7 @@ fn hook_errors(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Causes for which a host's own result stood in the last days.
+/// Reports why a host's own result was used in the last days.
 fn check_events(report: &mut Report, context: &Context) -> Result<(), CliError> {
     let mut causes: Vec<(String, String, u64, Timestamp)> = Vec::new();
     for session in context.local().sessions()? {

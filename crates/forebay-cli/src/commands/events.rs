@@ -1,4 +1,4 @@
-//! `forebay events`: what happened in a session.
+//! `forebay events`: the events of a session.
 
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
                 sources.push(Source { ledger: Ledger::new(session.clone()), session, at: 0 });
             }
         }
-        // The events of one session are printed as they are read; those of several are put into their order.
+        // The events of one session are printed as they are read. Those of several sessions are sorted first.
         let mut lines: Vec<(Timestamp, String)> = Vec::new();
         let mut out = Vec::new();
         for source in &mut sources {
@@ -177,7 +177,7 @@ impl EventFilter<'_> {
     }
 }
 
-/// The fields that every event has, also one of a newer version.
+/// Fields that every event has, including those of newer versions.
 #[derive(Deserialize)]
 struct Head {
     event: String,
@@ -198,7 +198,7 @@ struct Teller {
 }
 
 impl Teller {
-    /// Prints the text of a line, if it has any.
+    /// Prints the text of a line, unless it is empty.
     fn tell(
         &mut self,
         line: &[u8],
@@ -252,7 +252,7 @@ impl Teller {
     }
 }
 
-/// Text of an event, without its time and its subject.
+/// Text of an event, without time and subject.
 fn said(what: &What) -> String {
     match what {
         What::CallStarted(started) => {
@@ -313,7 +313,7 @@ fn said(what: &What) -> String {
     }
 }
 
-/// The query and what was asked, in a few words.
+/// The query and its arguments in a few words.
 fn asked(answered: &Answered) -> String {
     let mut text = answered.query.clone();
     for (name, value) in
@@ -332,7 +332,7 @@ fn sized(size: &Size) -> String {
     format!("{}, {}", count("line", size.lines), count("byte", size.bytes))
 }
 
-/// An id as it is shown: a fresh one by its beginning.
+/// An id as displayed; of a generated id only the beginning.
 fn shown_id(id: &str) -> String {
     let handle = Handle::new(Session::safe("s"), id).map(|handle| handle.short());
     handle.map_or_else(|_| id.to_owned(), |short| short.trim_start_matches("s/").to_owned())

@@ -93,7 +93,7 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     let there =
         || CliError::not_there(format!("{} is there already", out.display())).hint("`--force` replaces it");
     match fs::metadata(out) {
-        // What is no file is not replaced by one, whatever is said.
+        // A path that is not a regular file is never replaced, not even with --force.
         Ok(found) if !found.is_file() => {
             let hint = "name a file, or `--out -` for standard output";
             return Err(CliError::usage(format!("{} is not a file", out.display())).hint(hint));
@@ -104,9 +104,9 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     let lock = args.seal.lock()?;
     let cannot = |error: io::Error| CliError::not_there(format!("cannot write {}: {error}", out.display()));
     let mut new = New::beside(out).map_err(cannot)?;
-    // A signal must not leave half a file.
+    // A signal must not leave a partial file.
     let done = write(session, &mut Stop::on_signals(&new.file)?, lock.as_ref(), context)?;
-    // Whoever deletes the outputs now must not lose them to a power cut.
+    // The caller may delete the outputs next, so the archive must survive a power cut.
     new.file.sync_all().map_err(cannot)?;
     match new.place(out, args.force) {
         Err(error) if !args.force && error.kind() == io::ErrorKind::AlreadyExists => return Err(there()),
@@ -122,8 +122,8 @@ fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// A file that is being written and has no name yet, so that nothing is left if this process is killed. On systems without
-/// such files it has a temporary name, which is removed when this is dropped.
+/// A file that is being written and has no name yet, so that nothing remains if this process is killed. On systems
+/// without unnamed files it has a temporary name, which is removed when this value is dropped.
 struct New {
     file: File,
     temporary: PathBuf,
@@ -141,7 +141,7 @@ impl New {
         Ok(New { file: new_file(&temporary)?, temporary, is_named: true })
     }
 
-    /// Gives the file its name. Another file of that name is replaced only by `force`.
+    /// Names the file. An existing file with that name is replaced only if `force` is set.
     fn place(&mut self, out: &Path, force: bool) -> io::Result<()> {
         if !self.is_named {
             let to = if force { &self.temporary } else { out };
@@ -151,7 +151,7 @@ impl New {
                 Ok(()) if !force => return Ok(()),
                 Ok(()) => {}
                 Err(error) if !force && error == rustix::io::Errno::EXIST => return Err(error.into()),
-                // Not every disk has links.
+                // Some file systems have no hard links.
                 Err(_) => {
                     let mut named = new_file(&self.temporary)?;
                     self.is_named = true;
@@ -165,7 +165,7 @@ impl New {
         if force {
             fs::rename(&self.temporary, out)
         } else {
-            // A link is made only where there is nothing; not every disk has links.
+            // A link never replaces a file. Some file systems have no hard links.
             match fs::hard_link(&self.temporary, out) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
                 Err(_) if fs::symlink_metadata(out).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
@@ -180,12 +180,12 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A file without a name that can get one, on the disk of `beside`.
+/// An unnamed file that can be named later, on the disk of `beside`.
 #[cfg(target_os = "linux")]
 fn unnamed(beside: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
     let folder = beside.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The name is given to it by way of this folder.
+    // It is named through this folder.
     fs::metadata("/proc/self/fd").ok()?;
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
@@ -204,7 +204,7 @@ impl Drop for New {
     }
 }
 
-/// Writes the archive, encrypted if there is a lock.
+/// Writes the archive, encrypted if a lock is given.
 fn write(
     session: &Session,
     out: &mut dyn Write,

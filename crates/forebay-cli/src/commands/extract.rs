@@ -1,4 +1,4 @@
-//! `forebay extract`: instructions in plain words, answered over a whole output.
+//! `forebay extract`: has a model follow instructions over a whole output.
 
 use crate::args::ByModels;
 use crate::args::words;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let done = AtomicBool::new(false);
     let answer = thread::scope(|scope| {
-        // A slow model says nothing for a while, and a person wants to see that something happens.
+        // A slow model is silent for a while, so progress must be visible.
         let tick = || {
             while !done.load(Ordering::Relaxed) {
                 thread::park_timeout(TICK);
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(code))
 }
 
-/// A plan as lines for a person.
+/// A plan as lines of text.
 fn printed(plan: &Plan) -> String {
     let Plan { strategy, models, context_tokens, parallel, chunks, calls, tokens, .. } = plan;
     if models.is_empty() {

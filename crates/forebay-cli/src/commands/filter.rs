@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::Read;
 use std::process::ExitCode;
 
-/// Address space of the program itself and of the stack that filters run on.
+/// Address space of the program itself and of the stack for filters.
 const OWN_ADDRESS_SPACE: u64 = 1536 * 1024 * 1024;
 
 /// Run one filter from stdin and print its result to stdout.
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Limits the memory and the time of this process, before anything else happens.
+/// Limits the memory and the time of this process. Must run first.
 fn limit(args: &Args) {
     let set = |resource, most: u64| {
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
@@ -54,7 +54,7 @@ fn limit(args: &Args) {
         set(Resource::As, memory.saturating_add(OWN_ADDRESS_SPACE));
     }
     if seconds > 0 {
-        // If the caller is gone, the kernel ends this process.
+        // Without a caller, the kernel ends this process.
         set(Resource::Cpu, seconds + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `forebay formats`: what is known of the output of tools.
+//! `forebay formats`: what Forebay knows of the output of tools.
 
 use crate::context::Outcome;
 use crate::error::{CliError, DONE, NOT_THERE};

@@ -1,4 +1,4 @@
-//! `forebay grep`: the lines of an output that match, bounded, with the true total.
+//! `forebay grep`: matching lines of an output within a budget, with the true total.
 
 use crate::context::{Context, Outcome};
 use crate::error::CliError;

@@ -1,4 +1,4 @@
-//! `forebay head`: the first lines of an output, bounded.
+//! `forebay head`: the first lines of an output, within a budget.
 
 use crate::context::{Context, Outcome};
 use forebay::Query;

@@ -1,8 +1,8 @@
-//! `forebay hold`: goes on taking in an output that a process in the background still writes.
+//! `forebay hold`: continues to store an output that a background process still writes.
 //!
-//! A command may end while a process that it started still has its output open: a server, say. Waiting for it would
-//! hang the agent, and closing the pipe would kill it with its next word. So `run` leaves the pipes and the open file
-//! to this command, which nobody types, and ends with its command.
+//! A command may end while a process that it started, such as a server, still has its output open. Waiting for that
+//! process would hang the agent. Closing the pipe would kill the process at its next write. So `run` passes the pipes
+//! and the open file to this internal command, and ends when its command ends.
 
 use crate::capture::Pipes;
 use crate::context::{Context, Outcome};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Lets a process of its own store the rest of an output. If that is not possible, the output ends here and says why.
+/// Starts a separate process that stores the rest of an output. If that fails, the output ends here with the reason.
 pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Context) -> Output {
     const WHY: &str = "a process in the background still had the output open when the command ended";
     let (output, file) = match writer.hand_over(end.exit) {
@@ -47,14 +47,14 @@ pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Contex
         Err(writer) => return writer.finish(End { cut_short: Some(WHY.to_owned()), ..end }),
     };
     let handle = &output.record().handle;
-    // The process that goes on gets the file, so one is kept for the case that there is no such process.
+    // The new process gets the file. The copy is for the case that the process cannot start.
     let kept = file.try_clone();
     let Err(error) = start(handle, file, pipes, end.exit, context) else { return output };
     print::err(&format!("forebay: what a process in the background says of {handle} is not kept: {error}\n"));
     let cut_short = Some(format!("{WHY}, and no process could go on with it: {error}"));
     match kept.map(|kept| context.store.resume(handle, kept)) {
         Ok(Ok(writer)) => writer.finish(End { cut_short, ..end }),
-        // The file is closed and its lock is gone, so the output counts as cut short from now on.
+        // The file is closed and its lock released, so the output now counts as cut short.
         _ => output,
     }
 }

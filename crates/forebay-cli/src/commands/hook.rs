@@ -1,6 +1,7 @@
-//! `forebay hook`: an agent program runs this after a tool, and shows the model the answer in place of the tool's result.
+//! `forebay hook`: the command that an agent program runs after a tool. Its answer replaces the tool's result.
 //!
-//! Whatever goes wrong, the host's own result stands, the exit status is 0, and the cause is an event of the session.
+//! On any error, the host keeps its own result, the exit status is 0, and the cause is logged as an event of the
+//! session.
 
 use crate::args::{Calls, Common};
 use crate::commands::clean;
@@ -40,24 +41,24 @@ pub(crate) struct Args {
     host: String,
 }
 
-/// Maximum bytes of an event. Hosts put large results into files; what is larger than this stays as it is.
+/// Maximum bytes of an event. Hosts put large results into files; a larger event is left unchanged.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Bytes of an answer that the shape around a view takes.
+/// Bytes of an answer besides the view.
 const AROUND: u64 = 512;
 
-/// How long a host may take to write the rest of a file: it does so while the hook starts.
+/// Time to wait until a host has written the rest of a file; it does so while the hook starts.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Pause between two looks at such a file.
+/// Pause between two checks of such a file.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// First words of a view, which is not folded again.
+/// Beginnings of a view. A view is not folded again.
 const VIEWS: [&str; 2] = ["[forebay view of ", "[view of "];
 
-/// Runs the hook. It has no errors: they become events.
+/// Runs the hook. Errors become events.
 pub(crate) fn run(args: &Args, common: &Common) -> ExitCode {
-    // What a panic would print is of no use to the host.
+    // The host has no use for the text of a panic.
     panic::set_hook(Box::new(|_| {}));
     let answered = panic::catch_unwind(AssertUnwindSafe(|| answer(args, common)));
     if answered.is_err() {
@@ -118,18 +119,18 @@ pub(crate) struct Prepared {
     pub(crate) context: Context,
     /// Flags that every command in a view needs.
     flags: String,
-    /// Whether the user set what savings are counted against.
+    /// Whether the user has set a baseline for savings.
     is_baseline_set: bool,
 }
 
-/// Why a host's own result stands, and the session in which that is noted, if it is known.
+/// Why the host keeps its own result, and the session in which that is logged, if known.
 pub(crate) struct Failure {
     pub(crate) context: Option<Box<Context>>,
     pub(crate) why: String,
 }
 
-/// Gathers settings and store in a host's session, or in that of the environment. With wrong settings the host's own
-/// result stands: what they say may be that a tool is not to be touched.
+/// Reads settings and store for a host's session, or for that of the environment. With invalid settings the host
+/// keeps its own result, because they may exempt the tool.
 pub(crate) fn prepare(common: &Common, session: Option<&str>) -> Result<Prepared, Failure> {
     let cannot = |error: CliError| Failure { context: None, why: error.to_string() };
     let mut layers = Layers::gather(common, None, None, OnProblem::GoOn).map_err(cannot)?;
@@ -153,20 +154,21 @@ pub(crate) fn prepare(common: &Common, session: Option<&str>) -> Result<Prepared
         return Err(Failure { context: Some(Box::new(context)), why: error.to_string() });
     }
     let mut prepared = Prepared { context, flags, is_baseline_set };
-    // A host shows all of an output unless it is known to cut it.
+    // Unless we know that a host cuts outputs, we assume that it shows all of them.
     prepared.set_baseline(u64::MAX);
     Ok(prepared)
 }
 
 impl Prepared {
-    /// Sets the tokens that the host shows without us.
+    /// Sets the tokens that the host would show without Forebay.
     pub(crate) fn set_baseline(&mut self, tokens: u64) {
         if !self.is_baseline_set {
             self.context.settings.host.shown_tokens = tokens;
         }
     }
 
-    /// Has views name calls of this program, and with `unfolded` the word that has a command's result shown whole.
+    /// Makes views name calls of this program. With `unfolded` they also name the word that shows a command's result
+    /// whole.
     pub(crate) fn name_calls(&mut self, program: String, unfolded: bool) {
         self.context.surface = Surface::Shell {
             program,
@@ -176,7 +178,7 @@ impl Prepared {
     }
 }
 
-/// Keeps a result, and returns the view that is to stand in its place, if it does not fit.
+/// Stores a result. Returns the view that replaces it if it does not fit.
 fn view(
     context: &Context,
     host: &Host,
@@ -187,7 +189,8 @@ fn view(
         return Ok(None);
     }
     let command = hosts::text(&result.args, "command").unwrap_or_default();
-    // What our own commands print is bounded, or asked for whole; and nothing that was read becomes an output.
+    // Our own commands print bounded answers, or whole ones on request. A text that was read never becomes an output
+    // again.
     if hosts::calls_us(command) || is_view(&result.whole) {
         return Ok(None);
     }
@@ -207,12 +210,12 @@ fn view(
     Ok(view.filter(|view| Some(view) != result.shown.as_ref()))
 }
 
-/// Fits limits and budget to what the host passes whole. What it cuts is folded however few tokens it has.
+/// Adapts limits and budget to what the host passes whole. A result that the host cuts is always folded.
 fn fit(settings: &mut Settings, most_bytes: u64, output: &Output, result: &ToolResult) {
     let digest = &mut settings.digest;
     if let Some(tokens) = result.most_tokens {
         digest.tokens = digest.tokens.max(tokens);
-        // An edit repeats the file as it is.
+        // An edit must quote the file exactly.
         digest.compact_from = 0;
     }
     if result.shown.is_some() || output.len() > most_bytes {
@@ -222,7 +225,7 @@ fn fit(settings: &mut Settings, most_bytes: u64, output: &Output, result: &ToolR
     digest.budget.bytes = digest.budget.bytes.min(most_bytes.saturating_sub(AROUND));
 }
 
-/// Stores the whole output under the host's id of the call.
+/// Stores the whole output under the host's id for the call.
 fn keep(context: &Context, result: &ToolResult) -> Result<Output, CliError> {
     let id = match result.call.clone().filter(|id| !id.is_empty()) {
         Some(id) => id,
@@ -276,7 +279,7 @@ fn opened(path: &Path) -> Result<File, CliError> {
     }
 }
 
-/// Waits until a file ends as it is to end, and returns whether it does. It is then read from its start.
+/// Waits until a file ends with the expected bytes; returns whether it does. The file is then read from its start.
 fn is_finished(file: &mut File, end: &str) -> io::Result<bool> {
     let started = Instant::now();
     let mut last = vec![0; end.len()];
@@ -304,7 +307,7 @@ fn is_view(whole: &Whole) -> bool {
     }
 }
 
-/// Records why the host's own result stands, in the session of the host or, if that is not known, of the environment.
+/// Logs why the host keeps its own result, in the host's session or, if unknown, in that of the environment.
 pub(crate) fn note(common: &Common, context: Option<&Context>, host: &str, why: &str) {
     let event = json!({
         "event": "fell-back", "id": "", "from": format!("{FROM}{host}"), "to": "the host's own result", "why": why,
@@ -323,7 +326,7 @@ pub(crate) fn note(common: &Common, context: Option<&Context>, host: &str, why: 
             }
         }
     };
-    // Where the root cannot be written, the fallback may be.
+    // If the root is not writable, the fallback may be.
     if logged(&context.store, &context.session, &line).is_err()
         && let Ok(folder) = fallback::make(context.store.root())
     {
@@ -331,7 +334,7 @@ pub(crate) fn note(common: &Common, context: Option<&Context>, host: &str, why: 
     }
 }
 
-/// Writes an event of a session, and makes the folder by which a session without outputs is listed.
+/// Logs an event, and creates the folder that makes a session without outputs appear in lists.
 fn logged(store: &DiskStore, session: &Session, line: &[u8]) -> Result<(), CliError> {
     store.log(session, line)?;
     let folder = store.root().join(session.as_str()).join("tool");

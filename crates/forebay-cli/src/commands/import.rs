@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// The archive, as a file that can be read twice.
+/// The archive as a file that can be read twice.
 fn open(args: &Args, root: &Path) -> Result<File, CliError> {
     let path = &args.file;
     if path.as_os_str() == "-" {
@@ -80,11 +80,11 @@ fn open(args: &Args, root: &Path) -> Result<File, CliError> {
     if kind.is_dir() {
         return Err(CliError::usage(format!("{} is a folder, not an archive", path.display())));
     }
-    // What a shell makes of `<(…)` is a pipe.
+    // A shell passes `<(…)` as a pipe.
     if kind.is_file() { Ok(file) } else { spool(&mut file, args, root) }
 }
 
-/// An archive from a pipe, in a file that can be read twice.
+/// Copies an archive from a pipe into a file that can be read twice.
 fn spool(source: &mut dyn Read, args: &Args, root: &Path) -> Result<File, CliError> {
     forebay_server::spool(source, args.max_bytes, root).map_err(|error| {
         CliError::not_there(format!("cannot store the archive in {}: {error}", root.display()))

@@ -1,7 +1,7 @@
-//! `forebay init`: registers Forebay with the agent programs that are installed, or takes it out again.
+//! `forebay init`: registers Forebay with the installed agent programs, or removes it.
 //!
-//! Only our entries change. The diff is shown first, a copy of each file as it was is kept beside it, and `--uninstall`
-//! gives every byte back.
+//! Only Forebay's entries change. The diff is printed first, a copy of each original file is kept beside it, and
+//! `--uninstall` restores every byte.
 
 use crate::client_file::{self, Copies};
 use crate::commands::mcp::wrap;
@@ -58,18 +58,18 @@ pub(crate) struct Args {
     instructions: bool,
 }
 
-/// One file and its new text.
+/// A file and its new text.
 struct Change {
     host: &'static str,
     path: PathBuf,
     top: PathBuf,
-    /// `None`: there is no such file.
+    /// `None` if the file does not exist.
     before: Option<String>,
-    /// `None`: the file goes.
+    /// `None` if the file is removed.
     after: Option<String>,
-    /// Whether the old text is worth a copy.
+    /// Whether the old text is copied first.
     with_copy: bool,
-    /// Whether it is a program.
+    /// Whether the file is executable.
     is_program: bool,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(code))
 }
 
-/// The hosts that were named, or those that are installed.
+/// The named hosts, or the installed ones.
 fn chosen(args: &Args) -> Result<Vec<&'static Host>, CliError> {
     if args.hosts.is_empty() {
         let home = env::home_dir().unwrap_or_default();
@@ -151,7 +151,7 @@ fn chosen(args: &Args) -> Result<Vec<&'static Host>, CliError> {
     args.hosts.iter().map(|name| named(name)).collect()
 }
 
-/// The host of a name that was typed.
+/// The host with this name.
 pub(crate) fn named(name: &str) -> Result<&'static Host, CliError> {
     crate::hosts::find(name).ok_or_else(|| {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
@@ -159,14 +159,14 @@ pub(crate) fn named(name: &str) -> Result<&'static Host, CliError> {
     })
 }
 
-/// Whether a host is installed: its program is on the path, or it has left its folder in the home folder.
+/// Whether a host is installed: its program is on the path, or its folder is in the home folder.
 pub(crate) fn is_installed(host: &Host, home: &Path) -> bool {
     let on_path = env::var_os("PATH")
         .is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(host.program).is_file()));
     on_path || host.traces.iter().any(|trace| home.join(trace).exists())
 }
 
-/// Where entries go.
+/// Location of the entries.
 pub(crate) fn place(scope: Scope, allows_reads: bool) -> Result<Place, CliError> {
     let home = env::home_dir().unwrap_or_default();
     let config = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -184,7 +184,7 @@ pub(crate) fn place(scope: Scope, allows_reads: bool) -> Result<Place, CliError>
 fn changes_of(host: &Host, hooked: &Hooked, place: &Place, args: &Args) -> Result<Vec<Change>, CliError> {
     let mut changes = Vec::new();
     if args.uninstall {
-        // What was allowed goes too.
+        // Rules that allow our commands are removed too.
         let place = self::place(args.scope, true)?;
         for file in (hooked.files)(&place) {
             changes.push(removal(host, file)?);
@@ -257,7 +257,8 @@ fn removal(host: &Host, file: HostFile) -> Result<Change, CliError> {
         Part::Entries(entries) => {
             let without = entries::remove(text, entries).map_err(in_file(&path))?;
             let copies = Copies::of(&path);
-            // A copy is what there was if our entries make of it what there is now, apart from the entries themselves.
+            // A copy can be restored if adding our entries to it gives the current text, apart from the entries
+            // themselves.
             let gives = |copy: &String| {
                 let subsets = [entries.len(), entries.len() - entries.len().min(READS.len())];
                 subsets.iter().any(|&count| {
@@ -287,7 +288,7 @@ fn is_empty_object(text: &str) -> bool {
     entries::value_of(text).is_ok_and(|value| value.as_object().is_some_and(serde_json::Map::is_empty))
 }
 
-/// Whether a whole file is one that init made: it says so, or, where it cannot, starts our hook.
+/// Whether `init` made a file: it says so, or, if it cannot, it runs our hook.
 fn is_our_file(text: &str) -> bool {
     let starts_hook = |value: Value| entries::is_ours(&value["hooks"]["postToolUse"][0]);
     text.contains("Made by `forebay init ") || entries::value_of(text).is_ok_and(starts_hook)
@@ -296,7 +297,7 @@ fn is_our_file(text: &str) -> bool {
 /// First line of our part of an instructions file.
 const BEGIN: &str = "<!-- forebay -->\n";
 
-/// Last line of it.
+/// Last line of our part.
 const END: &str = "<!-- /forebay -->\n";
 
 fn instructions_file(host: &Host, place: &Place) -> Option<PathBuf> {
@@ -371,7 +372,7 @@ fn without_instructions(text: &str) -> String {
     }
 }
 
-/// Settings of a host that keep our entries from working.
+/// Settings of a host that disable our entries.
 pub(crate) fn obstacles(host: &Host, place: &Place) -> Vec<String> {
     if host.name != claude_code::HOST.name {
         return Vec::new();

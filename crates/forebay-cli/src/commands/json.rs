@@ -1,4 +1,4 @@
-//! `forebay json`: what a jq filter gives, or the shape of a document, bounded.
+//! `forebay json`: the results of a jq filter, or the shape of a document, within a budget.
 
 use crate::context::{Context, Outcome};
 use forebay::Query;

@@ -68,7 +68,7 @@ fn listing(records: &[Record]) -> String {
     print::table(&["HANDLE", "TOOL", "SIZE", "LINES", "KIND", "STATE", "AGE", "CALL"], &right, &rows)
 }
 
-/// State of an output, in a word or two.
+/// State of an output in one or two words.
 pub(crate) fn ended(record: &Record) -> String {
     match (&record.state, record.exit) {
         (State::Growing, _) => "growing".to_owned(),
@@ -88,7 +88,7 @@ fn age(at: Timestamp) -> String {
     }
 }
 
-/// The call, shortened to fit into a line.
+/// The call, shortened to fit on a line.
 fn shortened(record: &Record) -> String {
     let text = record.call.argument(&["command"]).or_else(|| record.call.args.clone()).unwrap_or_default();
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(48).collect();

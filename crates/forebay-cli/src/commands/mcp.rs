@@ -1,4 +1,4 @@
-//! `forebay mcp`: stands between an MCP client and its servers.
+//! `forebay mcp`: a gateway between an MCP client and its servers.
 
 pub(crate) mod wrap;
 
@@ -102,7 +102,7 @@ struct Serve {
 }
 
 impl Args {
-    /// Whether it keeps results of tools; without a server it only reads.
+    /// Whether it stores results of tools. Without a server it only reads.
     pub(crate) fn keeps(&self) -> bool {
         let Serve { config, url, server, .. } = &self.serve;
         self.setup.is_none() && (config.is_some() || url.is_some() || !server.is_empty())
@@ -129,7 +129,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     clean::now_and_then(context);
     let servers = servers(&args)?;
     let auth = auth(&args)?;
-    // Without a server there is only what is kept already, so it is the session that others write to.
+    // Without a server, the gateway serves stored outputs, so it uses the session that other commands write to.
     let session = (context.session_is_set || servers.is_empty()).then(|| context.session.clone());
     let root = context.store.root();
     let store = Arc::new(context.store.at(root));
@@ -160,7 +160,7 @@ fn serve(args: Serve, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Answers calls of our own tools; models read where some are configured.
+/// Answers calls of our own tools. Extraction uses models if some are configured.
 fn answer(context: &Context) -> Answer {
     let models = ModelSettings { ends_by_signal: false, ..context.models.clone() };
     let root = context.store.root().to_owned();
@@ -236,18 +236,18 @@ fn servers(args: &Serve) -> Result<Vec<Server>, CliError> {
         return Ok(vec![Server { name: "remote".to_owned(), reached }]);
     }
     let [program, ..] = &args.server[..] else { return Ok(Vec::new()) };
-    // What cannot be run at all is told at once, as a shell would.
+    // A missing program is reported at once, as a shell would do.
     if !is_there(program) {
         return Err(CliError::cannot_run(program, &std::io::ErrorKind::NotFound.into()));
     }
-    // Until it has said its own name.
+    // Used until the server reports its own name.
     let name = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let reached =
         Reached::Program { command: args.server.clone(), environment: BTreeMap::new(), folder: None };
     Ok(vec![Server { name, reached }])
 }
 
-/// Whether there is a program of this name.
+/// Whether a program with this name exists.
 fn is_there(program: &OsStr) -> bool {
     if program.as_encoded_bytes().contains(&b'/') {
         Path::new(program).is_file()

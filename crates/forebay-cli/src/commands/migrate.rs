@@ -1,4 +1,4 @@
-//! `forebay migrate`: all outputs of this machine into the shared store, or all of the shared store to this machine.
+//! `forebay migrate`: copies all outputs of this machine to the shared store, or the other way.
 
 use crate::commands::mirror::open_patiently;
 use crate::context::{Context, Outcome};
@@ -60,17 +60,17 @@ struct Which {
     patience: Duration,
 }
 
-/// Pause between two looks for whether a mirror has ended.
+/// Pause between two checks whether a mirror has ended.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The result of a migration.
+/// Result of a migration.
 #[derive(Default)]
 struct Moved {
-    /// Outputs that are proved where they have arrived.
+    /// Number of outputs that were verified after copying.
     proved: u64,
     bytes: u64,
     removed: u64,
-    /// Outputs whose names others have there, with the names that they got.
+    /// Outputs whose names were taken in the shared store, with their new names.
     renamed: Vec<(Handle, Handle)>,
     /// Outputs that still grow.
     growing: Vec<Handle>,
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let begun = Instant::now();
     let store = open_patiently(shared, which.patience)?;
     let serving = serve(context.store.root(), which.patience.saturating_sub(begun.elapsed()))?;
-    // Nobody is told of what is copied: the mirror would take it back.
+    // A plain disk store: copied outputs must not be noted for the mirror, which would copy them back.
     let local = DiskStore::new(context.store.root());
     let moving = Moving { local: &local, store: &store, serving: &serving, which };
     let moved = match args.direction {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if moved.growing.is_empty() && moved.stays.is_empty() { DONE } else { NOT_THERE }))
 }
 
-/// Becomes the only mirror of this root, so that no other one begins.
+/// Becomes the only mirror of this root.
 fn serve(root: &Path, patience: Duration) -> Result<Serving, CliError> {
     let (folder, begun) = (MirrorFolder::of(root), Instant::now());
     loop {
@@ -156,7 +156,7 @@ impl Moving<'_> {
                         moved.proved += 1;
                         moved.bytes += record.kept();
                         if named != *handle {
-                            // Its name would mean the other one if it went.
+                            // If it were removed, its name would mean the other output.
                             moved.renamed.push((handle.clone(), named));
                         } else if self.which.remove {
                             self.local.delete(handle)?;
@@ -174,7 +174,7 @@ impl Moving<'_> {
         Ok(moved)
     }
 
-    /// Shares an output and reads it again; returns the name that it has there, or why it is not proved.
+    /// Shares an output and verifies the copy; returns its handle in the shared store, or why it is not verified.
     fn prove(&self, mirror: &mut Mirror<'_>, handle: &Handle) -> Result<Handle, String> {
         let named = loop {
             match mirror.share(handle) {

@@ -1,4 +1,4 @@
-//! `forebay mirror`: outputs of this machine on their way to the shared store.
+//! `forebay mirror`: shows and copies outputs of this machine that are not in the shared store yet.
 
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE, NOT_THERE};
@@ -53,11 +53,12 @@ struct RunArgs {
     idle: Option<Duration>,
 }
 
-/// Pause between two tries to open a shared store that is away, the first and the longest.
+/// Pause between two attempts to open an unreachable shared store: the first and the longest.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Time after which a mirror in the background gives up a shared store that is away. The next command starts another.
+/// Time after which a mirror in the background gives up on an unreachable shared store. The next command starts
+/// another.
 const GIVE_UP: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     }
 }
 
-/// The error that there is no shared store.
+/// The error for a missing shared store.
 pub(crate) fn not_set() -> CliError {
     CliError::usage("no shared store is set").hint(
         "set store.database, such as FOREBAY_STORE_DATABASE=postgres://forebay@db.example.com/outputs; \
@@ -77,7 +78,7 @@ pub(crate) fn not_set() -> CliError {
     )
 }
 
-/// Opens the shared store, and tries again for a time if it is away.
+/// Opens the shared store. Retries for the time `patience` if it is unreachable.
 pub(crate) fn open_patiently(shared: &Shared, patience: Duration) -> Result<SharedStore, CliError> {
     let begun = Instant::now();
     loop {
@@ -125,7 +126,8 @@ fn flush(context: &Context, shared: &Shared, patience: Duration) -> Outcome {
     Ok(ExitCode::from(if queue.outputs == queue.growing { DONE } else { NOT_THERE }))
 }
 
-/// Shares what comes. Only one process of a root does: a service waits for its turn, and one in the background ends.
+/// Shares new outputs until it is stopped. Only one process per root does so: a service waits for its turn, a mirror
+/// in the background ends.
 fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcome {
     let folder = MirrorFolder::of(context.store.root());
     let cannot = |error: std::io::Error| {
@@ -135,13 +137,13 @@ fn keep_up(context: &Context, shared: &Shared, idle: Option<Duration>) -> Outcom
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, stop.clone()).map_err(cannot)?;
     }
-    // What is noted between the last look and the end of the lock is found by looking again.
+    // A session noted between the last check and the release of the lock is found by the next check.
     loop {
         let Some(serving) = folder.serve().map_err(cannot)? else {
             if idle.is_some() || stop.load(Ordering::Relaxed) {
                 return Ok(ExitCode::from(DONE));
             }
-            // One that a command has started ends when nothing comes.
+            // A mirror that a command has started ends when there is nothing to share.
             thread::sleep(PAUSE);
             continue;
         };

@@ -1,4 +1,4 @@
-//! `forebay models`: which models read, and whether they answer.
+//! `forebay models`: the configured models, and whether they answer.
 
 use crate::args::ByModels;
 use crate::context::{Context, Outcome};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 /// Result of checking a model.
 struct Checked {
     milliseconds: u128,
-    /// Whether its answer came in parts, or why there was none.
+    /// Whether its answer was streamed, or why there was none.
     answered: Result<bool, ModelError>,
     facts: Facts,
     token_ratio: f64,
@@ -47,14 +47,14 @@ struct Checked {
     tool_calls: Option<ToolCalls>,
 }
 
-/// Settings that fit a model.
+/// Settings that suit a model.
 struct Fitting {
     context_tokens: Option<u64>,
     parallel: Option<u64>,
     output_tokens: Option<u64>,
 }
 
-/// Largest answer that is worth waiting for, in tokens: that of the built-in settings.
+/// Maximum tokens of an answer: that of the built-in settings.
 const LONGEST_ANSWER: u64 = 8_192;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         print::out(print::table(&["model", "wire", "address", "key"], &[false; 4], &rows).as_bytes())?;
     }
     let mut failed = false;
-    // A slow model takes its time: what is known of one is shown before the next is asked.
+    // Models can be slow, so each result is printed before the next request.
     for (index, client) in clients.iter().enumerate() {
         let checked = args.check.then(|| check(client));
         failed |= checked.as_ref().is_some_and(|checked| checked.answered.is_err());
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if failed { NOT_THERE } else { DONE }))
 }
 
-/// Description of a model: its name, how its provider speaks, where that is, and where the key comes from.
+/// Description of a model: name, provider's wire format, address, and origin of the key.
 fn told(client: &Client) -> [String; 4] {
     let Ok(provider) = &client.provider else { return Default::default() };
     let wire = provider.wire.wire().to_string();
@@ -124,7 +124,7 @@ fn as_json(client: &Client, checked: Option<&Checked>) -> Value {
     line
 }
 
-/// Result of a check, a line for each fact.
+/// Result of a check, one line for each fact.
 fn lines(client: &Client, checked: &Checked) -> String {
     let [name, wire, address, key] = told(client);
     let seconds = checked.milliseconds as f64 / 1_000.0;
@@ -191,18 +191,18 @@ impl Checked {
     }
 }
 
-/// Asks a model something of a few hundred tokens, which also shows how fast it is and how it counts.
+/// Sends a model a prompt of a few hundred tokens, which also shows its speed and how it counts tokens.
 fn check(client: &Client) -> Checked {
     client.profile();
     let nobody = AtomicBool::new(false);
-    // Servers remember the beginning of a prompt: another one each time is read, not remembered.
+    // Servers cache the beginning of a prompt. A different beginning each time makes them read it.
     let text = format!("{}\n{}\nSay: ready", models::nonce(), TEXT.repeat(4));
     let prompt = Prompt {
         system: "Answer with one word.",
         messages: &[Message::User(text)],
         tools: &[],
         may_call: false,
-        // Models that think need some room before they say a word.
+        // Models that think need room before they answer.
         max_output: 512,
         abandoned: &nobody,
     };
@@ -220,7 +220,7 @@ fn check(client: &Client) -> Checked {
     Checked { milliseconds, answered, facts, token_ratio, tool_calls }
 }
 
-/// Lines such as outputs have, of a hundred tokens.
+/// Sample lines of an output, a hundred tokens.
 const TEXT: &str = "\
 2026-03-02T09:14:07.221Z INFO  http: GET /api/v1/users/4711?fields=name,mail 200 in 18 ms (bytes=5120)
    Compiling serde_json v1.0.149

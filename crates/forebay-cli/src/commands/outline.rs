@@ -1,4 +1,4 @@
-//! `forebay outline`: what is in an output, with line numbers, bounded.
+//! `forebay outline`: the items of an output with line numbers, within a budget.
 
 use crate::context::{Context, Outcome};
 use forebay::Query;

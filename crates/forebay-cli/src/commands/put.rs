@@ -64,7 +64,7 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     if args.files.len() > 1 && args.call.call_id.is_some() {
         return Err(CliError::usage("--call-id names one output, and there are several files"));
     }
-    // All are opened before any is kept, so that a name that is mistyped leaves nothing behind.
+    // All sources are opened before anything is stored, so that a mistyped name leaves nothing behind.
     let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
     if !args.dry_run {
         context.can_keep()?;
@@ -103,7 +103,7 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(code))
 }
 
-/// Prints what is wrong with a stored output, and returns the exit code for it.
+/// Prints what is wrong with a stored output; returns the exit code.
 fn told(output: &Output) -> u8 {
     if let Some(lost) = &output.record().lost {
         print::err(&format!("forebay: {} bytes could not be kept: {}\n", lost.bytes, lost.why));

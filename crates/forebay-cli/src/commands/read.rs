@@ -1,4 +1,4 @@
-//! `forebay read`: lines or bytes of an output, bounded.
+//! `forebay read`: lines or bytes of an output, within a budget.
 
 use crate::context::{Context, Outcome};
 use forebay::{Query, query};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     context.answer(&args.handle, &query)
 }
 
-/// The ranges of all flags, each read for itself.
+/// The ranges of all flags, each parsed separately.
 fn all<T>(texts: &[String], read: fn(&str) -> forebay::Result<Vec<T>>) -> forebay::Result<Vec<T>> {
     Ok(texts
         .iter()

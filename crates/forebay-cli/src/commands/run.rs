@@ -1,4 +1,4 @@
-//! `forebay run`: run a command, keep all it prints, print the view.
+//! `forebay run`: runs a command, stores all its output, and prints the view.
 
 use crate::args::{CallArgs, Shown, Waits};
 use crate::capture::{NotStarted, Pipes, Running};
@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     });
     let end = End { exit: Some(ended.exit), cut_short, at: Some(Timestamp::now()) };
     let held = ended.held.filter(|_| !ended.timed_out);
-    // Even if printing fails, the status is the command's.
+    // Even if printing fails, the exit status is that of the command.
     let is_seen = screen.is_live && io::stdout().is_terminal() && !context.json;
     let answered = answer(writer, held, end, is_seen, context);
     let output = answered.map_err(|error| print::error(&error)).ok();
@@ -108,8 +108,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(status))
 }
 
-/// Ends the output, or leaves it to a process of its own, and prints what the model gets; or only where it is kept, if
-/// it was on the screen as it came. Returns the output.
+/// Ends the output, or passes it to a separate process, and prints the model's view. If the output was already on the
+/// screen, prints only its handle. Returns the output.
 fn answer(
     writer: Writer<'_>,
     held: Option<Pipes>,

@@ -72,7 +72,7 @@ fn row(handle: &Handle, secret: &FoundSecret) -> Vec<String> {
     vec![handle.short(), grouped(*line), kind.clone(), format!("#{tag}"), fingerprint.clone()]
 }
 
-/// The outputs of some sessions.
+/// Handles of all outputs of some sessions.
 fn handles(context: &Context, sessions: &[Session]) -> Result<Vec<Handle>, CliError> {
     let mut handles = Vec::new();
     for session in sessions {
@@ -81,17 +81,17 @@ fn handles(context: &Context, sessions: &[Session]) -> Result<Vec<Handle>, CliEr
     Ok(handles)
 }
 
-/// The outputs of some sessions that have secrets.
+/// Outputs of some sessions that have secrets.
 pub(crate) fn search_sessions(context: &Context, sessions: &[Session]) -> Result<Vec<Found>, CliError> {
     search(context, &handles(context, sessions)?)
 }
 
-/// Those of some outputs that have secrets.
+/// Outputs among `handles` that have secrets.
 fn search(context: &Context, handles: &[Handle]) -> Result<Vec<Found>, CliError> {
     let masking = context.scanning();
     let mut found = Vec::new();
     for handle in handles {
-        // A sweep may remove an output meanwhile.
+        // A sweep may have removed an output.
         let Ok(output) = context.store().open(handle) else { continue };
         let output = output.masked_by(&masking);
         let secrets = output.found_secrets()?;

@@ -41,7 +41,7 @@ enum Action {
     },
 }
 
-/// Bytes of the shortest value that is looked for: a shorter one would stand in other words.
+/// Minimum bytes of a value. A shorter one would also match inside other words.
 const SHORTEST: usize = 8;
 
 /// Maximum bytes of a value.

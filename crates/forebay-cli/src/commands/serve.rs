@@ -120,7 +120,7 @@ struct TokenArgs {
     may: Vec<RightArg>,
 }
 
-/// A right, as it is typed.
+/// A right as typed on the command line.
 #[derive(Clone, Copy, Debug)]
 struct RightArg(Right);
 
@@ -160,7 +160,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Outcome {
     let local = matches!(access, Access::LocalToken).then(|| LocalToken::of(root));
     let listen = args.socket.map_or(Listen::Address(args.listen), Listen::Socket);
     let allowed = Allowed { origins: args.origins, hosts: args.hosts };
-    // Whoever starts a server starts it again if the shared store is away.
+    // If the shared store is unreachable, the server does not start; its supervisor retries.
     let shared = context.shared.as_ref().map(Shared::serve).transpose()?;
     let open = shared.as_ref().map(|shared| &*shared.open);
     let auth = Auth::new(listen.clone(), access, &context.store, open, allowed)?;

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     program: Vec<OsString>,
 }
 
-/// Retention mode, as it is typed.
+/// Retention mode as typed on the command line.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Mode {
     /// Remove the session when the agent ends
@@ -56,22 +56,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         None => context.settings.retention.mode,
     };
     let (pid, now) = (std::process::id(), Timestamp::now());
-    // What cannot be swept now is swept by the next; the agent need not wait for it.
+    // An error here is left to the next sweep; the agent must not wait.
     let _ = context.store.sweep_runs(now, false);
-    // Whatever cannot be had of the store, the agent runs.
+    // The agent runs even if the store fails.
     let warn = |error: forebay::Error| print::warning(&CliError::from(error));
     let run_folder = match mode {
         Keep::Process => RunFolder::new(context.store.root(), pid, now, random()?).map_err(warn).ok(),
         Keep::Session | Keep::Keep => None,
     };
-    // Without a folder of its own, the session is what ends with the agent.
+    // Without a separate folder, only the session ends with the agent.
     let mode = if run_folder.is_none() && mode == Keep::Process { Keep::Session } else { mode };
     let store = context.store.at(run_folder.as_ref().map_or(context.store.root(), RunFolder::path));
     let session = match &context.named {
         Some(session) => session.clone(),
         None => fresh(&context.folder, &run_name(pid, now, random()?)),
     };
-    // An agent is worth more than the lock: without it a sweep may remove what is old or too much.
+    // The agent runs even without the lock. A sweep may then remove old outputs or those beyond the size limit.
     let unprotected = |error| {
         print::err(&format!("forebay: the session is not protected from being swept: {error}\n"));
     };
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// A new session, named after the current folder.
 fn fresh(folder: &Session, run: &str) -> Session {
-    // The folder's own session has a hash at its end, which tells nothing here.
+    // The name of the folder's own session ends with a hash, which is left out.
     let name = folder.as_str().rsplit_once('-').map_or(folder.as_str(), |(name, _)| name);
     Session::safe(&format!("{name}-{run}"))
 }

@@ -1,4 +1,4 @@
-//! `forebay settings`: every setting with its value and where it came from.
+//! `forebay settings`: every setting with its value and origin.
 
 use crate::context::Outcome;
 use crate::error::DONE;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, as_json: bool) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// The reference page, made from the declarations of the settings.
+/// The reference page, generated from the declarations of the settings.
 fn reference() -> String {
     let mut text = String::from(
         "# Settings\n\n\

@@ -1,9 +1,10 @@
-//! `forebay shell`: stands before the shell of Claude Code, below its permission rules, and folds the output of commands
-//! that fail.
+//! `forebay shell`: runs in place of the shell of Claude Code, below its permission rules, and folds the output of
+//! failing commands.
 //!
-//! The command runs as it would without Forebay: the same line, environment and streams. The host gives it a file for its
-//! output and reads that file when the command has ended. So nothing is in the way of the output while it comes, and a
-//! view is put in its place at the end. A command that succeeds is left to the hook, which knows the id of its call.
+//! The command runs as without Forebay: with the same line, environment and streams. The host gives it a file for its
+//! output, and reads that file after the command has ended. So nothing delays the output while the command runs, and
+//! a view replaces the file's contents at the end. The output of a successful command is left to the hook, which
+//! knows the call's id.
 
 use crate::args::Common;
 use crate::capture::Running;
@@ -37,8 +38,8 @@ pub(crate) struct Args {
     line: OsString,
 }
 
-/// Characters of a failed command's output that the host shows: so many from the start, and so many before the end of the
-/// first `READ` characters.
+/// Characters of a failed command's output that the host shows from the start, and again from the end of the first
+/// `READ` characters.
 const SHOWN: usize = 5_000;
 
 /// Characters of a failed command's output that the host reads.
@@ -68,20 +69,19 @@ pub(crate) fn run(args: &Args, common: &Common) -> ExitCode {
     ExitCode::from(u8::try_from(exit.status() & 0xff).unwrap_or(1))
 }
 
-/// Becomes the shell: Forebay has nothing to do with this line.
+/// Becomes the shell, because Forebay does not handle this line.
 fn become_it(shell: &mut Command) -> ExitCode {
     let error = shell.exec();
     print::error(&CliError::cannot_run(shell.get_program(), &error))
 }
 
-/// Whether the line is that of a tool, and not of a hook or of an MCP server's start, for which the host uses the prefix
-/// too.
+/// Whether the line comes from a tool. The host uses the prefix for hooks and for starting MCP servers too.
 fn is_tool() -> bool {
     env::var("AI_AGENT").is_ok_and(|agent| agent.ends_with("_agent"))
         && env::var_os("CLAUDE_PROJECT_DIR").is_none()
 }
 
-/// The shell that the host made the line for: that of its snapshot.
+/// The shell for which the host made the line: that of its snapshot.
 fn shell_for(line: &str) -> &'static str {
     if line.contains("/snapshot-zsh-") {
         "zsh"
@@ -92,14 +92,14 @@ fn shell_for(line: &str) -> &'static str {
     }
 }
 
-/// The file that standard output goes to, with what the command writes into it.
+/// The file that standard output is connected to, and the command's output in it.
 struct OutputFile {
     path: PathBuf,
     start: u64,
 }
 
 impl OutputFile {
-    /// The file, if standard output is one.
+    /// The file, if standard output is a file.
     fn of_stdout() -> Option<OutputFile> {
         let file = stdout().ok()?;
         let found = file.metadata().ok()?;
@@ -107,18 +107,18 @@ impl OutputFile {
         found.is_file().then_some(OutputFile { path, start: found.len() })
     }
 
-    /// Output of the command, from the start.
+    /// Opens the file at the start of the command's output.
     fn open(&self) -> io::Result<File> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.start))?;
         Ok(file)
     }
 
-    /// Puts a text in the place of what the command wrote.
+    /// Replaces the command's output by a text.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         let mut file = stdout()?;
         file.set_len(self.start)?;
-        // The position is that of all who write there; a file that is only appended to has none.
+        // All writers share the position. A file opened for appending has none.
         file.seek(SeekFrom::Start(self.start))?;
         file.write_all(text)
     }
@@ -140,7 +140,7 @@ fn path_of(file: &File) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
 }
 
-/// Keeps the output of a command that failed, and puts a view in its place if it does not fit.
+/// Stores the output of a failed command, and replaces it by a view if it does not fit.
 fn fold(line: &OsStr, file: &OutputFile, exit: Exit, common: &Common) -> Result<(), Failure> {
     let command = command_of(&line.to_string_lossy());
     if hosts::calls_us(&command) {
@@ -183,7 +183,7 @@ fn replace(prepared: &mut Prepared, command: &str, file: &OutputFile, exit: Exit
     digest.budget.bytes = digest.budget.bytes.min(MOST_BYTES);
     let reply = context.session_outputs().reply(&output.on(&context.surface), &context.settings)?;
     let Some(folded) = reply.folded else { return Ok(()) };
-    // A process in the background may still write; then its words stay where the host looks for them.
+    // A background process may still write. Its output must then stay where the host reads it.
     let now = file.open()?.metadata()?.len();
     if now != file.start + bytes {
         return Err(CliError::not_there("the output still grew when its view was made"));
@@ -191,7 +191,7 @@ fn replace(prepared: &mut Prepared, command: &str, file: &OutputFile, exit: Exit
     Ok(file.replace(&folded.text)?)
 }
 
-/// Tokens of what the host would show of an output.
+/// Tokens of an output that the host would show.
 fn shown_tokens(file: &mut File) -> io::Result<u64> {
     let mut text = Vec::new();
     file.take(4 * READ as u64).read_to_end(&mut text)?;

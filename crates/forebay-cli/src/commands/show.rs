@@ -1,4 +1,4 @@
-//! `forebay show`: what is known of an output, and what the model was given of it.
+//! `forebay show`: the record of an output, and what the model got of it.
 
 use crate::commands::ls;
 use crate::context::{Context, Outcome};

@@ -1,4 +1,4 @@
-//! `forebay stats`: what keeping outputs has saved, all costs deducted.
+//! `forebay stats`: tokens saved by storing outputs, with all costs deducted.
 
 use crate::context::{Context, Outcome};
 use crate::error::DONE;
@@ -94,7 +94,7 @@ fn summary(total: &Counts, which: &str) -> String {
     text + "\n"
 }
 
-/// How often the model got a whole output or a view.
+/// Number of replies with a whole output, and with a view.
 fn replies(total: &Counts) -> String {
     let row = |what: String, times: u64, saved: Option<i64>| {
         vec![what, grouped(times), saved.map_or("-".to_owned(), signed)]
@@ -109,7 +109,7 @@ fn replies(total: &Counts) -> String {
     print::table(&["THE MODEL GOT", "TIMES", "CHARACTERS SAVED EACH"], &[false, true, true], &rows)
 }
 
-/// The sum, line by line.
+/// The calculation, line by line.
 fn tokens(total: &Counts) -> String {
     let saved = total.saved();
     let share = match total.baseline {
@@ -140,15 +140,15 @@ fn tokens(total: &Counts) -> String {
     print::table(&["", "TOKENS", ""], &[false, true, false], &rows)
 }
 
-/// Tokens saved, a bar for each tool or day.
+/// Tokens saved, with a bar for each tool or day.
 fn chart(stats: &Stats, by: Sorted) -> String {
     let mut groups: Vec<(String, i64)> = stats
         .groups
         .iter()
         .map(|(name, counts)| (forebay::printable(name).replace('\n', " "), counts.saved()))
         .collect();
-    // Those that there is no room for are put together: the earliest days, or the tools in the middle, since what was
-    // lost must not be hidden behind what was saved.
+    // Bars beyond the maximum are combined: those of the earliest days, or of the tools in the middle, so that the
+    // largest losses stay visible beside the largest savings.
     let too_many = groups.len().saturating_sub(BARS);
     let (head, together, word) = match by {
         Sorted::Tool => {
@@ -180,14 +180,14 @@ fn chart(stats: &Stats, by: Sorted) -> String {
     text
 }
 
-/// A bar of up to `room` cells, to an eighth of a cell.
+/// A bar of up to `room` cells, rounded to an eighth of a cell.
 fn bar(value: i64, most: u64, room: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if value == 0 || most == 0 {
         return String::new();
     }
     let eighths = u128::from(value.unsigned_abs()) * room as u128 * 8 / u128::from(most);
-    // What is there is seen.
+    // A nonzero value is always visible.
     let eighths = usize::try_from(eighths).unwrap_or(usize::MAX).max(1);
     if value < 0 {
         "▒".repeat(eighths.div_ceil(8))

@@ -1,4 +1,4 @@
-//! `forebay tail`: the last lines of an output, and what comes after them while it grows.
+//! `forebay tail`: the last lines of an output, and new lines while it grows.
 
 use crate::context::{Context, Outcome};
 use crate::error::{CliError, DONE};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         ..whole
     };
     let excerpt = forebay::excerpt(&output, &query, budget)?;
-    // What comes next goes on where this stops, inside a line too.
+    // New output continues where this answer ends, possibly within a line.
     let open_line =
         output.is_growing() && !output.is_empty() && output.read(output.len() - 1..output.len())? != b"\n";
     print::out(if open_line {
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let until = args.wait.and_then(|wait| Instant::now().checked_add(wait));
     let mut left = before;
     let last = follow(context, &handle, (output.len(), open_line), &mut left, until);
-    // What was read this way was read as well.
+    // Followed lines count as read.
     let arguments =
         Map::from_iter([("follow".to_owned(), true.into()), ("lines".to_owned(), args.lines.into())]);
     let mut answered = Answered::text(handle.id(), "tail", arguments, whole, "");
@@ -85,10 +85,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(DONE))
 }
 
-/// Budget of the line that says why following ended.
+/// Budget of the line with the reason why following ended.
 const LAST_LINE: Budget = Budget { tokens: 60, bytes: 300, lines: None };
 
-/// Prints new bytes, and returns the line that says why following ended.
+/// Prints new bytes; returns the line with the reason why following ended.
 fn follow(
     context: &Context,
     handle: &Handle,

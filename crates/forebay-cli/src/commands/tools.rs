@@ -1,4 +1,4 @@
-//! `forebay tools`: the queries as tools that a model calls, in the form that its vendor wants.
+//! `forebay tools`: the queries as tools for a model, in its vendor's form.
 
 use crate::context::{Context, Outcome};
 use crate::error::DONE;

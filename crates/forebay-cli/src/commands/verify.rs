@@ -1,4 +1,4 @@
-//! `forebay verify`: prove outputs against their records, and views against their outputs.
+//! `forebay verify`: checks outputs against their records, and views against their outputs.
 
 use crate::context::{Context, Outcome};
 use crate::error::{DONE, NOT_THERE};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::from(if faulty + unread == 0 { DONE } else { NOT_THERE }))
 }
 
-/// Whether an output could not be checked because the system failed; the output may be intact.
+/// Whether an output could not be checked because of a system error. The output may be intact.
 fn is_of_the_system(error: &forebay::Error) -> bool {
     matches!(error, forebay::Error::Store { source, .. } if source.raw_os_error().is_some())
 }

@@ -1,8 +1,8 @@
 //! Claude Code: a hook after each tool, and a prefix for the shell, which covers failing commands.
 //!
-//! The hook gets the result of a tool as the tool made it and answers with one of the same shape. Of a command's output it
-//! has all, in a file above 30,000 characters. A command that fails has no such hook, and its output is cut twice before
-//! the model sees it; the shell prefix replaces it before the host reads it.
+//! The hook gets the complete result of a tool and answers with one of the same form. Above 30,000 characters, a
+//! command's output is in a file. There is no hook after a command that fails, and its output is cut twice before the
+//! model sees it; the shell prefix replaces the output before the host reads it.
 
 use super::entries::{Entry, SHELL, What};
 use super::{
@@ -29,23 +29,23 @@ pub(crate) const HOST: Host = Host {
 /// Tools whose results the hook gets.
 const TOOLS: &str = "Bash|Read|Grep|Glob|WebFetch|WebSearch|Task|Agent|mcp__.*";
 
-/// Tools that write files. They are refused to write masks of secrets.
+/// Tools that write files. They must not write masks of secrets.
 const EDITS: &str = "Edit|MultiEdit|Write|NotebookEdit";
 
-/// The variable that puts a program before the shell.
+/// The variable that names a program to run in place of the shell.
 pub(crate) const PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
 /// The program that the host starts in place of its shell.
 const PREFIX_PROGRAM: &str = include_str!("claude_shell.sh");
 
-/// Characters of a large output that the host shows, with the name of its file.
+/// Characters of a large output that the host shows, besides the name of its file.
 const PREVIEW: usize = 2_000;
 
-/// Maximum bytes of a search that the host shows whole: it puts 20,000 characters and more into a file.
+/// Maximum bytes of a search result that the host shows whole. It puts 20,000 characters and more into a file.
 const MOST_OF_SEARCH: u64 = 19_000;
 
 fn hear(event: &Value) -> Heard {
-    // Cursor also runs the hooks of Claude Code, and has a hook of its own for this.
+    // Cursor runs the hooks of Claude Code too, and has its own hook for this.
     if event.get("cursor_version").is_some() {
         return Heard::Nothing;
     }
@@ -81,7 +81,7 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// Refuses to write a mask into a file. All other calls are the host's own matter.
+/// Refuses to write a mask into a file. All other calls are left to the host.
 fn before(event: &Value) -> Heard {
     let is_edit = text(event, "tool_name").is_some_and(|name| EDITS.split('|').any(|edit| edit == name));
     if is_edit && has_mask(&event["tool_input"]) {
@@ -141,7 +141,7 @@ fn whole(name: &str, args: &Value, response: &Value) -> Option<(Whole, Option<St
     }
 }
 
-/// Whether a result is of a known form that holds nothing to fold.
+/// Whether a result has a known form without anything to fold.
 fn is_of_no_use(name: &str, args: &Value, response: &Value) -> bool {
     let is = |key: &str| response.get(key).is_some_and(|value| *value == Value::Bool(true));
     let has = |value: &Value, key: &str| value.get(key).is_some_and(|value| !value.is_null());
@@ -183,7 +183,7 @@ fn answer(event: &Value, view: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}})
 }
 
-/// First line of a view of a file: the host numbers the lines of what it gets.
+/// First line of a view of a file: the host adds line numbers to the text that it gets.
 const NUMBERED: &str = "[the numbers on the left count the lines of this view, not those of the file]\n";
 
 fn shown(answer: &Value) -> Option<&str> {
@@ -202,9 +202,9 @@ fn files(place: &Place) -> Vec<HostFile> {
         Entry { path: &["hooks", "PreToolUse"], what: group(EDITS) },
     ];
     let mut files = Vec::new();
-    // A project's settings are for other machines too, where there is no such file.
+    // A project's settings are used on other machines too, which do not have this file.
     if place.scope == Scope::User {
-        // Servers are started with the prefix as the name of a file, so it has no arguments.
+        // MCP servers are started with the prefix as a file name, so it can have no arguments.
         let shell = folder.join(SHELL.trim_start_matches('/'));
         let program = forebay::shell_word(&place.program.display().to_string());
         let prefix = What::Value(shell.display().to_string().into());
@@ -239,7 +239,7 @@ pub(crate) fn command_of(line: &str) -> String {
     evaluated(line).unwrap_or_else(|| line.to_owned())
 }
 
-/// The argument of `eval` between what the host puts around it.
+/// The argument of `eval`, without the text that the host adds around it.
 fn evaluated(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("&& eval ")?;
     let (argument, _) = rest.rsplit_once(" && pwd -P >|")?;
@@ -247,7 +247,7 @@ fn evaluated(line: &str) -> Option<String> {
     unquoted(argument)
 }
 
-/// The word that a shell makes of quoted text.
+/// Removes the quotes as a shell does.
 fn unquoted(quoted: &str) -> Option<String> {
     let mut word = String::new();
     let mut rest = quoted.chars();

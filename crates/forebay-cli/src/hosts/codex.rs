@@ -1,8 +1,9 @@
 //! Codex: a hook after each tool.
 //!
-//! The hook runs outside the sandbox and gets a result that Codex has cut to about 10,000 characters, without an exit
-//! status. The transcript has more by then: the status, and the first and last 32 KiB of a command's output. Codex takes no
-//! other output from a hook, but shows the model the reason of one that stops, and goes on with its turn.
+//! The hook runs outside the sandbox. It gets a result that Codex has cut to about 10,000 characters, without an exit
+//! status. By then, the transcript has more: the status, and the first and last 32 KiB of a command's output. Codex
+//! accepts no replacement from a hook. But if a hook answers with a stop, Codex shows the model its reason and
+//! continues the turn.
 
 use super::entries::{Entry, What};
 use super::{
@@ -41,7 +42,8 @@ pub(crate) const HOST: Host = Host {
 /// Bytes of a command's output that Codex keeps in its transcript: half from the start, half from the end.
 const KEPT: usize = 65_536;
 
-/// Bytes at the end of a transcript that are searched: the output, with every byte escaped, and what comes after it.
+/// Bytes at the end of a transcript that are searched: enough for an output with every byte escaped, and for what
+/// follows it.
 const TRANSCRIPT_END: u64 = 1 << 20;
 
 /// First line of a result that Codex has cut.
@@ -94,7 +96,7 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// The transcript's entry for the command of this call, if there is one yet.
+/// The transcript's entry for the command of this call, if it exists yet.
 fn executed(event: &Value) -> Option<Value> {
     let (path, call) = (text(event, "transcript_path")?, text(event, "tool_use_id")?);
     let end = end_of(Path::new(path)).ok()?;
@@ -115,7 +117,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
-/// Part of an output that the transcript kept.
+/// The part of an output that the transcript has.
 fn kept_of(kept: &str) -> Whole {
     if kept.len() < KEPT {
         return Whole::text(kept);
@@ -125,7 +127,7 @@ fn kept_of(kept: &str) -> Whole {
     Whole::Cut { text, why: "Codex kept only its first and last 32 KiB".to_owned() }
 }
 
-/// The rest of an output that Codex has cut.
+/// The remaining part of an output that Codex has cut.
 fn cut(output: &str) -> Option<Whole> {
     let (tokens, rest) = output.strip_prefix(CUT)?.split_once(')')?;
     let (_, rest) = rest.trim_start_matches('\n').split_once("\n\n")?;

@@ -1,7 +1,7 @@
 //! Copilot CLI: a hook after each tool.
 //!
-//! A large output is in a file that the result names; a command that fails counts as a success whose last line has the
-//! exit status.
+//! A large output is in a file that the result names. A command that fails is reported as a success; its last line
+//! has the exit status.
 
 use super::{FILE_TOKENS, Heard, Hooked, Host, HostFile, Place, Scope, ToolResult, Way, Whole, text};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) const HOST: Host = Host {
     traces: &[".copilot"],
 };
 
-/// Beginning of a result whose output is in a file, and what stands before the file's name.
+/// Beginning of a result whose output is in a file, and the text before the file's name.
 const LARGE: [&str; 2] = ["Output too large to read at once (", "Saved to: "];
 
 /// Part of the name of each such file.
@@ -34,7 +34,7 @@ const ENDED: &str = "\n<shellId: ";
 fn hear(event: &Value) -> Heard {
     let Some(session) = text(event, "sessionId") else { return Heard::Unknown("sessionId") };
     let Some(tool) = text(event, "toolName") else { return Heard::Unknown("toolName") };
-    // Before a tool there is no result.
+    // An event before a tool has no result.
     let Some(result) = event.get("toolResult") else { return Heard::Nothing };
     let Some(shown) = text(result, "textResultForLlm") else {
         return Heard::Unknown("toolResult.textResultForLlm");
@@ -75,7 +75,7 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// A command's output, and the line after it that says how the command ended.
+/// A command's output, and the following line with the exit status.
 fn split(result: &str) -> (&str, &str) {
     match result.rfind(ENDED) {
         Some(at) if result.ends_with('>') => (result[..at].trim_end_matches('\n'), &result[at + 1..]),

@@ -1,8 +1,8 @@
-//! Entries of Forebay in a host's JSON settings, added and removed where they stand: comments, order and form of the rest
+//! Adds and removes Forebay's entries in a host's JSON settings, in place: comments, order and formatting of the rest
 //! stay.
 //!
-//! An entry is ours by what it starts, not by where the program lies, so one that an earlier version made is replaced
-//! and never doubled.
+//! An entry is recognised by the command that it runs, not by the path of the program. So an entry of an earlier
+//! version is replaced, and never duplicated.
 
 use crate::client_file::is_us;
 use crate::error::CliError;
@@ -10,13 +10,13 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// Commands that only read outputs: a host may run them without asking.
+/// Commands that only read outputs; a host may run them without asking.
 pub(crate) const READS: [&str; 9] = ["read", "head", "tail", "grep", "json", "outline", "ask", "show", "ls"];
 
-/// Name of the program that stands before the shell of Claude Code.
+/// Name of the program that runs in place of the shell of Claude Code.
 pub(crate) const SHELL: &str = "/forebay-shell";
 
-/// One entry: where it stands, and its value.
+/// One entry: its place and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// Keys from the top of the file to the list or the value.
@@ -29,9 +29,9 @@ pub(crate) struct Entry {
 pub(crate) enum What {
     /// An item of the list at the path.
     Item(Value),
-    /// The value at the path. One that somebody else set stays.
+    /// The value at the path. A value that the user has set stays.
     Value(Value),
-    /// A value that the file must have, whoever set it.
+    /// A value that the file must have, even if the user has set it.
     Needed(Value),
 }
 
@@ -39,14 +39,14 @@ pub(crate) enum What {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Added {
     pub(crate) text: String,
-    /// Values that somebody else set at our places: the key and the value.
+    /// Values that the user has set at our paths: key and value.
     pub(crate) taken: Vec<(String, String)>,
 }
 
-/// Windows editors put a byte order mark before UTF-8. It stays, and is no part of the text.
+/// Byte order mark, which Windows editors put before UTF-8. It stays, and is not part of the text.
 const MARK: char = '\u{feff}';
 
-/// Adds entries to a text, which may be empty. Earlier entries of ours go first.
+/// Adds entries to a text, which may be empty. Removes our earlier entries first.
 pub(crate) fn add(text: &str, entries: &[Entry]) -> Result<Added, CliError> {
     let without = remove(text, entries)?;
     let (mark, body) = split_mark(&without);
@@ -80,7 +80,7 @@ pub(crate) fn add(text: &str, entries: &[Entry]) -> Result<Added, CliError> {
         }
     }
     let added = format!("{mark}{root}");
-    // Entries that are there already stay where and how they are.
+    // Existing entries stay unchanged.
     let is_same = value_of(&added)? == value_of(text)?;
     Ok(Added { text: if is_same { text.to_owned() } else { added }, taken })
 }
@@ -101,7 +101,7 @@ pub(crate) fn remove(text: &str, entries: &[Entry]) -> Result<String, CliError> 
     for path in paths {
         removed |= remove_at(&top, path);
     }
-    // What every such file has is nobody's entry where nothing else is left.
+    // A value that every such file must have is removed only if nothing else is left in the file.
     let needed: Vec<&Entry> = entries.iter().filter(is_needed).collect();
     let is_rest = |name: Option<String>| needed.iter().any(|entry| Some(entry.path[0]) == name.as_deref());
     if removed && top.properties().iter().all(|property| is_rest(property.decoded_name())) {
@@ -110,7 +110,7 @@ pub(crate) fn remove(text: &str, entries: &[Entry]) -> Result<String, CliError> 
     Ok(format!("{mark}{root}"))
 }
 
-/// Removes what is ours at a path. Returns whether something was removed.
+/// Removes our entries at a path. Returns whether anything was removed.
 fn remove_at(place: &CstObject, path: &[&str]) -> bool {
     let Some((key, rest)) = path.split_first() else { return false };
     let Some(property) = place.get(key) else { return false };
@@ -138,7 +138,7 @@ fn remove_at(place: &CstObject, path: &[&str]) -> bool {
     removed
 }
 
-/// Removes our items of a list; of a group of handlers only ours.
+/// Removes our items from a list. From a group of handlers, removes only ours.
 fn remove_items(list: &CstArray) -> bool {
     let mut removed = false;
     for item in list.elements() {
@@ -205,7 +205,7 @@ fn unfit(key: &str, wanted: &str) -> CliError {
     CliError::usage(format!("\"{key}\" is not {wanted}"))
 }
 
-/// The value of a node without its comments.
+/// Value of a node without comments.
 fn plain(node: &CstNode) -> Option<Value> {
     jsonc_parser::parse_to_value(&node.to_string(), &ParseOptions::default()).ok().flatten().map(json)
 }
@@ -224,7 +224,7 @@ fn json(value: jsonc_parser::JsonValue<'_>) -> Value {
     }
 }
 
-/// The value of a whole text of JSON with comments.
+/// Value of a whole text in JSON with comments.
 pub(crate) fn value_of(text: &str) -> Result<Value, CliError> {
     let body = text.trim_start_matches(MARK);
     let parsed = jsonc_parser::parse_to_value(body, &ParseOptions::default())

@@ -1,5 +1,5 @@
-//! Hosts whose hooks cannot replace a result. There the MCP gateway folds results of MCP servers, and nothing covers the
-//! host's own tools.
+//! Hosts whose hooks cannot replace a result. The MCP gateway folds results of their MCP servers; their own tools are
+//! not covered.
 
 use super::{Host, Way};
 

@@ -1,6 +1,6 @@
 //! Gemini CLI: a hook after each tool.
 //!
-//! The hook gets the whole text. A denied result is shown to the model with the reason in its place.
+//! The hook gets the whole text. If it denies a result, the model gets the hook's reason instead.
 
 use super::entries::{Entry, What};
 use super::{
@@ -24,14 +24,14 @@ pub(crate) const HOST: Host = Host {
 /// First line of our policy file.
 const MADE: &str = "# Made by `forebay init gemini-cli`, removed by `forebay init gemini-cli --uninstall`.\n";
 
-/// Frame of a text that did not come from the user.
+/// Frame around a text that did not come from the user.
 const FRAME: [&str; 2] = ["<untrusted_context>\n", "\n</untrusted_context>"];
 
 /// Names of the lines that the shell tool adds after an output.
 const FACTS: [&str; 6] =
     ["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ", "Directory: "];
 
-/// Characters of a large output that the host shows, at its beginning and at its end.
+/// Characters of a large output that the host shows from its start and from its end.
 const ENDS: [usize; 2] = [8_000, 32_000];
 
 fn hear(event: &Value) -> Heard {
@@ -85,13 +85,13 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// A text without the frame of what did not come from the user.
+/// A text without this frame.
 fn unframed(content: &str) -> String {
     let inner = content.strip_prefix(FRAME[0]).and_then(|inner| inner.strip_suffix(FRAME[1]));
     inner.unwrap_or(content).to_owned()
 }
 
-/// The output of a command and its exit status in what the shell tool makes of them.
+/// Output and exit status of a command, from the text of the shell tool.
 fn of_shell(content: &str) -> (String, Option<i32>) {
     let inner = unframed(content);
     let Some(mut output) = inner.strip_prefix("Output: ") else { return (content.to_owned(), None) };

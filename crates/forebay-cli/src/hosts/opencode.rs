@@ -1,7 +1,7 @@
-//! OpenCode: a plugin, which hands the results of tools to this program.
+//! OpenCode: a plugin, which passes the results of tools to this program.
 //!
-//! The event and the answer are those of our plugin, `opencode.js`. A large output is cut before the plugin gets it, and
-//! OpenCode keeps all of it in a file.
+//! The event and the answer have the form of our plugin, `opencode.js`. A large output is cut before the plugin gets
+//! it, and OpenCode stores all of it in a file.
 
 use super::{
     FILE_TOKENS, Heard, Hooked, Host, HostFile, Place, Scope, ToolResult, Way, Whole, text, text_of_blocks,
@@ -22,7 +22,7 @@ pub(crate) const HOST: Host = Host {
     traces: &[".config/opencode", ".local/share/opencode"],
 };
 
-/// The plugin, with a place for the program.
+/// Source of the plugin, with a placeholder for the program.
 const PLUGIN: &str = include_str!("opencode.js");
 
 fn hear(event: &Value) -> Heard {
@@ -70,20 +70,20 @@ fn hear(event: &Value) -> Heard {
     }))
 }
 
-/// The tool for commands.
+/// Name of the tool that runs commands.
 const SHELL: &str = "bash";
 
-/// Begins what OpenCode says after the output of a command that it stopped.
+/// Beginning of the text that OpenCode adds to the output of a command that it stopped.
 const NOTES: &str = "\n\n<shell_metadata>\n";
 
-/// Bytes at the end of what is shown by which the file is known to be complete.
+/// Bytes at the end of the shown text that are compared with the file to see whether it is complete.
 const END: usize = 200;
 
-/// The end of an output that is shown by its end.
+/// Last bytes of an output of which the host shows the end.
 fn end_of(shown: &str) -> &str {
     let shown = shown.rsplit_once(NOTES).map_or(shown, |(shown, _)| shown);
     let end = &shown[shown.ceil_char_boundary(shown.len().saturating_sub(END))..];
-    // What stands before the output is not in the file.
+    // The text before the output is not in the file.
     end.rsplit_once("\n\n").map_or(end, |(_, end)| end)
 }
 

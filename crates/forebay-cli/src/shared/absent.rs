@@ -1,4 +1,4 @@
-//! The shared store of a build that has none.
+//! The shared store in a build without the feature `shared`.
 
 use crate::error::CliError;
 use crate::shared::{Served, StoreSettings, WithShared};
@@ -8,7 +8,7 @@ use forebay::{DiskStore, Handle, Session, Store};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A shared store that is set: there is none.
+/// A configured shared store. It has no value, since this build cannot use one.
 #[derive(Clone, Debug)]
 pub(crate) enum Shared {}
 

@@ -1,4 +1,4 @@
-//! The shared store of a build that has one.
+//! The shared store in a build with the feature `shared`.
 
 use crate::error::CliError;
 use crate::launch::this_binary;
@@ -19,28 +19,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Variables by which the mirror in the background gets the addresses.
+/// Variables that pass the addresses to the mirror in the background.
 const DATABASE: &str = "FOREBAY_STORE_DATABASE";
 const BLOBS: &str = "FOREBAY_STORE_BLOBS";
 
-/// Time for which the mirror in the background waits for more. An agent's next command comes soon.
+/// Time without new outputs after which the mirror in the background ends. An agent's next command usually comes
+/// sooner.
 const IDLE: &str = "15s";
 
-/// Time between two looks of one process for whether a mirror is at work.
+/// Minimum time between two checks of one process whether a mirror is running.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Pause between two tries to share an output that somebody waits for.
+/// Pause between two attempts to share an output that a caller waits for.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The last look of a process for whether a mirror is at work.
+/// Last check of a process whether a mirror is running.
 #[derive(Default)]
 struct Looked {
     at: Option<Instant>,
-    /// The mirror that this process started last.
+    /// Mirror that this process started last.
     mirror: Option<Child>,
 }
 
-/// A shared store that is set.
+/// A configured shared store.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     settings: StoreSettings,
@@ -95,7 +96,8 @@ impl Shared {
         shared
     }
 
-    /// Removes outputs from the shared store: by rules, or all of a session. Returns what is gone, or would be.
+    /// Removes outputs from the shared store: by rules, or a whole session. Returns the removed outputs, or those
+    /// that would be removed.
     pub(crate) fn clean(
         &self,
         rules: &Rules,
@@ -167,13 +169,13 @@ impl Shared {
         }
     }
 
-    /// Asks the database and the bucket whether they answer.
+    /// Checks that the database and the bucket answer.
     pub(crate) fn check(&self) -> Result<(), CliError> {
         let store = self.open().map_err(|error| CliError::not_there(error.to_string()))?;
         Ok(store.check()?)
     }
 
-    /// The database, without a password.
+    /// Address of the database, without a password.
     pub(crate) fn place(&self) -> String {
         match &self.options.bucket {
             Some(bucket) => format!("{} and {bucket}", self.options.database),
@@ -181,7 +183,7 @@ impl Shared {
         }
     }
 
-    /// A local store, and what others share behind it.
+    /// A local store, with the shared store behind it.
     pub(crate) fn behind(&self, local: Box<dyn Store>, root: &Path) -> WithShared {
         let store = Arc::new(self.reading(local, root));
         let asked = store.clone();
@@ -195,12 +197,12 @@ impl Shared {
         ReadThrough::new(local, root, open, self.settings.cache_bytes, origin)
     }
 
-    /// A listener that notes what is to be taken to the shared store, and starts a mirror in the background.
+    /// A listener that notes what is to be shared, and starts a mirror in the background.
     pub(crate) fn observer(&self, root: PathBuf) -> Observer {
         let (shared, folder) = (self.clone(), MirrorFolder::of(&root));
         let looked: Mutex<Looked> = Mutex::default();
         Arc::new(move |session, _| {
-            // Whatever goes wrong here, the command goes on; `mirror flush` compares everything.
+            // On an error the command continues; `mirror flush` compares everything later.
             if folder.note(session).is_err() || shared.settings.mirror == MirrorMode::Off {
                 return;
             }
@@ -208,7 +210,7 @@ impl Shared {
             if looked.at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
                 looked.at = Some(Instant::now());
                 if !folder.is_served() {
-                    // One that has ended is a process in the system's table until somebody asks for its status.
+                    // Waits for a mirror that has ended, so that it does not stay a zombie process.
                     let _ = looked.mirror.as_mut().map(Child::try_wait);
                     looked.mirror = shared.start_mirror(&root).ok();
                 }
@@ -216,7 +218,7 @@ impl Shared {
         })
     }
 
-    /// Starts a mirror that ends when there is nothing more to take.
+    /// Starts a mirror that ends when there is nothing to share.
     fn start_mirror(&self, root: &Path) -> std::io::Result<Child> {
         let mut mirror = Command::new(this_binary()?);
         mirror
@@ -225,7 +227,7 @@ impl Shared {
             .arg("--root")
             .arg(root)
             .current_dir(root);
-        // An address may hold a password, which arguments would show to every user of this machine.
+        // An address may contain a password. Arguments would show it to every user of this machine.
         mirror.env(DATABASE, &self.settings.database).env(BLOBS, &self.settings.blobs);
         mirror
             .env("FOREBAY_STORE_TENANT", &self.settings.tenant)
@@ -233,13 +235,13 @@ impl Shared {
         // Its path may be relative to the folder of the command.
         mirror.env_remove("FOREBAY_AGENT");
         mirror.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C is meant for the command.
+        // Ctrl-C must reach only the command.
         mirror.process_group(0);
         mirror.spawn()
     }
 
-    /// Waits until an output is shared, and returns the handle that it has there. A shared store that is away is tried
-    /// again until `patience` is over.
+    /// Waits until an output is shared; returns its handle in the shared store. Retries until `patience` is over if
+    /// the shared store is unreachable.
     pub(crate) fn wait(
         &self,
         local: &DiskStore,
@@ -280,7 +282,7 @@ impl Shared {
     }
 }
 
-/// The name of a root among all that are mirrored.
+/// Name of a root among all mirrored ones.
 pub(crate) fn origin(root: &Path) -> Result<String, CliError> {
     MirrorFolder::of(root).origin().map_err(|error| {
         CliError::not_there(format!("cannot write below {}: {error}", root.join(".mirror").display()))

@@ -10,11 +10,11 @@ use object_store::path::Path;
 use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use std::{fmt, sync::Arc, time::Duration};
 
-/// Retries of a request, and the time after which none is begun: a tool's result waits for it.
+/// Maximum retries of a request, and the time after which no retry starts: the result of a tool waits for it.
 const RETRIES: usize = 3;
 const RETRY_TIME: Duration = Duration::from_secs(10);
 
-/// Time in which a server must take a connection, and in which a request with at most 8 MiB must be answered.
+/// Timeouts for connecting, and for a request with at most 8 MiB.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -74,7 +74,7 @@ impl BucketAddress {
         Ok(BucketAddress { service, bucket: bucket.to_owned(), prefix, environment: environment.clone() })
     }
 
-    /// The bucket and the server that has it, as its probe is remembered.
+    /// Name of the bucket and its server, under which the result of the probe is stored.
     pub(crate) fn identity(&self) -> String {
         let endpoint = ENDPOINTS.iter().find_map(|name| self.environment.get(name)).unwrap_or_default();
         without_signatures(&format!("{self} {endpoint}"))

@@ -12,10 +12,10 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Time in which a server must take a connection, unless the address says another.
+/// Default timeout for connecting; an address can name another one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time after which a connection counts as broken whose bytes nobody confirms.
+/// Time without acknowledgement of sent bytes after which a connection counts as broken.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// PostgreSQL's port.
@@ -33,8 +33,9 @@ pub struct DatabaseAddress {
 impl DatabaseAddress {
     /// Reads an address such as `postgres://forebay@db.example.com/outputs`.
     ///
-    /// Options after `?` are those of `psql`; `sslmode` and `sslrootcert` are understood as here: a server elsewhere must
-    /// show a certificate that is valid for its name. The password comes from `PGPASSWORD` or the password file.
+    /// Options after `?` are those of `psql`. `sslmode` and `sslrootcert` have a stricter meaning: a server on
+    /// another machine must always show a certificate that is valid for its name. The password comes from
+    /// `PGPASSWORD` or the password file.
     pub fn parse(url: &str, origin: Origin, environment: &Environment) -> Result<DatabaseAddress, OpenError> {
         let parts = Parts::of(url)?;
         if parts.has_password && origin == Origin::File {
@@ -57,7 +58,7 @@ impl DatabaseAddress {
         Ok(DatabaseAddress { config, tls })
     }
 
-    /// Connections to the database. None is opened yet.
+    /// Creates the connection pool. No connection is opened yet.
     pub(crate) fn connect(&self) -> Result<Database, Failure> {
         match &self.tls {
             Some(tls) => Database::new(self.config.clone(), MakeRustlsConnect::new((**tls).clone())),
@@ -130,7 +131,7 @@ impl Parts {
     }
 }
 
-/// Text without the escapes of a URL.
+/// Text with the escapes of a URL decoded.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -187,7 +188,7 @@ fn password(config: &Config, environment: &Environment) -> Option<String> {
     })
 }
 
-/// Whether connections are encrypted. Only a server on this machine may do without.
+/// Whether connections are encrypted. Only connections to this machine may be unencrypted.
 fn needs_tls(config: &Config, mode: Option<&str>) -> Result<bool, OpenError> {
     let hosts = config.get_hosts();
     let is_here = |host: &Host| match host {
@@ -211,7 +212,7 @@ fn needs_tls(config: &Config, mode: Option<&str>) -> Result<bool, OpenError> {
     }
 }
 
-/// Checks of certificates: by the authorities in a file, or by those that this system knows.
+/// TLS configuration: trusts the authorities in a file, or those of this system.
 fn client_config(roots: Option<&str>) -> Result<ClientConfig, OpenError> {
     let store = match roots.filter(|roots| *roots != "system") {
         Some(path) => roots_in(Path::new(path))?,

@@ -3,7 +3,7 @@
 use crate::address::Environment;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-/// The connection that a password is looked for.
+/// Connection whose password is looked up.
 pub(crate) struct Wanted<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
@@ -37,7 +37,7 @@ fn find(text: &str, wanted: &Wanted<'_>) -> Option<String> {
     })
 }
 
-/// The fields of a line, which colons separate. A backslash takes the next character as it is.
+/// Fields of a line, separated by colons. A backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();

@@ -1,7 +1,7 @@
-//! `forebay mcp wrap` and `unwrap`: a client's own settings, so that its servers go through the gateway.
+//! `forebay mcp wrap` and `unwrap`: change a client's settings so that its servers go through the gateway.
 //!
-//! Only the words of commands are changed, at the places where they stand: comments, order and form of the file stay. A
-//! copy of the file as it was is kept beside it, and gives back every byte if nobody has changed the file since.
+//! Only the words of commands change, in place: comments, order and formatting of the file stay. A copy of the
+//! original file is kept beside it. Unwrapping restores every byte from it if nobody has changed the file since.
 
 mod edit;
 
@@ -56,7 +56,7 @@ enum Client {
 }
 
 impl Client {
-    /// Possible settings files, the nearest first.
+    /// Possible settings files, the most specific first.
     fn files(self) -> Vec<PathBuf> {
         let home = env::home_dir().unwrap_or_default();
         let config = env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args, way: Way, context: &Context) -> Outcome {
     let program = program()?;
     let copies = Copies::of(&file);
     let form = args.client.form();
-    // What stands before a server in place of its command in a copy is the gateway, whatever it is called.
+    // If a copy has another command for a server, the program that now replaces that command is the gateway.
     let proven: Vec<String> =
         copies.texts().flat_map(|before| edit::gateways(&text, form, Some(&before))).collect();
     let is_us = |program: &str| is_us(program) || proven.iter().any(|known| known == program);
@@ -195,7 +195,7 @@ fn file(args: &Args) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Other settings files of the client that would change too: it may read several.
+/// Other settings files that would also change: a client may read several.
 fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     let changes = |other: &PathBuf| {
         let form = args.client.form();
@@ -209,7 +209,8 @@ fn others(args: &Args, file: &Path, way: Way, program: &str) -> Vec<PathBuf> {
     files.into_iter().filter(|other| other != file && changes(other)).collect()
 }
 
-/// The file from before wrapping: a backup, if wrapping that gives the current text; otherwise the text unwrapped.
+/// Text of the file before wrapping: that of a copy, if wrapping it gives the current text; otherwise the unwrapped
+/// text.
 fn unwrapped(text: &str, copies: &Copies, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
     let edited = edit::unwrapped(text, form, is_us)?;
     let programs = edit::gateways(text, form, None);

@@ -1,4 +1,4 @@
-//! The words of commands in a text of JSON, JSON with comments, or TOML, changed where they stand.
+//! Changes the words of commands in place, in JSON, JSON with comments, or TOML.
 
 use jsonc_parser::ast::{Array, Object, Value};
 use jsonc_parser::common::Ranged;
@@ -6,26 +6,26 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike};
 
-/// How a client names its servers.
+/// Form in which a client lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// JSON: an object of this name, at the top or in a project.
+    /// JSON: an object with this key, at the top level or in a project.
     Servers(&'static str),
-    /// TOML: a table of this name.
+    /// TOML: a table with this name.
     Toml(&'static str),
 }
 
-/// A text with other commands in it.
+/// A text with changed commands.
 #[derive(Debug)]
 pub(super) struct Edited {
     pub(super) text: String,
-    /// The servers that are changed.
+    /// Changed servers.
     pub(super) changed: Vec<String>,
-    /// Those that are not, and why.
+    /// Unchanged servers, each with the reason.
     pub(super) left: Vec<(String, &'static str)>,
 }
 
-/// A word and where it stands, quotes included.
+/// A word and its place, quotes included.
 #[derive(Clone, Debug)]
 struct Word {
     at: Range<usize>,
@@ -35,7 +35,7 @@ struct Word {
 /// A list of words.
 #[derive(Clone, Debug)]
 struct List {
-    /// With its brackets.
+    /// Place of the list, brackets included.
     at: Range<usize>,
     words: Vec<Word>,
 }
@@ -53,11 +53,11 @@ enum Command {
     Program(Word, Option<List>),
     /// All words in one list.
     Words(List),
-    /// It is at an address, or of a form that we do not know.
+    /// None: the server has a URL, or the form is unknown.
     None,
 }
 
-/// Why a file cannot be changed: mend it, or name another.
+/// Why a file cannot be changed: correct it, or name another.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
     #[error("not {form}: {why}")]
@@ -66,16 +66,16 @@ pub(super) enum Unfit {
     NoServers(String),
 }
 
-/// Why a server is not wrapped twice.
+/// Why a wrapped server is not wrapped again.
 const ALREADY: &str = "it goes through the gateway already";
 
 /// Arguments before the command of a wrapped server.
 const GATEWAY: [&str; 2] = ["mcp", "--"];
 
-/// Windows editors put a byte order mark before UTF-8. It stays, and is no part of the text.
+/// Byte order mark, which Windows editors put before UTF-8. It stays, and is not part of the text.
 const MARK: char = '\u{feff}';
 
-/// The text in which all servers go through the gateway. Whether a program is the gateway is told by `is_us`.
+/// Changes a text so that all servers go through the gateway. `is_us` tells whether a program is the gateway.
 pub(super) fn wrapped(
     text: &str,
     form: Form,
@@ -115,7 +115,7 @@ pub(super) fn wrapped(
     })
 }
 
-/// The text in which no server goes through the gateway.
+/// Changes a text so that no server goes through the gateway.
 pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) -> Result<Edited, Unfit> {
     edited(text, form, |text, entry| {
         let Some(count) = entry.words_of_gateway(is_us) else {
@@ -125,7 +125,7 @@ pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) ->
                 "it does not go through the gateway"
             });
         };
-        // From the first of our words to the first word of the server's own.
+        // From the first word of the gateway to the first word of the server's own command.
         let without = |list: &List, count: usize| {
             let end = match list.words.get(count) {
                 Some(next) => next.at.start,
@@ -146,8 +146,8 @@ pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) ->
     })
 }
 
-/// The programs that stand before the servers of a text, as far as they have the form of the gateway. With the text
-/// `before` it was wrapped, only those that stand before the command that the server of that name had.
+/// Programs that run servers in the form of the gateway. If the text from `before` wrapping is given, only those that
+/// run the command that the server of that name had.
 pub(super) fn gateways(text: &str, form: Form, before: Option<&str>) -> Vec<String> {
     let entries = |text: &str| entries(text.trim_start_matches(MARK), form).unwrap_or_default();
     let plain = before.map(entries);
@@ -170,7 +170,7 @@ pub(super) fn gateways(text: &str, form: Form, before: Option<&str>) -> Vec<Stri
 }
 
 impl Edited {
-    /// Whether no server went through the gateway before: only then is the text as it was worth a copy.
+    /// Whether no server went through the gateway before. Only such a text is worth a copy.
     pub(super) fn was_plain(&self) -> bool {
         !self.left.iter().any(|(_, why)| *why == ALREADY)
     }
@@ -188,7 +188,7 @@ impl Entry {
         program.into_iter().chain(rest).map(|word| word.said.as_str()).collect()
     }
 
-    /// Whether the program is the gateway, with or without a server's command behind it.
+    /// Whether the program is the gateway, with or without a server's command as its arguments.
     fn is_gateway(&self, is_us: &dyn Fn(&str) -> bool) -> bool {
         match self.words()[..] {
             [program, ref rest @ ..] => {
@@ -199,7 +199,7 @@ impl Entry {
         }
     }
 
-    /// How many words behind the program are the gateway's own, if a server's command stands behind them.
+    /// Number of the gateway's own arguments, if a server's command follows them.
     fn words_of_gateway(&self, is_us: &dyn Fn(&str) -> bool) -> Option<usize> {
         let words = self.words();
         let count = words.iter().position(|word| *word == GATEWAY[1])?;
@@ -207,7 +207,7 @@ impl Entry {
     }
 }
 
-/// Changes of a text, or why there are none.
+/// Changes of a text, or the reason why there are none.
 type Changes = Result<Vec<(Range<usize>, String)>, &'static str>;
 
 fn edited(whole: &str, form: Form, change: impl Fn(&str, &Entry) -> Changes) -> Result<Edited, Unfit> {
@@ -223,7 +223,7 @@ fn edited(whole: &str, form: Form, change: impl Fn(&str, &Entry) -> Changes) -> 
             Err(why) => edited.left.push((entry.name, why)),
         }
     }
-    // From the end on, so that places before stay where they are.
+    // From the end, so that earlier offsets stay valid.
     changes.sort_by_key(|(at, _)| std::cmp::Reverse((at.start, at.end)));
     for (at, new) in changes {
         edited.text.replace_range(at, &new);
@@ -239,7 +239,7 @@ fn entries(text: &str, form: Form) -> Result<Vec<Entry>, Unfit> {
     }
 }
 
-/// A word in quotes: JSON's and TOML's are the same.
+/// A word in quotes, which are the same in JSON and TOML.
 fn quoted(word: &str) -> String {
     serde_json::Value::from(word).to_string()
 }
