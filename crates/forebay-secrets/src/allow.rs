@@ -6,7 +6,7 @@ use regex::bytes::{RegexSet, RegexSetBuilder};
 use std::collections::HashSet;
 use std::str::FromStr;
 
-/// Maximum bytes of memory for all patterns.
+/// Maximum memory of all compiled patterns, in bytes.
 const MAX_COMPILED: usize = 8 * 1024 * 1024;
 
 /// Values that are not masked.
@@ -17,12 +17,12 @@ pub struct Allowlist {
 }
 
 impl Allowlist {
-    /// Reads a list with an entry a line: the fingerprint of a value, or `/pattern/` for values that match it as a whole.
-    /// Empty lines and those that begin with `#` are skipped.
+    /// Reads a list with one entry on each line: the fingerprint of a value, or `/pattern/` for values that match it
+    /// as a whole. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, in the order of the lines.
+    /// All problems, in the order of the lines.
     ///
     /// # Examples
     ///
@@ -75,7 +75,7 @@ impl Allowlist {
         }
     }
 
-    /// Whether a value is shown.
+    /// Whether a value is on the list.
     pub(crate) fn has(&self, value: &[u8], fingerprint: impl FnOnce() -> Fingerprint) -> bool {
         self.patterns.as_ref().is_some_and(|patterns| patterns.is_match(value))
             || !self.fingerprints.is_empty() && self.fingerprints.contains(&fingerprint())

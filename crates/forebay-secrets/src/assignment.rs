@@ -1,6 +1,6 @@
-//! Secrets that only the name beside them gives away: `ASANA_PAT=…`, `"password": "…"`, `--api-key …`.
+//! Secrets that are recognised only by the name beside them: `ASANA_PAT=…`, `"password": "…"`, `--api-key …`.
 //!
-//! Three questions are answered one after the other. What does the name claim ([`name`])? How is the value joined to it
+//! Three questions are answered in turn. What does the name claim ([`name`])? How is the value joined to it
 //! ([`separator`])? Does the value look like what the name claims, and not like a placeholder, a reference or code?
 
 mod name;
@@ -20,27 +20,27 @@ const MAX_NAME: usize = 64;
 /// Minimum bytes of a value.
 const MIN_VALUE: usize = 6;
 
-/// Minimum bytes of a value that is only beside its name.
+/// Minimum bytes of a value that only a blank or a dash separates from its name.
 const MIN_LOOSE: usize = 8;
 
-/// A value that its name makes a secret.
+/// A value that is a secret because of its name.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) range: Range<usize>,
     pub(crate) label: &'static str,
-    /// Service that the name points to.
+    /// Service that the name indicates.
     pub(crate) service: Option<String>,
 }
 
-/// The name at a keyword, and what it names.
+/// The name around a keyword, and the value if it is a secret.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// End of the name. Keywords before it need no search of their own.
+    /// End of the name. Keywords before this end need no search of their own.
     pub(crate) name_end: usize,
     pub(crate) named: Option<Named>,
 }
 
-/// Looks at the setting whose name contains `at`.
+/// Checks the setting whose name contains `at`.
 pub(crate) fn find(text: &[u8], at: usize) -> Answer {
     let Some(name) = name_at(text, at) else {
         return Answer { name_end: at, named: None };
@@ -65,7 +65,7 @@ fn name_at(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
         start -= length + 1;
     }
-    // The letter of an escape, and the end of a colour, are not of the name.
+    // The letter of an escape and the end of a colour code are not part of the name.
     if start > 0 && start < at && text[start - 1] == b'\\' && matches!(text[start], b'n' | b't' | b'r') {
         start += 1;
     }
@@ -96,7 +96,7 @@ fn name_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Words before a name, a blank apart, as in `Unseal Key`. At most two count.
+/// Words before a name, separated by a blank, as in `Unseal Key`. At most two are used.
 fn words_before(text: &[u8], start: usize) -> &[u8] {
     let mut from = start;
     for _ in 0..2 {
@@ -116,7 +116,7 @@ fn words_before(text: &[u8], start: usize) -> &[u8] {
 }
 
 fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
-    // Most names are in prose and in code that assigns nothing: they are left before their words are looked at.
+    // Most names are in prose and in code that assigns nothing. They are rejected before their words are split.
     let joint = separator::after(text, name.clone())?;
     let range = value::at(text, &name, &joint)?;
     if !can_be_secret(&text[range.clone()], &text[name.clone()], &joint) {
@@ -150,12 +150,12 @@ fn look(text: &[u8], name: Range<usize>) -> Option<Named> {
     })
 }
 
-/// Whether a value can be secret, whatever its name claims. In prose, the next word is no such value.
+/// Whether a value can be a secret, whatever its name claims. In prose, the word after a name usually cannot.
 fn can_be_secret(value: &[u8], name: &[u8], joint: &Joint) -> bool {
     if !joint.is_loose() {
         return value.len() >= MIN_VALUE;
     }
-    // Another assignment, or an address in memory.
+    // Another assignment, or a memory address.
     let is_pair = value.iter().position(|byte| *byte == b'=').is_some_and(|equals| equals + 2 < value.len());
     let names_password =
         || name.array_windows::<2>().any(|two| matches!(two, [b'p' | b'P', b'a' | b'A' | b'w' | b'W']));
@@ -165,7 +165,7 @@ fn can_be_secret(value: &[u8], name: &[u8], joint: &Joint) -> bool {
         && (value.iter().any(u8::is_ascii_digit) || names_password())
 }
 
-/// A name with what it claims and how its value is joined to it.
+/// A name, its claim, and the separator between it and its value.
 struct Setting<'a> {
     text: &'a [u8],
     name: Range<usize>,
@@ -176,9 +176,9 @@ struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Whether a value is what the name claims.
+    /// Whether a value matches the claim of its name.
     fn accepts(&self, value: &[u8], range: &Range<usize>) -> bool {
-        // The part of a value that is left beside a mask, and the part before a call's arguments.
+        // The rest of a value beside a mask, and the name of a function before its arguments.
         if !self.joint.quoted_value && matches!(self.text.get(range.end), Some(b'[' | b'*' | b'<' | b'(')) {
             return false;
         }
@@ -237,7 +237,7 @@ impl Setting<'_> {
         let is_identifier = value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         let line = self.joint.is_env || self.joint.is_param || self.joint.join == Join::Flag;
         if self.joint.quoted_value {
-            // A made-up password in code or in a test is less sure than one in a file of settings.
+            // A made-up password in code or in a test is less certain than one in a settings file.
             let classes = [shape.lower, shape.upper, shape.digits, shape.symbols];
             let classes = classes.into_iter().filter(|count| *count > 0).count();
             return varied && !words_only && shape.length >= 8 && (classes >= 3 || line);

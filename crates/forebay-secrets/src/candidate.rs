@@ -1,46 +1,47 @@
-//! Stretches of a text that a search takes for a secret.
+//! Parts of a text that a search considers secret.
 
 use crate::secret::Kind;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Searches by how well they know what they found. Where two find the same, the later in this list names it.
+/// Searches by how certain their finds are, the least certain first. If two find the same secret, the more certain
+/// one names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     /// Another occurrence of a value that was found.
     Repeated,
-    /// The name beside it.
+    /// By the name beside it.
     Name,
-    /// The place in which it is: a URL, a header, an option.
+    /// By its place: a URL, a header, an option.
     Place,
-    /// Its own form.
+    /// By its own form.
     Form,
-    /// The lines around it, which say where it begins and ends.
+    /// By the lines before and after it.
     Block,
-    /// A rule of the user.
+    /// By a rule of the user.
     UserRule,
-    /// A value that is known to be secret.
+    /// By a known value.
     Value,
 }
 
-/// A stretch of a text that is taken for a secret.
+/// A part of a text that is considered secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    /// The parts, in order; more than one where a line break is kept between them.
+    /// Ranges of the secret, in order. There are several if line breaks between them stay.
     pub(crate) pieces: Vec<Range<usize>>,
     pub(crate) kind: Kind,
     pub(crate) source: Source,
-    /// The value, if it is written in another form than its own.
+    /// Decoded value, if the text has it in an encoded form.
     pub(crate) value: Option<Vec<u8>>,
 }
 
 impl Candidate {
-    /// A candidate in one part.
+    /// A candidate with a single range.
     pub(crate) fn new(range: Range<usize>, kind: Kind, source: Source) -> Candidate {
         Candidate { pieces: vec![range], kind, source, value: None }
     }
 
-    /// The value: as it is in another form, or as it is written, without line breaks.
+    /// The value: decoded, or as written but without line breaks.
     pub(crate) fn value<'a>(&'a self, text: &'a [u8]) -> Cow<'a, [u8]> {
         match (&self.value, &*self.pieces) {
             (Some(value), _) => Cow::Borrowed(value),
@@ -58,7 +59,7 @@ impl Candidate {
     }
 }
 
-/// Sorts candidates and joins those that overlap, so that nothing of either stays visible.
+/// Sorts candidates and joins those that overlap, so that no part of either stays visible.
 pub(crate) fn join(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.retain(|candidate| candidate.start() < candidate.end());
     candidates.sort_by_key(|candidate| candidate.start());

@@ -1,25 +1,24 @@
-//! Finds the keywords of all rules in a text, with one look at each byte.
+//! Finds the keywords of all rules in a text, reading each byte once.
 //!
-//! The build script lays the table out, so that nothing is built when a scanner is made. Four bytes at a time are folded
-//! into a hash; a bit says whether a keyword begins with such bytes. Few places pass, and there the keywords are
-//! compared.
+//! The build script generates the table, so creating a scanner builds nothing. Each four bytes are hashed, and a bit
+//! tells whether a keyword begins with such bytes. At the few places that pass, the keywords are compared.
 
 use crate::text::starts_with_ignore_case;
 
 include!("fold.rs");
 
-/// Search that begins at a text which is not part of a known form.
+/// A search that starts at a keyword but looks for no known form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     /// A word in the name of a setting.
     Name,
     /// A word that points to a service in the name of a setting.
     Service,
-    /// The header that sends cookies, or sets one.
+    /// A header that sends or sets cookies.
     Cookie,
     /// An authentication scheme before its credentials.
     Scheme,
-    /// What is between the scheme and the host of a URL.
+    /// The `://` of a URL.
     Url,
     /// The first or last line of a PEM block.
     Pem,
@@ -33,7 +32,7 @@ pub(crate) enum Anchor {
     Mask,
 }
 
-/// What a keyword starts.
+/// The search that a keyword starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The rule with this number.
@@ -42,7 +41,7 @@ pub(crate) enum Action {
     Anchor(Anchor),
 }
 
-/// A text that every match of some rule contains, in small letters.
+/// A text that every match of some rule contains, in lower case.
 pub(crate) struct Keyword {
     pub(crate) text: &'static [u8],
     pub(crate) actions: &'static [Action],
@@ -50,9 +49,9 @@ pub(crate) struct Keyword {
 
 /// Keywords by the hash of their first bytes.
 pub(crate) struct Hashes {
-    /// A bit for each hash that some keyword has.
+    /// One bit for each hash that some keyword has.
     bits: [u64; 1 << (HASH_BITS - 6)],
-    /// For each sixteen hashes, the first of their entries.
+    /// For every sixteen hashes, the index of their first entry.
     starts: [u16; (1 << (HASH_BITS - 4)) + 1],
     entries: &'static [Entry],
 }
@@ -82,7 +81,7 @@ impl Hashes {
 
 include!(concat!(env!("OUT_DIR"), "/filter.rs"));
 
-/// Calls `found` with the place of each keyword and the keyword, in the order of the text.
+/// Calls `found` with each keyword and its place, in the order of the text.
 pub(crate) fn for_each_keyword(text: &[u8], mut found: impl FnMut(usize, &'static Keyword)) {
     let mut from = 0;
     while let Some(hit) = next_hit(&text[from..]) {
@@ -102,8 +101,8 @@ struct Hit {
     short: u32,
 }
 
-/// The first place at which some keyword can begin. Nearly all time goes into this loop; a function of its own keeps what
-/// it needs in registers.
+/// Finds the first place at which some keyword can begin. Nearly all time is spent in this loop; a separate function
+/// keeps its variables in registers.
 #[inline(never)]
 fn next_hit(text: &[u8]) -> Option<Hit> {
     let hits = text.array_windows::<4>().enumerate().map(|(at, bytes)| Hit {

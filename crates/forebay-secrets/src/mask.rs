@@ -1,4 +1,4 @@
-//! Writes texts with masks in the place of secrets.
+//! Writes texts with masks in place of secrets.
 
 use crate::secret::Secret;
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ pub fn mask<'a>(text: &'a [u8], secrets: &[Secret]) -> Cow<'a, [u8]> {
     mask_range(text, secrets, 0..text.len())
 }
 
-/// Part of a text with a mask for each secret. A secret that an end of the range cuts has its whole mask.
+/// Part of a text with a mask for each secret. A secret that is partly in the range gets its whole mask.
 ///
 /// `secrets` are those of the whole text, as [`Scanner::scan`](crate::Scanner::scan) returns them.
 ///
@@ -38,14 +38,14 @@ pub fn mask_range<'a>(text: &'a [u8], secrets: &[Secret], range: Range<usize>) -
     Cow::Owned(out)
 }
 
-/// Finds the places of a masked text in the text without masks.
+/// Converts places in a masked text into places in the original text.
 pub(crate) struct Unmasked {
-    /// For each mask, its end in the masked text and the end of what it stands for.
+    /// For each mask, its end in the masked text and the end of the secret in the original text.
     ends: Vec<(usize, usize)>,
 }
 
 impl Unmasked {
-    /// `secrets` are those that are masked.
+    /// `secrets` are the masked secrets.
     pub(crate) fn new(secrets: &[Secret]) -> Unmasked {
         let mut ends = Vec::new();
         let (mut masked, mut unmasked) = (0, 0);
@@ -60,7 +60,7 @@ impl Unmasked {
         Unmasked { ends }
     }
 
-    /// A secret of the masked text, which no mask is part of.
+    /// Converts a secret that overlaps no mask.
     pub(crate) fn secret(&self, mut secret: Secret) -> Secret {
         for piece in &mut secret.pieces {
             let masks = self.ends.partition_point(|(masked, _)| *masked <= piece.start);
@@ -71,7 +71,7 @@ impl Unmasked {
     }
 }
 
-/// End of the mask that begins at `at`, if one does. Masks are at most 200 bytes long.
+/// End of a mask that begins at `at`, if there is one. Masks have at most 200 bytes.
 pub(crate) fn mask_end(text: &[u8], at: usize) -> Option<usize> {
     const START: &[u8] = b"[secret: ";
     let rest = &text[at..text.len().min(at + 200)];

@@ -1,20 +1,20 @@
-//! Finds many texts in one pass over another one.
+//! Finds many texts in one pass over another text.
 
-/// Texts to look for by their first four bytes. The search costs the same for one text and for hundreds.
+/// Texts to find, indexed by their first four bytes. A search takes as long for hundreds of texts as for one.
 #[derive(Clone, Debug)]
 pub(crate) struct Needles {
-    /// A bit for each hash that some text has.
+    /// One bit for each hash that some text has.
     bits: Box<[u64; 1 << (HASH_BITS - 6)]>,
-    /// The texts, sorted by their hashes.
+    /// Texts, sorted by their hashes.
     entries: Vec<Needle>,
 }
 
-/// A text to look for.
+/// A text to find.
 #[derive(Clone, Debug)]
 struct Needle {
     hash: u32,
     text: Vec<u8>,
-    /// Number of the text in the order in which they were given.
+    /// Number of the text, in the given order.
     number: usize,
 }
 
@@ -26,7 +26,7 @@ fn hash(bytes: [u8; 4]) -> u32 {
 }
 
 impl Needles {
-    /// Looks for these texts. Those of fewer than four bytes are never found.
+    /// Indexes these texts. Texts with fewer than four bytes are never found.
     pub(crate) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Needles {
         let needle = |(number, text): (usize, Vec<u8>)| {
             Some(Needle { hash: hash(*text.first_chunk()?), text, number })
@@ -45,7 +45,7 @@ impl Needles {
         self.entries.is_empty()
     }
 
-    /// Calls `found` with the place and the number of each text that is there.
+    /// Calls `found` with the place and the number of each occurrence.
     pub(crate) fn find(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         if self.is_empty() {
             return;
@@ -62,8 +62,8 @@ impl Needles {
         }
     }
 
-    /// The first place at which some text can begin, in a function of its own for the same reason as
-    /// [`crate::filter`]'s.
+    /// Finds the first place at which some text can begin. A separate function for the same reason as in
+    /// [`crate::filter`].
     #[inline(never)]
     fn next_hit(&self, text: &[u8]) -> Option<Hit> {
         let bits = &*self.bits;

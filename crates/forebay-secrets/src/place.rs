@@ -1,4 +1,4 @@
-//! Secrets that the place gives away in which they are: a URL, a header, a PEM block, a Kubernetes object, an option.
+//! Secrets that are recognised by their place: a URL, a header, a PEM block, a Kubernetes object, an option.
 
 pub(crate) mod command;
 pub(crate) mod cookie;

@@ -1,9 +1,9 @@
-//! Values that stand where a secret would: placeholders, references to a secret, masks and ciphertext.
+//! Values in place of a secret: placeholders, references, masks and ciphertext.
 
 use crate::randomness::is_random;
 use crate::text::{contains_ignore_case, starts_with_ignore_case};
 
-/// Texts that make a placeholder of any value that contains them, in small letters.
+/// Lower-case texts that mark any value that contains them as a placeholder.
 const PARTS: &[&str] = &[
     "example",
     "xxxx",
@@ -123,8 +123,8 @@ const PARTS: &[&str] = &[
     "\\x",
 ];
 
-/// Parts that also a known form may contain only in a sample. They are few and long, because drawn text contains short
-/// words by chance.
+/// Parts that mark even a value in a known form as a sample. They are few and long, because random text contains
+/// short words by chance.
 const PARTS_OF_TOKENS: &[&str] = &[
     "example",
     "xxxxx",
@@ -155,7 +155,7 @@ const PARTS_OF_TOKENS: &[&str] = &[
     "insert",
 ];
 
-/// Words that are no secrets as a whole value, in small letters.
+/// Lower-case words that are not secrets as a whole value.
 const WORDS: &[&str] = &[
     "secret",
     "token",
@@ -271,7 +271,7 @@ const WORDS: &[&str] = &[
     "plain",
 ];
 
-/// Whether a value stands for a secret without being one.
+/// Whether a value is a placeholder for a secret.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let trimmed = value.trim_ascii();
     trimmed.is_empty()
@@ -283,9 +283,10 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || PARTS.iter().any(|part| contains_part(trimmed, part.as_bytes()))
 }
 
-/// Whether a value contains a part. Drawn text contains words of four letters by chance, so those must stand apart.
+/// Whether a value contains a part. Random text contains words of four letters by chance, so those must be separate
+/// words.
 fn contains_part(value: &[u8], part: &[u8]) -> bool {
-    // `apikey_` can begin a drawn value.
+    // `apikey_` can be the beginning of a random value.
     const PREFIXES: &[&[u8]] = &[
         b"apikey",
         b"api-key",
@@ -329,7 +330,7 @@ pub(crate) fn is_placeholder_token(value: &[u8]) -> bool {
     is_repetition(value) || PARTS_OF_TOKENS.iter().any(|part| contains_ignore_case(value, part.as_bytes()))
 }
 
-/// Whether a value refers to a secret that is kept elsewhere, as `${TOKEN}` and `op://vault/item` do.
+/// Whether a value refers to a secret stored elsewhere, as `${TOKEN}` and `op://vault/item` do.
 pub(crate) fn is_reference(value: &[u8]) -> bool {
     const STARTS: &[&[u8]] = &[
         b"op://",
@@ -475,7 +476,7 @@ fn is_public_key(value: &[u8]) -> bool {
     STARTS.iter().any(|start| value.starts_with(start))
 }
 
-/// Whether one byte makes up most of a value, or it counts up, as `abc123def456` and `a1B2c3` do.
+/// Whether one byte makes up most of a value, or its letters and digits count up, as in `abc123def456` and `a1B2c3`.
 fn is_repetition(value: &[u8]) -> bool {
     if value.len() < 8 {
         return false;
@@ -487,12 +488,12 @@ fn is_repetition(value: &[u8]) -> bool {
     most * 2 > value.len() || rising * 10 >= (value.len() - 1) * 7 || counts_up(value)
 }
 
-/// Whether the letters of a value follow each other in the alphabet, and its digits too.
+/// Whether the letters of a value follow each other in the alphabet, and its digits count up too.
 fn counts_up(value: &[u8]) -> bool {
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase);
     let digits = value.iter().filter(|byte| byte.is_ascii_digit());
     let mut tail: Vec<u8> = letters.collect();
-    // What is before the value itself, such as a prefix, does not count.
+    // A prefix before the value itself is ignored.
     let skipped = tail.len().saturating_sub(value.len() / 2 + 1);
     tail.drain(..skipped.min(tail.len()));
     let digits: Vec<u8> = digits.map(|digit| digit - b'0').collect();

@@ -1,7 +1,7 @@
-//! Tells values that a machine made from words, numbers and names.
+//! Distinguishes machine-made values from words, numbers and names.
 
-/// Cost in bits of each letter after each other letter in English words and names of code, at most 9, measured over 30 MB
-/// of documentation and source code. Row and column are letters in the order of the alphabet.
+/// Cost in bits of each letter after another letter in English words and names of code, at most 9, measured over 30
+/// MB of documentation and source code. Rows and columns are in alphabetical order.
 const BIGRAMS: [&[u8; 26]; 26] = [
     b"95449769596353959342667769",
     b"37673899369279389457399959",
@@ -31,14 +31,14 @@ const BIGRAMS: [&[u8; 26]; 26] = [
     b"48880999499779599969899966",
 ];
 
-/// Cost in tenths of a bit for each pair of letters above which a run of letters is no word. Nineteen of twenty random
-/// runs of twelve letters cost more than 52, names such as `xmlhttp` too, and `postgresql` costs 50.
+/// Average cost of a pair of letters, in tenths of a bit, above which a run of letters is not a word. Nineteen of
+/// twenty random runs of twelve letters cost more than 52, as do names such as `xmlhttp`; `postgresql` costs 50.
 const WORD_COST: usize = 51;
 
-/// The same for runs of four letters, which by chance look like words more often.
+/// The same limit for runs of four letters, which look like words by chance more often.
 const SHORT_WORD_COST: usize = 43;
 
-/// What is in a value.
+/// Statistics of a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) length: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Shape {
     pub(crate) symbols: usize,
     /// Letters a to f, of either case.
     hex_letters: usize,
-    /// Different bytes.
+    /// Number of different bytes.
     pub(crate) distinct: usize,
     /// Bytes in runs of letters that look like words.
     pub(crate) in_words: usize,
@@ -129,11 +129,11 @@ fn is_word(run: &[u8]) -> bool {
     cost * 10 <= limit * (run.len() - 1)
 }
 
-/// Whether a value looks as if a machine drew it by lot.
+/// Whether a value looks machine-made.
 pub(crate) fn is_random(value: &[u8]) -> bool {
     let shape = Shape::of(value);
     let length = shape.length;
-    // Long values may have more symbols: Django draws secret keys from fourteen of them.
+    // Long values may have more symbols: Django generates secret keys with fourteen of them.
     let symbols = if length < 30 { 3 } else { 2 };
     if length < 8 || shape.distinct * 5 < length.min(40) || shape.symbols * symbols > length {
         return false;
@@ -150,15 +150,15 @@ pub(crate) fn is_random(value: &[u8]) -> bool {
     }
     let mixed = shape.lower > 0 && shape.upper > 0;
     if shape.digits == 0 {
-        // Drawn text without a digit is in one case and without symbols, or in two.
+        // Random text without a digit has one case and no symbols, or both cases.
         let plain = mixed || shape.symbols == 0;
         return plain && length >= if mixed { 14 } else { 16 } && shape.in_words * 4 <= length;
     }
-    // Short values are words with numbers more often than drawn.
+    // Short values are more often words with numbers than random.
     if length < 16 && (shape.digits < 2 || shape.letters() < 2 || shape.symbols > 0 && shape.upper == 0) {
         return false;
     }
-    // Long drawn text has runs that look like words by chance, and names have few digits.
+    // Long random text has runs that look like words by chance, and names have few digits.
     let limit = if length >= 24 && mixed && shape.digits * 8 >= length { 45 } else { 30 };
     shape.in_words * 100 <= length * limit && !is_identifier(value, &shape)
 }

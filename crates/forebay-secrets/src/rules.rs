@@ -9,16 +9,16 @@ use regex::bytes::{Regex, RegexBuilder};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Maximum bytes of a secret that a rule finds. A certificate in base64 within a token makes the longest ones.
+/// Maximum bytes of a secret that a rule finds. The longest are tokens that contain a certificate in base64.
 const MAX_MATCH: usize = 8 * 1024;
 
 /// Maximum bytes from the start of a match to the keyword in it.
 const MAX_BEFORE: usize = 256;
 
-/// Maximum bytes from a keyword to the end of the shortest match, where the keyword is not at its start.
+/// Maximum bytes from a keyword to the end of the shortest match, if the keyword is not at its start.
 const MAX_AFTER: usize = 512;
 
-/// One kind of secret that is known by its form.
+/// One kind of secret with a known form.
 pub(crate) struct Rule {
     pub(crate) service: &'static str,
     pub(crate) name: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
-/// The compiled patterns of a built-in rule. A process compiles those whose keywords it meets.
+/// Compiled patterns of a built-in rule. A process compiles a pattern when it first finds its keyword.
 #[expect(clippy::expect_used, reason = "the build script has parsed the patterns, and a test compiles them")]
 fn compiled(number: usize) -> &'static Compiled {
     static COMPILED: OnceLock<Vec<OnceLock<Compiled>>> = OnceLock::new();
@@ -46,14 +46,14 @@ fn compiled(number: usize) -> &'static Compiled {
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
-    /// Finds a match where it begins.
+    /// Finds a match at a given start.
     here: Regex,
-    /// Finds where a match begins; `None` if it begins with its keyword.
+    /// Finds the start of a match; `None` if a match begins with its keyword.
     around: Option<Regex>,
 }
 
 impl Compiled {
-    /// Compiles a pattern with the limits that hold for all rules. `at_start` says that matches begin with a keyword.
+    /// Compiles a pattern with the limits of all rules. `at_start` says that matches begin with a keyword.
     pub(crate) fn new(pattern: &str, at_start: bool) -> Result<Compiled, regex::Error> {
         let compile = |pattern: &str| {
             RegexBuilder::new(pattern).unicode(false).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
@@ -62,7 +62,7 @@ impl Compiled {
         Ok(Compiled { here: compile(&format!(r"\A(?:{pattern})"))?, around })
     }
 
-    /// The match around a keyword, and its first group, or the match where it has none.
+    /// The match around a keyword, and its first group, or the whole match if the pattern has no group.
     fn find(&self, text: &[u8], at: usize) -> Option<Match> {
         let here = |start: usize| {
             let found = self.here.captures(&text[start..text.len().min(start + MAX_MATCH)])?;
@@ -84,19 +84,19 @@ impl Compiled {
     }
 }
 
-/// What a pattern found.
+/// Match of a pattern.
 struct Match {
     whole: Range<usize>,
     secret: Range<usize>,
 }
 
-/// The secret that a built-in rule finds at a keyword.
+/// Secret found by a built-in rule at a keyword.
 pub(crate) fn find(text: &[u8], at: usize, number: u16) -> Option<Range<usize>> {
     let number = usize::from(number);
     find_with(text, at, compiled(number), RULES[number].checks)
 }
 
-/// The secret that a pattern finds at a keyword.
+/// Secret found by a pattern at a keyword.
 pub(crate) fn find_with(
     text: &[u8],
     at: usize,
@@ -112,7 +112,7 @@ pub(crate) fn find_with(
         return None;
     }
     let Match { whole, secret } = pattern.find(text, at)?;
-    // A token is no part of a longer word. Where the pattern has other text around it, that says so itself.
+    // A token is never part of a longer word. A pattern with text around its group checks this itself.
     let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let starts = secret.start > whole.start
         || !text[whole.start].is_ascii_alphanumeric()

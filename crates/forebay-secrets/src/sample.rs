@@ -22,10 +22,10 @@
 
 use crate::encoding::crc32_base62;
 
-/// The text that a sample stands for.
+/// Expands a sample.
 pub(crate) fn expand(sample: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    // A xorshift generator; the numbers only need to look drawn.
+    // A xorshift generator: the characters only need to look random.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut draw = |below: usize| {
         state ^= state << 13;

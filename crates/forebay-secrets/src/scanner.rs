@@ -1,4 +1,4 @@
-//! The scanner: all searches over one text.
+//! The scanner, which runs all searches over a text.
 
 use crate::allow::Allowlist;
 use crate::assignment;
@@ -21,11 +21,11 @@ use std::ops::Range;
 pub struct NamedValue {
     /// Name that a mask shows, such as that of an environment variable.
     pub name: String,
-    /// The value. One of fewer than 8 bytes is not looked for.
+    /// The value. Values with fewer than 8 bytes are not searched for.
     pub value: Vec<u8>,
 }
 
-/// Finds secrets in texts. To make one takes no time to speak of; patterns are compiled when their keywords are met.
+/// Finds secrets in texts. Creating a scanner is cheap: a pattern is compiled when its keyword is first found.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     key: [u8; 32],
@@ -38,14 +38,14 @@ pub struct Scanner {
 /// Minimum bytes of a value whose other occurrences in the text are masked too.
 const MIN_REPEATED: usize = 12;
 
-/// Maximum bytes of such a value.
+/// Maximum bytes of a value whose other occurrences are masked too.
 const MAX_REPEATED: usize = 512;
 
-/// Maximum further searches of a text with masks, for texts that are made to need many.
+/// Maximum repeated searches of a masked text. Only a text made for this purpose needs so many.
 const MAX_SEARCHES: usize = 16;
 
 impl Scanner {
-    /// A scanner with the built-in rules. Tags and fingerprints are hashes with `key`.
+    /// A scanner with the built-in rules. `key` is the key of the hashes in tags and fingerprints.
     pub fn new(key: [u8; 32]) -> Scanner {
         Scanner {
             key,
@@ -56,7 +56,7 @@ impl Scanner {
         }
     }
 
-    /// Also finds these values, in every form in which tools print them.
+    /// Adds known values, which are found in every form in which tools print them.
     #[must_use]
     pub fn with_values(mut self, values: impl IntoIterator<Item = NamedValue>) -> Scanner {
         self.values.extend(values);
@@ -65,24 +65,24 @@ impl Scanner {
         self
     }
 
-    /// Also finds what these rules find.
+    /// Adds rules of a user.
     #[must_use]
     pub fn with_rules(mut self, rules: UserRules) -> Scanner {
         self.rules.push(rules);
         self
     }
 
-    /// Does not find what this list has.
+    /// Excludes the values of a list.
     #[must_use]
     pub fn with_allowed(mut self, allowed: Allowlist) -> Scanner {
         self.allowed = allowed;
         self
     }
 
-    /// The secrets in a text, in order, none of which overlap. In the masked text there are none.
+    /// Returns the secrets in a text, in order and without overlaps. The masked text has no secrets.
     pub fn scan(&self, text: &[u8]) -> Vec<Secret> {
         let mut secrets = self.search(text);
-        // A mask may end a longer word, so that what is before it or after it now looks like a secret.
+        // A mask may end a longer word, so that the text before or after it now looks like a secret.
         for _ in 0..MAX_SEARCHES {
             if secrets.is_empty() {
                 break;
@@ -117,7 +117,7 @@ impl Scanner {
                 candidates.push(Candidate::new(range, kind.clone(), Source::UserRule));
             });
         }
-        // A text with masks is not masked again.
+        // Existing masks are not masked again.
         let is_masked = |candidate: &Candidate| {
             let next = masks.partition_point(|mask| mask.end <= candidate.start());
             masks.get(next).is_some_and(|mask| mask.start < candidate.end())
@@ -133,12 +133,12 @@ impl Scanner {
         joined.into_iter().map(|candidate| self.secret(text, candidate)).collect()
     }
 
-    /// The text with a mask for each secret.
+    /// Returns the text with a mask for each secret.
     pub fn masked<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         mask(text, &self.scan(text))
     }
 
-    /// Part of a text with a mask for each secret. A secret that an end of the range cuts has its whole mask.
+    /// Returns part of a text with a mask for each secret. A secret that is partly in the range gets its whole mask.
     ///
     /// Only the [`window`] around the range is scanned.
     ///
@@ -183,9 +183,9 @@ fn fingerprint_of(hash: &[u8; 32]) -> Fingerprint {
 struct Search<'a> {
     text: &'a [u8],
     candidates: Vec<Candidate>,
-    /// Secrets that are masked already.
+    /// Existing masks.
     masks: Vec<Range<usize>>,
-    /// End of the last name that was looked at.
+    /// End of the last name that was checked.
     name_end: usize,
 }
 
@@ -270,7 +270,7 @@ impl Search<'_> {
     }
 }
 
-/// Other occurrences of the values that were found, as `set -x` prints them.
+/// Finds other occurrences of the values that were found, such as those that `set -x` prints.
 fn repeated(text: &[u8], found: &[Candidate]) -> Vec<Candidate> {
     let mut values: Vec<Repeated<'_>> = Vec::new();
     for candidate in found {
@@ -294,7 +294,7 @@ fn repeated(text: &[u8], found: &[Candidate]) -> Vec<Candidate> {
     candidates
 }
 
-/// A value that was found, to look for once more.
+/// A value that was found, whose other occurrences are searched for.
 #[derive(Clone, Copy)]
 struct Repeated<'a> {
     value: &'a [u8],

@@ -1,10 +1,10 @@
-//! Secrets that were found, and the masks that stand for them.
+//! Secrets found in a text, and their masks.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-/// What a secret is: the service that it is for, if that is known, and what it is there.
+/// Kind of a secret: its service, if known, and what the service calls it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The service, such as `github`.
@@ -14,7 +14,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A secret of no known service.
+    /// A secret without a known service.
     pub(crate) fn of(name: &'static str) -> Kind {
         Kind { service: None, name: Cow::Borrowed(name) }
     }
@@ -29,14 +29,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Short text by which equal secrets are seen to be equal: `k3f9`. It is a keyed hash of the value, so that the value
-/// cannot be found by trying without the key.
+/// Short text that is the same for equal secrets, such as `k3f9`. It is a keyed hash of the value, so the value
+/// cannot be found by trial without the key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag([u8; 4]);
 
 impl Tag {
     pub(crate) fn of(hash: &[u8; 32]) -> Tag {
-        // No letters that look like a digit, and no vowels, which could make words.
+        // No letters that look like digits, and no vowels, so that no words appear.
         const LETTERS: &[u8; 28] = b"bcdfghjkmnpqrstvwxyz23456789";
         Tag(std::array::from_fn(|at| LETTERS[usize::from(hash[at]) % LETTERS.len()]))
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Text that is no fingerprint.
+/// Error for a text that is not a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseFingerprintError;
 
@@ -90,12 +90,12 @@ impl std::error::Error for ParseFingerprintError {}
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// The bytes to mask, in order, at least one range. Several ranges are the lines of one secret: what is between them
-    /// is a line break with the indentation of the next line, and stays.
+    /// Bytes to mask, in order, at least one range. Several ranges are the lines of one secret. The text between
+    /// them, a line break and the indentation of the next line, stays.
     pub pieces: Vec<Range<usize>>,
-    /// What it is.
+    /// Kind of secret.
     pub kind: Kind,
-    /// The same for equal values, also where one of them is encoded.
+    /// Tag, which is the same for equal values, even if one of them is encoded.
     pub tag: Tag,
     /// Fingerprint of the value.
     pub fingerprint: Fingerprint,
@@ -104,17 +104,17 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// From the first byte to the last one.
+    /// Range from the first byte to the last one.
     pub fn range(&self) -> Range<usize> {
         self.pieces.first().map_or(0, |piece| piece.start)..self.pieces.last().map_or(0, |piece| piece.end)
     }
 
-    /// The mask that stands for the first line: `[secret: github token, 40 characters, #k3f9]`.
+    /// Mask of the first line: `[secret: github token, 40 characters, #k3f9]`.
     pub fn mask(&self) -> String {
         format!("[secret: {}, {} characters, #{}]", self.kind, self.characters, self.tag)
     }
 
-    /// The mask that stands for each further line: `[secret: #k3f9]`.
+    /// Mask of each further line: `[secret: #k3f9]`.
     pub fn mask_of_line(&self) -> String {
         format!("[secret: #{}]", self.tag)
     }

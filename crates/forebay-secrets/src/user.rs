@@ -20,8 +20,8 @@ const MAX_PATTERN: usize = 1_000;
 /// Maximum bytes of the names that a mask shows.
 const MAX_NAME: usize = 40;
 
-/// The rules of one file. Their patterns take time in proportion to the text, as all of the `regex` crate do, and their
-/// size is bounded.
+/// The rules of one file. The time of their patterns is proportional to the text, as for all patterns of the `regex`
+/// crate, and their size is bounded.
 #[derive(Clone, Debug)]
 pub struct UserRules {
     rules: Vec<UserRule>,
@@ -39,16 +39,16 @@ struct UserRule {
     checks: Vec<Check>,
 }
 
-/// Fault of a rule file.
+/// Error in a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Number of the line, from 1.
     pub line: usize,
-    /// Description of the fault, and the remedy.
+    /// Description of the error, and the remedy.
     pub message: String,
 }
 
-/// Fault with the bytes of the file that it is about.
+/// An error, and the bytes of the file that it concerns.
 struct Fault {
     place: Range<usize>,
     message: String,
@@ -59,7 +59,7 @@ impl UserRules {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, in the order of the lines.
+    /// All problems, in the order of the lines.
     ///
     /// # Examples
     ///
@@ -118,7 +118,7 @@ impl UserRules {
         if faults.is_empty() { Ok(UserRules { rules }) } else { Err(faults.into_iter().map(at).collect()) }
     }
 
-    /// Calls `found` with each secret and what it is.
+    /// Calls `found` with the place and the kind of each secret.
     pub(crate) fn find(&self, text: &[u8], mut found: impl FnMut(Range<usize>, &Kind)) {
         for rule in &self.rules {
             rule.find(text, |range| found(range, &rule.kind));
@@ -208,7 +208,7 @@ fn describe(error: &regex::Error) -> String {
         regex::Error::CompiledTooBig(size) => {
             format!("the pattern needs more than {size} bytes of memory; make it shorter")
         }
-        // The message points at the place in the pattern with lines of its own.
+        // The message of `regex` marks the place in the pattern with lines of its own.
         error => {
             let message = error.to_string();
             format!(

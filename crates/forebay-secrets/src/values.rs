@@ -1,23 +1,23 @@
-//! Values that are known to be secret, in every form in which tools print them.
+//! Known secret values, in every form in which tools print them.
 //!
-//! Each form of a value is looked for by parts of it. A line break can be within one part, but not within all of them;
-//! from the part that is whole, the rest is compared in both directions, over line breaks.
+//! Each form of a value is found by short parts of it. A line break can be inside one part, but not inside all of
+//! them. From a part without one, the rest is compared in both directions, across line breaks.
 
 use crate::encoding::to_base64;
 use crate::needles::Needles;
 use std::ops::Range;
 
-/// Minimum bytes of a value, and of a form of it.
+/// Minimum bytes of a value, and of each of its forms.
 pub(crate) const MIN_VALUE: usize = 8;
 
-/// Maximum bytes of a part that is looked for.
+/// Maximum bytes of a part that is searched for.
 const MAX_PART: usize = 8;
 
-/// Known values and how to find them.
+/// Known values and their search index.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     forms: Vec<Form>,
-    /// The form and the place in it of each needle.
+    /// For each needle, its form and its place in that form.
     parts: Vec<Part>,
     needles: Needles,
 }
@@ -28,25 +28,25 @@ struct Form {
     /// Number of the value.
     value: usize,
     text: Vec<u8>,
-    /// Characters before and after the text in which bits of the value are mixed with others.
+    /// Number of characters before and after the text that depend on the value and on adjacent bytes.
     mixed: Mixed,
 }
 
-/// Number of characters that hold bits of a value and of what is beside it.
+/// Number of characters at both ends that encode bits of a value together with bits of adjacent text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mixed {
     before: bool,
     after: bool,
 }
 
-/// A part of a form that is looked for.
+/// A part of a form that is searched for.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     form: usize,
     offset: usize,
 }
 
-/// Where a known value is.
+/// Occurrence of a known value.
 pub(crate) struct Known {
     /// Number of the value.
     pub(crate) value: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Known {
 }
 
 impl Values {
-    /// Looks for these values.
+    /// Builds the search index of these values.
     pub(crate) fn new(values: &[Vec<u8>]) -> Values {
         let mut forms: Vec<Form> = Vec::new();
         for (number, value) in values.iter().enumerate().filter(|(_, value)| value.len() >= MIN_VALUE) {
@@ -79,7 +79,7 @@ impl Values {
         Values { forms, parts, needles }
     }
 
-    /// The places of the values in a text. Places may overlap.
+    /// Finds the occurrences of the values in a text. They may overlap.
     pub(crate) fn find(&self, text: &[u8]) -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();
         self.needles.find(text, |at, number| {
@@ -129,7 +129,7 @@ fn forms_of(value: usize, bytes: &[u8]) -> Vec<Form> {
     forms
 }
 
-/// The characters of base64 that depend on the value alone when it begins after `shift` other bytes.
+/// Characters of base64 that depend only on the value, if the value begins after `shift` other bytes.
 fn in_base64(value: usize, bytes: &[u8], shift: usize, alphabet: [u8; 2]) -> Form {
     let shifted: Vec<u8> = std::iter::repeat_n(0, shift).chain(bytes.iter().copied()).collect();
     let text = to_base64(&shifted, alphabet);
@@ -165,7 +165,7 @@ fn url_encoded(bytes: &[u8], unreserved: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     out
 }
 
-/// The form around a part of it that begins at `at`, over line breaks.
+/// The form around a part of it that begins at `at`, across line breaks.
 fn around(text: &[u8], at: usize, form: &[u8], offset: usize) -> Option<Vec<Range<usize>>> {
     let mut pieces = Vec::new();
     let mut end = at;
@@ -194,7 +194,7 @@ fn around(text: &[u8], at: usize, form: &[u8], offset: usize) -> Option<Vec<Rang
     Some(pieces)
 }
 
-/// Maximum bytes before the text of a line: an indentation, the sign of a diff or of a comment.
+/// Maximum bytes before the text of a line: an indentation, or the sign of a diff or a comment.
 const MAX_LEAD: usize = 40;
 
 /// Whether a byte can be before the text of each line.
@@ -202,7 +202,7 @@ fn is_lead(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'+' | b'-' | b'>' | b'|' | b'#' | b'*')
 }
 
-/// Place after a line break at `at`, if the byte there is the wanted one.
+/// Place after a line break at `at`, if the byte there is `want`.
 fn after_break(text: &[u8], at: usize, want: u8) -> Option<usize> {
     let rest = &text[at..];
     let length = match rest {
@@ -217,7 +217,7 @@ fn after_break(text: &[u8], at: usize, want: u8) -> Option<usize> {
     (from..=from + lead).find(|at| text.get(*at) == Some(&want))
 }
 
-/// End of the text before a line break that ends at `at`, if its last byte is the wanted one.
+/// End of the text before a line break that ends at `at`, if its last byte is `want`.
 fn before_break(text: &[u8], at: usize, want: u8) -> Option<usize> {
     let lead = text[..at].iter().rev().take(MAX_LEAD).take_while(|byte| is_lead(**byte)).count();
     (at - lead..=at).rev().find_map(|at| {
@@ -232,7 +232,7 @@ fn before_break(text: &[u8], at: usize, want: u8) -> Option<usize> {
     })
 }
 
-/// Adds the characters at the ends that hold bits of the value too.
+/// Extends the ranges by the characters at the ends that also encode bits of the value.
 fn widen(text: &[u8], pieces: &mut [Range<usize>], mixed: Mixed) {
     let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
     if let Some(first) = pieces.first_mut().filter(|_| mixed.before)

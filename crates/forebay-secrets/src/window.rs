@@ -1,18 +1,20 @@
-//! How much of a text around a range must be scanned.
+//! How much text around a range must be scanned.
 
 use crate::place::{kubernetes, pem};
 use std::ops::Range;
 
-/// Bytes before and after a range that decide what is masked in it: the longest block of a private key, or a Kubernetes
+/// Bytes before and after a range that can affect its masks: the longest block of a private key, or a Kubernetes
 /// object around its kind, and the longest token at either end.
 pub const CONTEXT: usize = 64 * 1024;
 
 const _: () = assert!(CONTEXT >= pem::MAX_BLOCK + 16 * 1024 && CONTEXT >= 2 * kubernetes::MAX_OBJECT);
 
-/// The part of a text of `length` bytes to scan, so that the secrets in `range` are found as in a scan of the whole text.
+/// Returns the part of a text of `length` bytes to scan, so that the secrets in `range` are the same as in a scan of
+/// the whole text.
 ///
-/// Only one thing may differ. A value that nothing but its occurrence elsewhere gives away is found as far as the window
-/// goes. A caller that has scanned the whole text passes its secrets to [`mask_range`](crate::mask_range) instead.
+/// There is one exception. A value that is a secret only because it also occurs elsewhere is found only if that
+/// occurrence is in the window. A caller that has scanned the whole text passes its secrets to
+/// [`mask_range`](crate::mask_range) instead.
 pub fn window(length: usize, range: Range<usize>) -> Range<usize> {
     range.start.saturating_sub(CONTEXT)..range.end.saturating_add(CONTEXT).min(length)
 }

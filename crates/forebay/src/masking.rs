@@ -1,8 +1,8 @@
 //! Masks in place of secrets, in everything that a model reads.
 //!
-//! Stored bytes stay as they are. Views, excerpts and texts about outputs go through a [`Masking`] on their way out: it
-//! finds secrets and puts a mask such as `[secret: github token, 40 characters, #k3f9]` in their place. A mask never
-//! depends on where a text is cut: a secret that an excerpt shows only a part of has its whole mask.
+//! Stored bytes stay unchanged. Views, excerpts and texts about outputs pass through a [`Masking`], which finds
+//! secrets and replaces each by a mask such as `[secret: github token, 40 characters, #k3f9]`. A mask never depends
+//! on where a text is cut: if an excerpt shows only part of a secret, it still has the whole mask.
 
 use crate::{Call, Record};
 use forebay_secrets::{Scanner, Secret};
@@ -28,9 +28,9 @@ pub enum Secrets {
     Off,
 }
 
-/// Finds secrets and masks them, for each tool as its setting says.
+/// Finds secrets and masks them, by the mode of each tool.
 ///
-/// The default finds nothing. A copy is cheap.
+/// The default finds nothing. Cloning is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Masking {
     scanner: Option<Arc<Scanner>>,
@@ -38,7 +38,7 @@ pub struct Masking {
     tools: Arc<BTreeMap<String, Secrets>>,
 }
 
-/// Settings are equal if they mask by the same rules.
+/// Two maskings are equal if they mask by the same rules.
 impl PartialEq for Masking {
     fn eq(&self, other: &Masking) -> bool {
         let scanner = |masking: &Masking| masking.scanner.as_ref().map(Arc::as_ptr);
@@ -47,7 +47,7 @@ impl PartialEq for Masking {
 }
 
 impl Masking {
-    /// Masks what a scanner finds. `tools` has the tools to which another mode applies than `mode`, as `tool` or
+    /// Masks what a scanner finds. `tools` has the modes of tools that differ from `mode`, by `tool` or
     /// `server/tool`.
     pub fn new(scanner: Scanner, mode: Secrets, tools: BTreeMap<String, Secrets>) -> Masking {
         Masking { scanner: Some(Arc::new(scanner)), mode, tools: Arc::new(tools) }
@@ -63,23 +63,23 @@ impl Masking {
         of_tool.copied().unwrap_or(self.mode)
     }
 
-    /// The scanner; `None` if nothing is to be found.
+    /// The scanner; `None` if secrets are not searched for.
     pub fn scanner(&self) -> Option<&Scanner> {
         self.scanner.as_deref()
     }
 
-    /// Whether a text of a call has secrets that its mode does not let pass in silence.
+    /// Whether a text of a call has secrets and its mode is not `Off`.
     pub fn has_secrets(&self, call: &Call, text: &[u8]) -> bool {
         self.mode(call) != Secrets::Off
             && self.scanner().is_some_and(|scanner| !scanner.scan(text).is_empty())
     }
 
-    /// A text that is not part of one output, such as a line of the log, with its secrets masked.
+    /// Masks the secrets in a text that is not part of one output, such as a line of the log.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.mode == Secrets::Mask { self.masked(text) } else { Cow::Borrowed(text) }
     }
 
-    /// A record with the secrets in its call's arguments and intent masked.
+    /// Masks the secrets in the arguments and the intent of a record's call.
     pub fn record(&self, record: &Record) -> Record {
         let mut record = record.clone();
         for text in [&mut record.call.args, &mut record.call.intent].into_iter().flatten() {
@@ -95,17 +95,17 @@ impl Masking {
         }
     }
 
-    /// A text with its secrets masked, whatever the mode.
+    /// Masks the secrets in a text, whatever the mode.
     pub(crate) fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.scanner().map(|scanner| scanner.masked(text.as_bytes())) {
-            // Masks are ASCII and stand between whole characters.
+            // Masks are ASCII and never split a character.
             Some(Cow::Owned(masked)) => Cow::Owned(String::from_utf8_lossy(&masked).into_owned()),
             _ => Cow::Borrowed(text),
         }
     }
 
-    /// Masks the secrets in all strings of a JSON value, whatever the mode. `name` is that of the member with the value: it
-    /// may say that a text is a secret.
+    /// Masks the secrets in all strings of a JSON value, whatever the mode. `name` is the key of the value, which may
+    /// indicate a secret.
     pub(crate) fn mask(&self, value: &mut Value, name: &str) {
         match value {
             Value::String(text) => {
@@ -127,22 +127,22 @@ impl Masking {
     }
 }
 
-/// A part of a text, and the mask in its place.
+/// A range of a text, and the mask in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mask {
     pub(crate) range: Range<u64>,
     pub(crate) text: String,
 }
 
-/// Bytes before and after a range that decide what is a secret in it. The longest usual private key has 3.2 kB.
+/// Bytes before and after a range that can affect its masks. The longest common private key has 3.2 kB.
 pub(crate) const CONTEXT: u64 = 4 * 1024;
 
-/// The masks of a text whose first byte has this offset.
+/// Masks of a text whose first byte is at `offset`.
 pub(crate) fn masks(scanner: &Scanner, text: &[u8], offset: u64) -> Vec<Mask> {
     scanner.scan(text).iter().flat_map(|secret| masks_of(secret, offset)).collect()
 }
 
-/// The masks of a secret: the whole mask first, and a short one for each further line.
+/// Masks of a secret: the full mask first, and a short one for each further line.
 pub(crate) fn masks_of(secret: &Secret, offset: u64) -> Vec<Mask> {
     let of_piece = |(number, piece): (usize, &Range<usize>)| Mask {
         range: offset + piece.start as u64..offset + piece.end as u64,
@@ -151,7 +151,7 @@ pub(crate) fn masks_of(secret: &Secret, offset: u64) -> Vec<Mask> {
     secret.pieces.iter().enumerate().map(of_piece).collect()
 }
 
-/// Masks in order, with those that overlap joined into one.
+/// Sorts masks, and joins those that overlap.
 pub(crate) fn joined(mut masks: Vec<Mask>) -> Vec<Mask> {
     masks.sort_by_key(|mask| (mask.range.start, std::cmp::Reverse(mask.range.end)));
     let mut joined: Vec<Mask> = Vec::with_capacity(masks.len());
@@ -166,7 +166,8 @@ pub(crate) fn joined(mut masks: Vec<Mask>) -> Vec<Mask> {
     joined
 }
 
-/// The bytes from `offset` on with masks in place of secrets. A mask that is only partly in the bytes stands whole.
+/// The bytes from `offset` on with masks in place of secrets. A mask that is only partly in the range is included
+/// whole.
 pub(crate) fn masked(bytes: &[u8], offset: u64, masks: &[Mask]) -> Vec<u8> {
     let end = offset + bytes.len() as u64;
     let mut text = Vec::with_capacity(bytes.len());
@@ -184,12 +185,12 @@ pub(crate) fn masked(bytes: &[u8], offset: u64, masks: &[Mask]) -> Vec<u8> {
     text
 }
 
-/// Number of secrets that masks stand for: a key of several lines counts once.
+/// Number of masked secrets. A key of several lines counts once.
 pub(crate) fn count(masks: &[Mask]) -> u64 {
     masks.iter().filter(|mask| !mask.text.starts_with("[secret: #")).count() as u64
 }
 
-/// Values of secrets that stand in an output, to be found again where a text quotes it.
+/// Values of an output's secrets, for finding them in texts that quote the output.
 #[derive(Default)]
 pub(crate) struct KnownValues(Vec<Known>);
 
@@ -198,11 +199,11 @@ struct Known {
     mask: String,
 }
 
-/// Shortest part of a value by which it is found: the beginning or the end of one that was shortened.
+/// Minimum bytes of the beginning or the end by which a shortened value is found.
 const PART: usize = 8;
 
 impl KnownValues {
-    /// Adds the values that masks of these bytes stand for.
+    /// Adds the values that the masks of these bytes replace.
     pub(crate) fn add(&mut self, bytes: &[u8], offset: u64, masks: &[Mask]) {
         for mask in masks {
             let start = mask.range.start.saturating_sub(offset) as usize;
@@ -215,7 +216,7 @@ impl KnownValues {
         }
     }
 
-    /// The places where a text has one of the values, or its beginning or end.
+    /// Places where a text has one of the values, or its beginning or end.
     pub(crate) fn found(&self, text: &[u8]) -> Vec<Mask> {
         let mut found = Vec::new();
         for Known { bytes, mask } in &self.0 {

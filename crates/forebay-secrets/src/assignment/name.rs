@@ -1,8 +1,8 @@
-//! What the name of a setting says about its value.
+//! What the name of a setting claims about its value.
 
 use crate::rules::{SERVICE_NAMES, SERVICE_WORDS};
 
-/// How sure a name makes that its value is a secret.
+/// How strongly a name indicates that its value is a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
     /// The name is that of a service, and nothing more: `asana`.
@@ -15,10 +15,10 @@ pub(crate) enum Claim {
     Password,
 }
 
-/// Words after which a name says nothing about a secret: it is about the setting, not its value.
+/// Last words that make a name refer to the setting and not to a secret value.
 const NOT_LAST: &[&str] = &["hash", "hashed", "public", "fingerprint", "length", "id", "ids", "name"];
 
-/// Words that may follow the word that counts.
+/// Words that may follow the decisive word.
 const TRAILERS: &[&str] = &[
     "value",
     "val",
@@ -67,7 +67,7 @@ const TRAILERS: &[&str] = &[
     "3",
 ];
 
-/// Words before `key` that make it a secret.
+/// Words before `key` that make it the name of a secret.
 const SECRET_KEYS: &[&str] = &[
     "api",
     "secret",
@@ -162,7 +162,7 @@ const SECRET_KEYS: &[&str] = &[
     "cron",
 ];
 
-/// Words before `key` that make it something else.
+/// Words before `key` that make it the name of something else.
 const OTHER_KEYS: &[&str] = &[
     "public",
     "pub",
@@ -429,7 +429,7 @@ const OTHER_KEYS: &[&str] = &[
     "pubkey",
 ];
 
-/// Words before `token` that make it something else.
+/// Words before `token` that make it the name of something else.
 const OTHER_TOKENS: &[&str] = &[
     "csrf",
     "xsrf",
@@ -542,7 +542,7 @@ const OTHER_TOKENS: &[&str] = &[
     "byte",
 ];
 
-/// Words that make a name that of something public wherever they are in it.
+/// Words that make a name public, wherever they are in it.
 const PUBLIC: &[&str] = &[
     "public",
     "pubkey",
@@ -566,7 +566,7 @@ const PUBLIC: &[&str] = &[
     "sitekey",
 ];
 
-/// Words before `password` that say that the value is not one.
+/// Words before `password` after which the value is not a password.
 const OTHER_PASSWORDS: &[&str] = &[
     "hashed",
     "encrypted",
@@ -598,7 +598,7 @@ const OTHER_PASSWORDS: &[&str] = &[
     "crypted",
 ];
 
-/// Words that end in `key` and are none.
+/// Words that end in `key` and do not name a key.
 const NO_KEYS: &[&str] = &[
     "monkey",
     "turkey",
@@ -614,7 +614,7 @@ const NO_KEYS: &[&str] = &[
     "surveymonkey",
 ];
 
-/// Endings of words that are written as one: `clientsecret`.
+/// Endings of compound words without a separator: `clientsecret`.
 const HEADS: &[&str] = &[
     "password",
     "passwd",
@@ -640,7 +640,7 @@ const PASSES: &[&str] = &[
     "ldap", "http", "proxy", "mqtt", "imap",
 ];
 
-/// How a name is split where capital letters meet small ones.
+/// How a name is split between capital and small letters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Acronym {
     /// `XMLHttp` is `xml` and `http`.
@@ -654,7 +654,7 @@ fn ends_acronym(last: u8, next: u8, after: u8) -> bool {
     last.is_ascii_uppercase() && next.is_ascii_uppercase() && after.is_ascii_lowercase()
 }
 
-/// Whether a sorted list has a word.
+/// Whether a sorted list contains a word.
 fn is_in(sorted: &[&str], word: &str) -> bool {
     sorted.binary_search(&word).is_ok()
 }
@@ -708,7 +708,7 @@ impl Words {
         }
     }
 
-    /// Adds a word, which can be several written as one.
+    /// Adds a word, which can be a compound of several words.
     fn push_lower(&mut self, lower: &str) {
         let stem = lower.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let word = if stem.len() > 2 { stem } else { lower };

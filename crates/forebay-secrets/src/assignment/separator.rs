@@ -3,10 +3,10 @@
 use crate::text::{skip_blanks, starts_with_ignore_case};
 use std::ops::Range;
 
-/// What is between a name and its value.
+/// Separator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// `=` and its relatives.
+    /// `=`, `:=`, `=>` and the like.
     Equals,
     /// `:`.
     Colon,
@@ -24,7 +24,7 @@ pub(crate) enum Join {
     Dash,
 }
 
-/// The way from a name to its value.
+/// Separator after a name, and the place of the value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Joint {
     pub(crate) join: Join,
@@ -41,7 +41,7 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// Whether the value is only beside the name.
+    /// Whether only a blank or a dash separates the value from its name.
     pub(crate) fn is_loose(&self) -> bool {
         matches!(self.join, Join::Blank | Join::Dash)
     }
@@ -76,7 +76,7 @@ pub(crate) fn quote_before(text: &[u8], at: usize) -> usize {
 /// Maximum blanks between the parts of an assignment: tables of `kubectl describe` are wide.
 const MAX_BLANKS: usize = 48;
 
-/// Finds what joins a value to the name, and where the value begins.
+/// Finds the separator after a name, and the beginning of the value.
 pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
     let closing = quote(text, name.end);
     let opening = quote_before(text, name.start);
@@ -163,7 +163,7 @@ pub(crate) fn after(text: &[u8], name: Range<usize>) -> Option<Joint> {
     finish(text, joint)
 }
 
-/// Steps over prefixes of strings.
+/// Skips prefixes of strings.
 fn finish(text: &[u8], mut joint: Joint) -> Option<Joint> {
     let rest = &text[joint.at..];
     let letters = rest
@@ -214,7 +214,7 @@ fn after_type(text: &[u8], at: usize) -> Option<usize> {
     {
         return None;
     }
-    // A type is one word, or two with a blank before `=`; more words are a sentence.
+    // A type is one word, or two with a blank before `=`. More words are a sentence.
     if rest[..equals].trim_ascii().iter().filter(|byte| **byte == b' ').count() > 1 {
         return None;
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Maximum bytes of a value.
 pub(super) const MAX_VALUE: usize = 4096;
 
-/// The value that a joint leads to, without quotes and without the name of an authentication scheme.
+/// The value after a separator, without quotes and without the name of an authentication scheme.
 pub(crate) fn at(text: &[u8], name: &Range<usize>, joint: &Joint) -> Option<Range<usize>> {
     let opening = quote(text, joint.at);
     let is_authorization = ends_with_ignore_case(&text[name.clone()], b"authorization");
@@ -114,14 +114,14 @@ fn after_scheme(text: &[u8], range: Range<usize>) -> usize {
     skip_blanks(&text[..range.end], range.start + length.unwrap_or(0))
 }
 
-/// Start of the credentials after a scheme of any name.
+/// Start of the credentials after any scheme name.
 fn after_word(text: &[u8], at: usize) -> usize {
     let of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
     let word = at + text[at..].iter().take(16).take_while(of_word).count();
     if word > at && text.get(word) == Some(&b' ') { skip_blanks(text, word) } else { at }
 }
 
-/// Whether a value is the path of a file, or an address without credentials.
+/// Whether a value is a file path, or a URL without credentials.
 pub(crate) fn is_path(value: &[u8]) -> bool {
     let starts = matches!(value, [b'/', b'a'..=b'z' | b'A'..=b'Z' | b'.', ..] | [b'.', b'/', ..] | [b'.', b'.', ..] | [b'~', ..] | [b'\\', b'\\', ..]);
     let separators = value.iter().filter(|byte| matches!(byte, b'/' | b'\\')).count();

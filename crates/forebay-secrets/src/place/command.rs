@@ -5,10 +5,10 @@ use crate::randomness::Shape;
 use crate::text::line_start;
 use std::ops::Range;
 
-/// Programs whose `-p` takes a password right behind it.
+/// Programs with a `-p` whose password follows directly.
 const ATTACHED: &[&[u8]] = &[b"mysql", b"mariadb", b"mysqldump", b"mysqladmin", b"7z", b"unzip", b"zip"];
 
-/// Programs whose `-p` takes a password after a blank.
+/// Programs with a `-p` whose password follows after a blank.
 const APART: &[&[u8]] = &[
     b"sshpass",
     b"docker login",
@@ -26,7 +26,7 @@ const APART: &[&[u8]] = &[
     b"nmcli",
 ];
 
-/// Programs whose `-u` takes a name, a colon and a password.
+/// Programs with a `-u` that takes a name, a colon and a password.
 const USERS: &[&[u8]] = &[b"curl", b"http ", b"https ", b"wget", b"ab ", b"siege"];
 
 /// The password after the option at `at`, which is ` -u` or ` -p`.

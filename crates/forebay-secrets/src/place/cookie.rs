@@ -5,7 +5,7 @@ use crate::randomness::is_random;
 use crate::text::{contains_ignore_case, line_end};
 use std::ops::Range;
 
-/// Cookies that open no door, by parts of their names.
+/// Cookies that give no access, by parts of their names.
 const HARMLESS: &[&str] = &[
     "csrf",
     "xsrf",

@@ -8,13 +8,13 @@ use std::ops::Range;
 /// Maximum bytes of an object before and after its kind. Kubernetes keeps secrets of at most 1 MiB; most have a few KB.
 pub(crate) const MAX_OBJECT: usize = 32 * 1024;
 
-/// A value, and what it is when decoded.
+/// A value, and what it contains when decoded.
 pub(crate) struct Value {
     pub(crate) range: Range<usize>,
     pub(crate) decoded: Option<Vec<u8>>,
 }
 
-/// The values of the object whose kind is named at `at`, if it is a secret.
+/// Values of the object whose kind is at `at`, if it is a secret.
 pub(crate) fn find(text: &[u8], at: usize) -> Vec<Value> {
     let line = &text[at..line_end(text, at, 64)];
     let kind = line.iter().position(|byte| *byte == b':').map_or(&[][..], |colon| &line[colon + 1..]);
@@ -33,7 +33,7 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Value> {
     if text[..at].ends_with(b"\"") { in_json(text, at, first..last) } else { in_yaml(text, at, first..last) }
 }
 
-/// The values of the `data` and `stringData` of the YAML document around `at`.
+/// Values in `data` and `stringData` of the YAML document around `at`.
 fn in_yaml(text: &[u8], at: usize, around: Range<usize>) -> Vec<Value> {
     let before = &text[around.start..at];
     let from = around.start + memchr::memmem::rfind(before, b"\n---").map_or(0, |rule| rule + 1);
@@ -142,7 +142,7 @@ fn entries(text: &[u8], at: usize, limit: usize, mark: &[u8], encoded: bool) -> 
     values
 }
 
-/// A value, unless its key or its content says that it is not secret.
+/// A value, unless its key or its content shows that it is not secret.
 fn value(text: &[u8], key: Range<usize>, range: Range<usize>, encoded: bool) -> Option<Value> {
     const HARMLESS: &[&str] = &[
         "ca.crt",

@@ -51,7 +51,7 @@ fn body_after(text: &[u8], begin: usize, from: usize) -> Option<Vec<Range<usize>
     (longest >= 16 && material * 10 >= length * 8 && is_varied(text, &pieces)).then_some(pieces)
 }
 
-/// The lines before the last line of a block whose first line is not there.
+/// Lines before the last line of a block whose first line is missing.
 fn body_before(text: &[u8], end: usize) -> Option<Vec<Range<usize>>> {
     let first = end.saturating_sub(MAX_BLOCK);
     if memchr::memmem::rfind(&text[first..end], b"-----BEGIN")
@@ -80,7 +80,7 @@ fn body_before(text: &[u8], end: usize) -> Option<Vec<Range<usize>>> {
     (length >= 32 && is_varied(text, &pieces)).then_some(pieces)
 }
 
-/// A line of a block without what is before each line of it: an indentation, a quotation mark, a number.
+/// A line of a block without the common prefix of its lines: an indentation, a quotation mark, a number.
 fn line(text: &[u8], range: Range<usize>, prefix: &[u8]) -> Range<usize> {
     let own = &text[range.clone()];
     let mut from = range.start;
@@ -100,7 +100,7 @@ fn line(text: &[u8], range: Range<usize>, prefix: &[u8]) -> Range<usize> {
     trim(text, from..range.end)
 }
 
-/// The key itself, without line breaks and what is before lines, so that equal keys are known as equal.
+/// The key without line breaks and prefixes of lines, so that equal keys compare as equal.
 pub(crate) fn key(text: &[u8], pieces: &[Range<usize>]) -> Vec<u8> {
     let sign = pieces.first().map(|piece| text[piece.start]).filter(|sign| matches!(sign, b'+' | b'-'));
     let signed = pieces.len() > 1 && pieces.iter().all(|piece| Some(text[piece.start]) == sign);
@@ -120,7 +120,7 @@ pub(crate) fn key(text: &[u8], pieces: &[Range<usize>]) -> Vec<u8> {
     key
 }
 
-/// Without blanks, quotes and escaped line breaks at the ends.
+/// Removes blanks, quotes and escaped line breaks at both ends.
 fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
     let Range { start: mut from, end: mut to } = range;
     while from < to {
@@ -148,7 +148,7 @@ fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
     from..to
 }
 
-/// Start of a colour that ends after the text.
+/// Start of a colour code that ends at the end of the text.
 fn colour_start(text: &[u8]) -> Option<usize> {
     let digits =
         text.iter().rev().take(12).take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
@@ -173,7 +173,7 @@ fn is_body(line: &[u8]) -> bool {
             && line.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether the key is not a row of the same few characters.
+/// Whether the key consists of more than a few characters that repeat.
 fn is_varied(text: &[u8], pieces: &[Range<usize>]) -> bool {
     let mut seen = [false; 256];
     pieces.iter().flat_map(|piece| &text[piece.clone()]).for_each(|byte| seen[usize::from(*byte)] = true);

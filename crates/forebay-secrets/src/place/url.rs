@@ -38,7 +38,7 @@ pub(crate) fn find(text: &[u8], at: usize) -> Option<Range<usize>> {
             secret.then(|| from + colon + 1..from + sign)
         }
         None => {
-            // What Sentry calls its DSN is published with web pages.
+            // A Sentry DSN is public, since it is part of web pages.
             let published = memchr::memmem::find(&rest[sign..], b"sentry").is_some();
             let token =
                 user_info.len() >= 20 && is_random(user_info) && !is_placeholder(user_info) && !published;
