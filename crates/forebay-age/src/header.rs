@@ -12,7 +12,7 @@ const FIRST_LINE: &str = "age-encryption.org/v1";
 /// Maximum bytes of a header: a file may be sealed for thousands of keys.
 const MAX_HEADER: usize = 1024 * 1024;
 
-/// Characters of a line of a body. A shorter one is the last.
+/// Characters per line of a body. A shorter line is the last.
 const COLUMNS: usize = 64;
 
 /// Returns whether a file that begins with these bytes is sealed.

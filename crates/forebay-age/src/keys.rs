@@ -264,7 +264,7 @@ fn sealed(key: [u8; 32], file_key: &[u8; FILE_KEY]) -> Vec<u8> {
     body
 }
 
-/// Refuses a wrapped key of a wrong length. It is told before a passphrase is stretched, which takes long.
+/// Refuses a wrapped key of a wrong length. Checked first, since deriving a key from a passphrase takes long.
 fn check_length(body: &[u8]) -> Result<(), Error> {
     if body.len() == FILE_KEY + CHACHA20_POLY1305.tag_len() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Runs a command and takes in all it prints, with the order it came in and the stream it came by.
+//! Runs a command and captures all its output, in order and by stream.
 //!
-//! The command keeps what is its own: its standard input, its exit status, its signals. What it prints goes to the
-//! writer as it comes, so the end of this process loses nothing that was taken in.
+//! The command keeps its standard input, its exit status and its signals. Output is passed to the writer as it
+//! arrives, so if this process ends, nothing that was captured is lost.
 
 use crate::family;
 use crate::launch::Launch;
@@ -70,7 +70,7 @@ impl Pipes {
         Ok(Ready { stdout, stderr, keyboard })
     }
 
-    /// Takes in what is ready.
+    /// Captures the output that is ready.
     fn take(
         &mut self,
         ready: &Ready,
@@ -86,7 +86,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// Takes in all that comes until both are at their end.
+    /// Captures the output until both streams end.
     pub(crate) fn drain(&mut self, writer: &mut Writer<'_>) -> io::Result<()> {
         while !self.are_closed() {
             let ready = self.wait(&Besides::default(), None)?;
@@ -101,14 +101,14 @@ impl Pipes {
 struct Besides<'a> {
     wake: Option<BorrowedFd<'a>>,
     keyboard: Option<BorrowedFd<'a>>,
-    /// Whether the command's terminal is to take more of what was typed.
+    /// Whether to pass more typed input to the command's terminal.
     has_typed: bool,
 }
 
-/// How long to go on listening when the command has ended but something holds its pipes.
+/// Time to continue reading after the command has ended, while another process keeps its pipes open.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How long a command that is told to end has before it is made to.
+/// Time between asking a command to end and killing it.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why a command has not been started.
@@ -175,7 +175,7 @@ impl Running {
         Ok(Running { child, pipes: Pipes::default(), reach: reach(), signals, pty: None })
     }
 
-    /// Takes in all that it prints until it ends.
+    /// Captures all output of the command until it ends.
     pub(crate) fn capture(
         mut self,
         writer: &mut Writer<'_>,
@@ -300,8 +300,9 @@ impl Running {
     }
 }
 
-/// Whom signals are passed on to when the command is in our own process group. It stays in that group: a caller that
-/// ends the group means the command, and at a terminal a question asked from another group would stop it.
+/// Processes that receive forwarded signals if the command is in our own process group. It stays in that group. A
+/// caller that ends the group means the command too, and a terminal would stop a command of another group that reads
+/// from it.
 fn reach() -> StopScope {
     if io::stdin().is_terminal() || File::open("/dev/tty").is_ok() {
         StopScope::Command
@@ -323,7 +324,7 @@ struct Ready {
     keyboard: bool,
 }
 
-/// A pipe or our end of a pseudo-terminal, with the screen that shows what comes from it.
+/// A pipe or our end of a pseudo-terminal, with the screen that shows its output.
 struct Source<'a, 'b> {
     file: &'a mut File,
     screen: &'a mut Option<&'b mut Screen>,
@@ -343,7 +344,7 @@ impl Read for Source<'_, '_> {
     }
 }
 
-/// Takes what a pipe has, and goes on while it stops inside a line: so lines of two streams seldom run together.
+/// Reads what a pipe has, and continues while it ends inside a line, so that lines of two streams are seldom mixed.
 fn take(
     pipe: &mut Option<File>,
     stream: Stream,

@@ -1,5 +1,5 @@
-//! Files of other programs that Forebay changes: the change is shown as a diff, made at once or not at all, and a copy of
-//! the file as it was is kept beside it.
+//! Files of other programs that Forebay changes. Each change is shown as a diff and made completely or not at all; a
+//! copy of the original file is kept beside it.
 
 use crate::error::CliError;
 use crate::print;
@@ -51,7 +51,7 @@ pub(crate) fn is_us(program: &str) -> bool {
         }
 }
 
-/// Backups of a file from before it was changed. None is ever overwritten: each may be the only copy of its text.
+/// Backups of the original file. None is ever overwritten: each may be the only copy of its text.
 pub(crate) struct Copies {
     /// Existing backups, the oldest first.
     pub(crate) there: Vec<PathBuf>,
@@ -127,7 +127,7 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// Makes a file that does not exist, with the folders above it. It is for its owner alone, as such files may get keys.
+/// Creates a file, with the folders above it. Only its owner can read it, since such files may contain keys.
 pub(crate) fn create(file: &Path, text: &str, is_program: bool) -> Result<(), CliError> {
     let cannot = |error| failed(file, error);
     let folder = folder_of(file);

@@ -25,7 +25,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 /// Settings and stores that a command uses.
 pub(crate) struct Context {
     pub(crate) store: DiskStore,
-    /// The same root with its fallback, for a command that reads where there is one.
+    /// The root with its fallback, for a command that reads, if there is a fallback.
     pub(crate) with_fallback: Option<WithFallback>,
     /// The shared store, if one is set.
     pub(crate) shared: Option<Shared>,
@@ -44,13 +44,13 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     /// How the commands in views and excerpts are written.
     pub(crate) surface: Surface,
-    /// Whether the session was said, by a flag, the environment or a file, and is not that of the folder.
+    /// Whether the session is set by a flag, the environment or a file, instead of derived from the folder.
     pub(crate) session_is_set: bool,
     /// Whether the limits of outputs were set, and are not the built-in ones.
     pub(crate) limits_are_set: bool,
     /// Treatment of wrong values.
     on_problem: OnProblem,
-    /// Whether what the model gets stands in a `<function_call>` record.
+    /// Whether answers to the model are written as a `<function_call>` record.
     pub(crate) as_record: bool,
 }
 
@@ -154,14 +154,14 @@ impl Context {
         })
     }
 
-    /// Has outputs kept in the fallback where the root cannot be written.
+    /// Stores outputs in the fallback if the root is not writable.
     pub(crate) fn keep_where_it_can(&mut self) {
         if let Some(why) = self.keep_elsewhere() {
             print::err(&why);
         }
     }
 
-    /// The same; returns what there is to say of it, if there is anything.
+    /// Stores outputs in the fallback if the root is not writable; returns a message about it, if there is one.
     pub(crate) fn keep_elsewhere(&mut self) -> Option<String> {
         let told = self.fall_back();
         if told.is_some() {
@@ -268,8 +268,8 @@ impl Context {
         Ok(self.outputs(text)?.find(text)?)
     }
 
-    /// The outputs of the session that a handle names, or of this one. Whoever types may read all sessions.
-    /// In an agent's shell that is the agent, which reads only its own session.
+    /// Outputs of the session that a handle names, or of the current one. A person may read all sessions. An agent,
+    /// recognised by its shell, reads only its own session.
     pub(crate) fn outputs(&self, handle: &str) -> Result<Outputs<'_>, CliError> {
         let handle: Handle =
             if handle.contains('/') { handle.parse()? } else { Handle::new(self.session.clone(), handle)? };
@@ -340,7 +340,7 @@ impl Context {
         Ok(call)
     }
 
-    /// Stops for a flag that is wrong, or reports it where the command goes on without it.
+    /// Stops on a wrong flag, or reports it if the command continues without it.
     fn stop_or_warn(&self, error: CliError) -> Result<(), CliError> {
         match self.on_problem {
             OnProblem::GoOn => {
@@ -351,7 +351,7 @@ impl Context {
         }
     }
 
-    /// Gives the model what it gets. Where storing is switched off, nothing stays of an output that passed whole.
+    /// Passes the result to the model. If storing is switched off, an output that passed whole is not kept.
     pub(crate) fn give(&self, store: &dyn Store, output: &Output, reply: &Reply) -> Result<(), CliError> {
         let forget = self.settings.is_off() && reply.folded.is_none() && !output.is_growing();
         let given = self.print(store, output, reply, forget);
@@ -427,8 +427,8 @@ fn is_of_shell(session: &Session) -> bool {
     hosts::session_of_shell().is_some_and(|own| Session::safe(&own) == *session)
 }
 
-/// Why outputs cannot be kept below a root. Where nobody has named one, it is a folder for temporary files, which somebody
-/// else may have made to read them.
+/// Why outputs cannot be stored in a root. The default root may be in a folder for temporary files, where another
+/// user may have created it in order to read the outputs.
 fn why_not_in(root: &Path, session: &Session) -> Option<String> {
     let is_shared = Some(root) == crate::settings::root_without_home().as_deref()
         && root.symlink_metadata().is_ok()

@@ -1,7 +1,7 @@
-//! The fallback root: where outputs are kept when the root cannot be written.
+//! The fallback root: the place for outputs if the root is not writable.
 //!
-//! It is `$TMPDIR/forebay-fallback-<user>/<hash of the root>`, for its owner alone. A folder of that name that somebody
-//! else made is not used. Reads look into it after the root, and sweeps cover it.
+//! It is `$TMPDIR/forebay-fallback-<user>/<hash of the root>`, and only its owner can open it. A folder of that name
+//! that another user created is not used. Reads search it after the root, and sweeps include it.
 
 use forebay::store::retention::Weight;
 use forebay::store::{Reservation, Reserved, Rooms, Sink};
@@ -129,14 +129,14 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether this is a folder, not a link to one, that belongs to this user and that nobody else may use.
+/// Whether this is a folder, not a link to one, that belongs to this user and that no other user can open.
 pub(crate) fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| {
         found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
     })
 }
 
-/// A root and its fallback as one store, for those who read: what the root does not have, the fallback may.
+/// A root and its fallback as one store for readers: outputs missing in the root are read from the fallback.
 pub(crate) struct WithFallback {
     pub(crate) root: DiskStore,
     pub(crate) fallback: DiskStore,
@@ -156,7 +156,7 @@ impl WithFallback {
         ask(&self.root).or_else(|error| ask(&self.fallback).map_err(|_| error))
     }
 
-    /// The answers of both. A root that cannot be read counts only where the fallback has nothing.
+    /// Answers of both. An error of the root is ignored if the fallback has something.
     fn both<T>(&self, ask: impl Fn(&DiskStore) -> Result<Vec<T>>) -> Result<Vec<T>> {
         let more = ask(&self.fallback).unwrap_or_default();
         match ask(&self.root) {
@@ -247,7 +247,7 @@ impl Rooms for WithFallback {
     }
 }
 
-/// Bytes that come one after the other.
+/// Two sequences of bytes, one after the other.
 struct Joined(Vec<Box<dyn ReadAt>>);
 
 impl ReadAt for Joined {

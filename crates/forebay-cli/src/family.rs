@@ -1,6 +1,6 @@
-//! The processes that descend from a command, for signals that are meant for all of them.
+//! The processes started by a command and its children, for signals that are meant for all of them.
 //!
-//! The command is in the process group of whoever runs Forebay, so the group cannot be signalled.
+//! The command is in the process group of Forebay's caller, so the group cannot be signalled.
 
 use rustix::process::Pid;
 

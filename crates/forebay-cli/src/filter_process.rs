@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Memory of a value for each byte of its text, about.
+/// Approximate memory of a value for each byte of its text.
 const MEMORY_PER_BYTE: u64 = 10;
 
 /// Maximum bytes of text that are read as one value.

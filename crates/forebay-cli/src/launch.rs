@@ -69,15 +69,15 @@ impl Launch<'_> {
         command
     }
 
-    /// The command as a shell runs a script that does not say by what it is run.
+    /// The command, run as a shell runs a script without `#!`.
     fn by_shell(&self) -> Option<Command> {
         let mut command = Command::new("/bin/sh");
         command.arg(find(self.program)?).args(self.arguments);
         Some(command)
     }
 
-    /// This binary, told to become the command. A command that cannot be found is not left to it, so that the error is
-    /// the caller's to report.
+    /// This binary, with arguments that make it replace itself by the command. A missing command is not passed on, so
+    /// that the caller reports the error.
     fn step(&self) -> Option<Command> {
         if !(cfg!(target_os = "linux") || self.on_terminal) {
             return None;

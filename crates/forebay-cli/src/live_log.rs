@@ -1,6 +1,6 @@
-//! Log lines and accounting entries on standard error as things happen: the flag `--log`.
+//! Log lines and accounting entries on standard error as they happen: the flag `--log`.
 //!
-//! `forebay events` prints the same forms from the events of a session, at any later time.
+//! `forebay events` later prints the same forms from the events of a session.
 
 use crate::args::LogForm;
 use crate::print;

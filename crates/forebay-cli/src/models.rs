@@ -1,8 +1,8 @@
-//! The models that are configured, as clients of their providers.
+//! The configured models, as clients of their providers.
 //!
-//! A request is sent again where its server was busy or broken, after a pause, until the retries or the deadline are
-//! used up; a signal ends all waiting. How each provider speaks stands in a file of its own. Windows, token ratios and
-//! slots are learnt from what servers report and from what their errors and their usage say.
+//! If a server is busy or broken, the request is retried after a pause, until the retries or the deadline are used
+//! up. A signal ends all waiting. Each provider's wire format is in a separate file. Windows, token ratios and slots
+//! are learnt from servers' reports, errors and usage.
 
 mod anthropic;
 mod gemini;
@@ -62,14 +62,14 @@ pub(crate) struct Waiting {
 /// No pause is longer, unless the server asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Nobody waits longer: a week, in seconds.
+/// Maximum timeout in seconds: a week.
 const LONGEST: u64 = 7 * 24 * 3_600;
 
-/// Tokens of an answer that are left to a model at the least, however full its window is.
+/// Minimum tokens for an answer, however full the window is.
 const LEAST_ANSWER: u64 = 64;
 
-/// Tokens of a prompt, by our count, below which its count by the server says little of the token ratio: the server's
-/// template adds some dozens.
+/// Minimum tokens of a prompt, by our count, for computing the token ratio. In shorter prompts, the dozens of tokens
+/// of the server's template distort it.
 const LEAST_COUNTED: u64 = 300;
 
 /// The configured models and their providers.
@@ -101,7 +101,7 @@ impl ModelSettings {
         }
     }
 
-    /// The models for one extraction. Nothing is opened before the first is asked.
+    /// The models for one extraction. Nothing is opened before the first request.
     pub(crate) fn clients(&self) -> Clients {
         self.clients_with(Learnt::new(self.facts.clone()))
     }
@@ -139,8 +139,8 @@ impl ModelSettings {
     }
 }
 
-/// A key once it was wanted: there may be none, or none to be had. Whoever wants it at the same time waits for the one
-/// who asked first: a command that asks a person for the key is run once.
+/// A fetched key: there may be none, or fetching may have failed. Concurrent callers wait for the first, so a command
+/// that asks a person for the key runs only once.
 type Fetched = OnceCell<Result<Option<String>, ModelError>>;
 
 /// The models of one extraction.
@@ -162,7 +162,7 @@ impl Clients {
     }
 }
 
-/// State that the models of one extraction share, opened when the first is asked.
+/// State shared by the models of one extraction, created at the first request.
 struct Opened {
     /// Drives the requests of all threads that wait for one.
     runtime: Runtime,
@@ -197,17 +197,17 @@ pub(crate) struct Client {
     pub(crate) provider: Result<Provider, ModelError>,
     /// Who runs its server.
     operator: Operator,
-    /// Name under which facts about it are kept: of its server and its own.
+    /// Name under which facts are stored: that of the server and that of the model.
     fact_name: String,
     /// The provider's key, once it was wanted.
     key: Arc<Fetched>,
     waiting: Waiting,
     ends_by_signal: bool,
-    /// Whether its server takes the limit of an answer only under its other name.
+    /// Whether its server accepts the limit of an answer only under its other name.
     other_limit: AtomicBool,
-    /// Report of its server, which is asked once in an extraction.
+    /// Report of its server, requested once in an extraction.
     report: OnceLock<Report>,
-    /// The same once the model runs, where that tells more.
+    /// Report of the server once the model runs, if that says more.
     report_of_running: OnceLock<Report>,
     learnt: Arc<Learnt>,
     opened: Arc<OnceLock<Result<Opened, ModelError>>>,
@@ -286,7 +286,7 @@ impl Client {
         key.as_ref().map(Option::as_deref).map_err(Clone::clone)
     }
 
-    /// Report of the server. A vendor's is not asked, and no answer is an empty report.
+    /// Report of the server. Vendors are not asked. Without an answer, the report is empty.
     fn report(&self) -> &Report {
         self.report.get_or_init(|| match self.operator {
             Operator::Vendor => Report::default(),
@@ -320,8 +320,8 @@ impl Client {
         report
     }
 
-    /// Whether a prompt was cut off by a server that says its window only while the model runs, and cuts off what is
-    /// longer without a word. It is asked again behind the first answer.
+    /// Whether a prompt was cut off. Some servers cut long prompts without an error, and state their window only
+    /// while the model runs. Such a server is asked again after the first answer.
     fn was_cut_off(&self, counted: u64) -> Option<ModelError> {
         if !self.report.get().is_some_and(|report| report.is_guess) {
             return None;
@@ -451,7 +451,7 @@ impl Client {
         }
     }
 
-    /// The result of something, unless the deadline passes, a signal comes or nobody waits any more.
+    /// Waits for a result until the deadline passes, a signal arrives or the caller gives up.
     fn waited_for<T>(
         &self,
         opened: &Opened,
@@ -486,7 +486,7 @@ impl Client {
         })
     }
 
-    /// How long to wait before try number `tries` + 1: a little less or more, so that many do not come at once.
+    /// Pause before attempt number `tries` + 1, slightly randomised so that many clients do not retry at once.
     fn pause(&self, tries: u64) -> Duration {
         let first = Duration::from_millis(self.waiting.backoff_milliseconds);
         let pause = first.saturating_mul(1 << (tries - 1).min(16)).min(LONGEST_PAUSE);
@@ -499,7 +499,7 @@ impl Client {
     }
 }
 
-/// Tokens that an answer may have: as many as are wanted, or as the window has left behind a prompt of `used` tokens.
+/// Maximum tokens of an answer: as many as are wanted, or as the window leaves after a prompt of `used` tokens.
 fn limit(wanted: u64, window: Option<u64>, used: u64) -> u64 {
     let left = window.map_or(wanted, |window| window.saturating_sub(used).max(LEAST_ANSWER));
     wanted.min(left)

@@ -1,4 +1,4 @@
-//! A line on the terminal that says how much has come so far.
+//! The line on the terminal that shows how much has been done.
 
 use crate::print::{self, grouped};
 use forebay::extract;
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Shown while something takes its time, and only where a person is looking.
+/// Progress of a long operation, shown only on a terminal.
 pub(crate) struct Progress {
     pub(crate) is_on: bool,
     started: Instant,

@@ -17,17 +17,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The size of a terminal that nobody looks at: what terminals have had ever since.
+/// Size of a terminal without a user: the traditional size.
 const USUAL: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 
-/// Maximum bytes taken from the person's keyboard at once; a terminal takes no line that is longer.
+/// Maximum bytes read from the keyboard at once. A terminal accepts no longer line.
 const TYPED_AT_ONCE: usize = 4096;
 
 /// A pseudo-terminal: the command has one end, we have the other.
 pub(crate) struct Pty {
     pub(crate) ours: File,
-    /// The command's end. We keep it open as long as the command lives: without any user the terminal would be at its
-    /// end, and the command may close its streams and open the terminal again.
+    /// The command's end of the terminal. We keep it open while the command runs: the command may close its streams
+    /// and open the terminal again, but without any open end the terminal would be closed.
     pub(crate) theirs: Option<File>,
     /// The person's keyboard, where our standard input is one.
     pub(crate) keyboard: Option<Keyboard>,
@@ -69,7 +69,7 @@ impl Pty {
         Ok(())
     }
 
-    /// Gives it the size of the person's terminal. The command is told by the system.
+    /// Sets the size to that of the person's terminal. The system notifies the command.
     pub(crate) fn fit(&self) {
         let streams = (io::stdin(), io::stdout(), io::stderr());
         let mut fds = [streams.0.as_fd(), streams.1.as_fd(), streams.2.as_fd()].into_iter();
@@ -78,7 +78,7 @@ impl Pty {
         let _ = tcsetwinsize(&self.ours, size.unwrap_or(USUAL));
     }
 
-    /// Passes on what the person has typed, as far as the command's terminal takes it.
+    /// Forwards typed input, as far as the command's terminal accepts it.
     pub(crate) fn pass_typed_on(&mut self, ready: bool) {
         let Some(keyboard) = &mut self.keyboard else { return };
         if ready {

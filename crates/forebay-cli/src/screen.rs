@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long nothing must follow a line that has no end before it counts as a question. Programs that print a line in
+/// Time without further output after which an unfinished line counts as a prompt. Programs that print a line in
 /// several writes take a few milliseconds.
 const QUIET: Duration = Duration::from_millis(200);
 
@@ -45,7 +45,7 @@ impl Screen {
         }
     }
 
-    /// Takes note of what the command has printed.
+    /// Records output of the command.
     pub(crate) fn came(&mut self, bytes: &[u8]) {
         if self.is_live {
             if io::stderr().is_terminal() {
@@ -68,7 +68,7 @@ impl Screen {
         }
     }
 
-    /// Shows what there is to show, given what has come so far.
+    /// Updates the screen, given the size of the output so far.
     pub(crate) fn update(&mut self, bytes: u64, lines: u64) {
         if self.is_live || !self.progress.is_on {
             return;
@@ -89,7 +89,7 @@ impl Screen {
         }
     }
 
-    /// Removes what was shown and is no part of the output, before the output comes.
+    /// Removes the progress line before output is printed.
     pub(crate) fn clear(&mut self) {
         // A question is in the output too.
         if !self.progress.clear() && (self.echoed > 0 || self.is_repainted) {
@@ -98,7 +98,7 @@ impl Screen {
     }
 }
 
-/// Whether the terminal shows what is typed. If not, a program asks for a password or has the screen for itself.
+/// Whether the terminal echoes typed characters. If not, a program asks for a password or uses the whole screen.
 fn echo_is_on() -> bool {
     tcgetattr(io::stderr()).map_or(true, |modes| modes.local_modes.contains(LocalModes::ECHO))
 }

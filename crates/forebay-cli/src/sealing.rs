@@ -160,7 +160,7 @@ fn new_passphrase() -> Result<String, CliError> {
     Ok(first)
 }
 
-/// Whether a person can be asked.
+/// Whether a person can answer a prompt.
 fn is_attended() -> bool {
     terminal().is_ok()
 }

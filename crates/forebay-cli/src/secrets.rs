@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Masking for the outputs of a store.
 ///
-/// What is wrong in the user's own rules is reported and left out; all other secrets are masked as always.
+/// Errors in the user's own rules are reported, and those rules are skipped; all other secrets are masked as usual.
 pub(crate) fn masking(settings: &Settings, store: &DiskStore) -> Masking {
     let modes = &settings.secrets;
     let is_off = |mode: &Secrets| *mode == Secrets::Off;

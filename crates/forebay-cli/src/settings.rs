@@ -173,7 +173,7 @@ impl Key {
 }
 
 impl Layers {
-    /// Gathers all layers. Values that are out of range are dropped only where the command goes on without them.
+    /// Gathers all layers. Values out of range are dropped only if the command continues without them.
     pub(crate) fn gather(
         common: &Common,
         shown: Option<&Shown>,
@@ -269,7 +269,7 @@ impl Layers {
         }
     }
 
-    /// Whether somebody set this.
+    /// Whether any layer sets this key.
     pub(crate) fn is_set(&self, key: &[&str]) -> bool {
         let key: Vec<String> = key.iter().map(|&part| part.to_owned()).collect();
         self.layers.iter().any(|layer| layer.source != Source::BuiltIn && get(&layer.values, &key).is_some())
@@ -297,12 +297,12 @@ impl Layers {
     }
 }
 
-/// The flag that names a root, as it stands in a command.
+/// The flag that names a root, as written in a command.
 pub(crate) fn root_flag(root: &Path) -> String {
     format!(" --root {}", shell_word(&root.display().to_string()))
 }
 
-/// The values of a settings file. Where it cannot be read or parsed, none of it counts.
+/// Values of a settings file. If it cannot be read or parsed, none of them is used.
 fn file_layer(
     source: Source,
     read: Result<String, String>,
@@ -507,7 +507,7 @@ fn temporary_root() -> PathBuf {
     env::temp_dir().join(format!("forebay-{}", rustix::process::getuid().as_raw()))
 }
 
-/// The session of the folder we run in: its name, and a hash that keeps folders of the same name apart.
+/// Session of the current folder: its name, and a hash that distinguishes folders with the same name.
 pub(crate) fn folder_session() -> Session {
     let folder = env::current_dir().unwrap_or_default();
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

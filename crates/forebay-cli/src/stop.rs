@@ -1,4 +1,4 @@
-//! Work that a signal ends in good order: what it has begun is taken back, where a killed process would leave it.
+//! Work that a signal ends cleanly: unfinished changes are undone, which a killed process could not do.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::{

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Commands that run another program, which must run whatever the flags are.
 const WRAPPING: [&str; 3] = ["run", "session", "mcp"];
 
-/// Flags without which these commands do the same, only with other limits, another view or another place.
+/// Flags that may be dropped from these commands. They change only limits, the view or the place.
 const DROPPED: [&str; 11] = [
     "--root",
     "--session",
@@ -49,7 +49,7 @@ fn is_hook(args: &[OsString]) -> bool {
     args.get(1).is_some_and(|command| command == "hook")
 }
 
-/// Whether the command runs another program, as far as that can be told.
+/// Whether the command runs another program, as far as its arguments show.
 fn wraps(args: &[OsString]) -> bool {
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(args);
     matches.is_ok_and(|matches| matches.subcommand_name().is_some_and(|name| WRAPPING.contains(&name)))

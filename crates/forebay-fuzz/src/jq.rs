@@ -45,7 +45,7 @@ pub const WORDS: &[&str] = &[
     "#",
 ];
 
-/// Maximum bytes of results that are asked for.
+/// Maximum bytes of requested results.
 const ENOUGH: u64 = 4_096;
 
 /// A filter on the first line, and a document below it.

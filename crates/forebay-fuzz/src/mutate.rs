@@ -1,4 +1,4 @@
-//! Mutations of samples, the same for the same seed.
+//! Mutations of samples, determined by a seed.
 
 /// Maximum bytes of a mutated input: enough for what the parsers keep between two places of it, and fast.
 const LONGEST: usize = 16 * 1024;

@@ -26,7 +26,8 @@ struct Entry {
     disabled: bool,
 }
 
-/// The servers in the text of such a file. `variable` gives the environment's: `${NAME}` and `${NAME:-else}` stand for it.
+/// Parses the servers of such a file. `variable` returns environment variables, which replace `${NAME}` and
+/// `${NAME:-else}`.
 pub fn servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Server>> {
     let wrong = |what: String| Error::Config(what);
     let file: Value = serde_json::from_str(text).map_err(|error| wrong(format!("not JSON: {error}")))?;

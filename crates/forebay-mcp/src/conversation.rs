@@ -55,7 +55,7 @@ pub(crate) struct Conversation {
 
 #[derive(Default)]
 struct State {
-    /// The client's name and the revision that it speaks.
+    /// The client's name and protocol revision.
     client: String,
     revision: String,
     /// The first request of the client and its id, and the notification after it.
@@ -75,7 +75,8 @@ struct State {
     subscriptions: HashMap<String, Subscription>,
     /// The known facts about each server.
     servers: Vec<Known>,
-    /// The number of the last request of our own. It starts at random, so that no client has the same ids.
+    /// Number of the last request of our own. Numbering starts at random, so that ids do not collide with the
+    /// client's.
     asked: u64,
     /// The sessions in which something is kept, and the lock on the one that is the client's.
     kept: Vec<Session>,

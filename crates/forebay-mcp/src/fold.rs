@@ -69,7 +69,7 @@ pub(crate) struct Called {
 enum Item<'a> {
     /// A block that stays as it is.
     Stays(&'a Block),
-    /// Blocks that are kept as one output; most often it is one block.
+    /// Blocks stored as one output, usually a single block.
     Kept { blocks: Vec<&'a Block>, output: usize },
     /// The structured content, kept as it is written.
     Structured { output: usize },
@@ -333,7 +333,7 @@ impl Fold<'_> {
         }
     }
 
-    /// Keeps the texts of several blocks, each on lines of its own.
+    /// Stores the texts of several blocks as one output, each on separate lines.
     fn keep_together(&self, message: &Message, blocks: &[&Block], call: &Call) -> Result<Output> {
         let mut writer = Writer::begin(self.store, &self.fresh(call)?);
         for block in blocks {
@@ -353,14 +353,14 @@ impl Fold<'_> {
         Ok(keep(self.store, &self.fresh(call)?, source, self.now)?.on(&self.surface))
     }
 
-    /// The same call under an id of its own: every output has one, so that a prefix names it.
+    /// The call under a unique id, so that a prefix identifies its output.
     fn fresh(&self, call: &Call) -> Result<Call> {
         let mut call = call.clone();
         call.id = fresh_id(crate::random::random()?);
         Ok(call)
     }
 
-    /// The settings under which what was found too large is folded, and several views cost together what one may.
+    /// Settings for folding what was found too large. Several views share the budget of one.
     fn forced(&self, count: u64) -> Settings {
         let mut settings = self.settings.clone();
         settings.bypass.clear();
@@ -396,7 +396,8 @@ impl Content<'_> {
         self.push([Part::text(json!({ "type": "text", "text": text }).to_string())]);
     }
 
-    /// The view in place of a block: a text keeps its annotations, and of a resource it is said what it was.
+    /// Replaces a block by its view. A text keeps its annotations; for a resource, its URI and media type come before
+    /// the view.
     fn view_of(&mut self, block: &Block, view: &str) {
         let said = |range: &Option<Range<u64>>| range.clone().and_then(|range| self.message.string(range));
         match &block.kind {
@@ -463,7 +464,8 @@ impl Content<'_> {
     }
 }
 
-/// Whether the structured content says only what a text says: its JSON, or the text as the one field `result`.
+/// Whether the structured content has the same contents as a text: its JSON, or the text as the single field
+/// `result`.
 fn repeats(message: &Message, result: &CallResult, structured: Range<u64>) -> bool {
     let texts = || {
         result.blocks.iter().filter_map(|block| match &block.kind {
@@ -484,7 +486,7 @@ fn repeats(message: &Message, result: &CallResult, structured: Range<u64>) -> bo
     })
 }
 
-/// Whether two texts are the same to their ends; one that cannot be read is not.
+/// Whether two texts are equal. An unreadable text is not equal to any other.
 fn same(
     one: impl Iterator<Item = std::io::Result<u8>>,
     other: impl Iterator<Item = std::io::Result<u8>>,
@@ -528,7 +530,7 @@ fn inside(string: &Range<u64>) -> Range<u64> {
     string.start + 1..string.end.saturating_sub(1).max(string.start + 1)
 }
 
-/// The size of so many bytes of which nothing is known.
+/// Size of `bytes` bytes with unknown contents.
 fn all(bytes: u64) -> Size {
     Size { bytes, characters: bytes, lines: 1, tokens: bytes, ..Size::default() }
 }

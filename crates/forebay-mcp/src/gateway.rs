@@ -144,7 +144,7 @@ impl Gateway {
         }
     }
 
-    /// The prefix under which none of our tools has a name that is taken.
+    /// A prefix with which none of our tools has a name that is taken.
     pub(crate) fn prefix(&self, taken: &dyn Fn(&str) -> bool) -> String {
         let free = |prefix: &String| {
             !tools::own(prefix).iter().any(|tool| tool.name.starts_with(prefix.as_str()) && taken(&tool.name))

@@ -1,4 +1,4 @@
-//! Lists that servers give, with what we add and what we must not promise.
+//! Lists of servers, with our additions, and without promises that we cannot keep.
 
 use crate::message::{Message, Part};
 use crate::scan::{Field, Scanner, fields_of};
@@ -66,9 +66,8 @@ pub(crate) struct Entry {
     pub(crate) text: String,
 }
 
-/// The tools of a server as the client is told of them: under another name where `rename` gives one, and without an
-/// `outputSchema` unless `whole` says that their results are never touched. A client that has the schema of a result
-/// refuses one whose structured content is gone.
+/// Tools of a server as listed to the client: renamed by `rename`, and without an `outputSchema` unless `whole` says
+/// that their results are never changed. A client with the schema refuses a result without structured content.
 pub(crate) fn tools(
     message: &Message,
     listing: &Listing,

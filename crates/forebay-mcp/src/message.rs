@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// A message of more bytes is kept in a file while it is on its way.
 pub(crate) const IN_MEMORY: usize = 1024 * 1024;
 
-/// Maximum bytes of a message that stay in memory where no disk takes them: several such messages at once must not
-/// exhaust the memory of the machine.
+/// Maximum bytes of a message held in memory if no disk is available. Several such messages at once must not exhaust
+/// the machine's memory.
 const WITHOUT_DISK: u64 = 256 * 1024 * 1024;
 
 /// Bytes read or copied at a time.
@@ -39,7 +39,7 @@ impl Spool {
         Spool { folder: folder.into(), most }
     }
 
-    /// Whether a message may have come to so many bytes: one that never ends would fill the disk.
+    /// Checks the length of a message: an endless one would fill the disk.
     fn check(&self, length: u64) -> io::Result<()> {
         if length > self.most {
             Err(io::Error::new(
@@ -254,12 +254,12 @@ impl Message {
         Ok(())
     }
 
-    /// The same message with another text in `range`.
+    /// The message with another text in `range`.
     pub(crate) fn with(&self, range: Range<u64>, text: &str, spool: &Spool) -> io::Result<Message> {
         self.with_all(vec![(range, text.to_owned())], spool)
     }
 
-    /// The same message with other texts in some ranges, none of which overlap.
+    /// The message with other texts in some ranges, which do not overlap.
     pub(crate) fn with_all(
         &self,
         mut changes: Vec<(Range<u64>, String)>,
@@ -300,7 +300,8 @@ impl Message {
     }
 }
 
-/// Writes a message and those that wait behind it, small ones together: their reader wakes once.
+/// Writes a message and those waiting after it. Small ones are written together, so that their reader wakes only
+/// once.
 pub(crate) async fn write_all_ready(
     first: Message,
     waiting: &mut tokio::sync::mpsc::Receiver<Message>,
@@ -382,8 +383,8 @@ pub(crate) enum Parsed {
 }
 
 impl Message {
-    /// Tells what it is; an error if it is neither an object nor an array. What stands inside is between the two ends:
-    /// many a server writes `NaN`, which is not JSON, for a client that takes it.
+    /// Determines the kind of message; fails if it is neither an object nor an array. Its contents are not validated:
+    /// many servers write `NaN`, which is not JSON, for clients that accept it.
     pub(crate) fn parse(&self) -> io::Result<Parsed> {
         match self {
             // Nearly all messages are here, and the scanner of a slice is much the faster.
@@ -444,7 +445,7 @@ impl Message {
 #[derive(Debug)]
 pub(crate) enum Line {
     Message(Message),
-    /// The peer ended in the middle of one, after so many bytes.
+    /// The connection ended inside a message.
     Cut(Message),
 }
 
@@ -513,7 +514,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.input.read_buf(&mut self.ready).await
     }
 
-    /// Goes on in a file with a line that is too large for memory.
+    /// Continues in a file with a line that is too large for memory.
     async fn large(&mut self) -> io::Result<(Message, bool)> {
         let mut spooled = tokio::task::block_in_place(|| Spooled::new(&self.spool));
         loop {

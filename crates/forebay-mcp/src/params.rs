@@ -1,5 +1,5 @@
-//! Arguments of tools that stand in headers too (`x-mcp-header`, since revision 2026-07-28), so that whoever looks only at
-//! headers can tell where a call belongs.
+//! Arguments of tools that are sent in headers too (`x-mcp-header`, since revision 2026-07-28), so that a proxy can
+//! route a call by its headers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(crate) const HEADER: &str = "mcp-param-";
 /// Key that marks such an argument in the schema of a tool.
 pub(crate) const MARK: &str = "x-mcp-header";
 
-/// An argument that stands in a header too.
+/// An argument that is sent in a header too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Param {
     /// The header, in small letters.
@@ -32,7 +32,7 @@ pub(crate) enum Wrong {
     Place(String),
 }
 
-/// How the headers of a call do not say what its arguments say.
+/// How the headers of a call disagree with its arguments.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the header {0} does not say what the arguments say")]
 pub(crate) struct Differs(String);
@@ -44,7 +44,7 @@ pub(crate) fn declared(schema: &Value) -> Result<Vec<Param>, Wrong> {
     Ok(params)
 }
 
-/// Goes through a schema; `path` is `None` where only some arguments come by.
+/// Walks through a schema. `path` is `None` inside parts that do not apply to every call.
 fn walk(schema: &Value, path: Option<&mut Vec<String>>, params: &mut Vec<Param>) -> Result<(), Wrong> {
     let fields = match schema {
         Value::Object(fields) => fields,
@@ -107,7 +107,7 @@ pub(crate) fn headers(params: &[Param], arguments: &Value) -> Headers {
     params.iter().filter_map(header).collect()
 }
 
-/// Checks that the headers of a call say what its arguments say. `given` has all values of a header.
+/// Checks that the headers of a call agree with its arguments. `given` returns all values of a header.
 pub(crate) fn check<'a>(
     params: &[Param],
     arguments: &Value,
@@ -165,7 +165,7 @@ pub(crate) fn decoded(value: &str) -> Option<String> {
 /// Headers of a request, by name and value.
 pub(crate) type Headers = Vec<(String, String)>;
 
-/// Such headers as clients have sent them, by the ids of their requests: these go on as they came.
+/// Such headers as clients have sent them, by request id. They are forwarded unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent(Arc<Mutex<HashMap<String, Headers>>>);
 

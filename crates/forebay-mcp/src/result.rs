@@ -5,7 +5,7 @@ use crate::scan::{Field, Scanner};
 use std::io;
 use std::ops::Range;
 
-/// Where everything stands in a result.
+/// Offsets of the parts of a result.
 #[derive(Debug, Default)]
 pub(crate) struct CallResult {
     pub(crate) fields: Vec<Field>,
@@ -47,7 +47,7 @@ pub(crate) enum BlockKind {
 }
 
 impl CallResult {
-    /// The parts of the result that stands in `range` of a message.
+    /// Parts of the result in `range` of a message.
     pub(crate) fn of(message: &Message, range: Range<u64>) -> io::Result<CallResult> {
         let mut result = CallResult::default();
         let mut scanner = Scanner::new(message.reader(range.clone()), range.start);

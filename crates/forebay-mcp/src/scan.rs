@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead};
 use std::ops::Range;
 
-/// A name of a field that is longer than this, escapes included, is none that we look for.
+/// Maximum bytes of a field name, escapes included. No name that we search for is longer.
 const LONGEST_NAME: usize = 256;
 
 /// No message nests deeper in what is walked by hand.
@@ -27,7 +27,7 @@ pub struct Scanner<R> {
 /// A field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name with its escapes undone; empty if it is longer than any that we look for.
+    /// Name with its escapes decoded; empty if it is longer than any name that we search for.
     pub name: String,
     /// Where its name begins, quotes included.
     pub start: u64,
@@ -42,12 +42,12 @@ impl Field {
 }
 
 impl<R: BufRead> Scanner<R> {
-    /// A scanner of a text that begins at `at` of something larger: ranges are told from there.
+    /// A scanner of a text that begins at offset `at` of a larger one. Ranges are relative to the larger one.
     pub fn new(input: R, at: u64) -> Scanner<R> {
         Scanner { input, at, name: Vec::new(), named_at: at }
     }
 
-    /// Skips one value of any kind and says where it stands.
+    /// Skips one value of any kind, and returns its range.
     pub fn value(&mut self) -> io::Result<Range<u64>> {
         let first = self.first()?;
         let start = self.at;
@@ -59,7 +59,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(start..self.at)
     }
 
-    /// Walks an object: `each` gets every name and must take its value. What is not an object is skipped.
+    /// Walks an object: `each` gets every name and must read its value. Any other value is skipped.
     pub fn fields(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> io::Result<()>,
@@ -93,7 +93,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(start..self.at)
     }
 
-    /// Walks an array: `each` must take one value. What is not an array is skipped.
+    /// Walks an array: `each` must read one value. Any other value is skipped.
     pub fn items(&mut self, mut each: impl FnMut(&mut Self) -> io::Result<()>) -> io::Result<Range<u64>> {
         if self.first()? != b'[' {
             return self.value();
@@ -288,7 +288,7 @@ pub fn fields_of(input: impl BufRead, at: u64) -> io::Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// The value of a field of an object; of two with the same name the last, as everybody reads them.
+/// Value of a field of an object. Of two fields with the same name, the last one counts, as in other parsers.
 pub fn field_of(input: impl BufRead, at: u64, name: &str) -> io::Result<Option<Range<u64>>> {
     let mut found = None;
     Scanner::new(input, at).fields(|scanner, this| {

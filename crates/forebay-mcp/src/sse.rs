@@ -18,7 +18,7 @@ pub(crate) struct Events {
     spool: Spool,
     /// The line that is being read, as far as it is short: names and small data.
     line: Vec<u8>,
-    /// Whether the line that is being read is data, and goes there as it comes.
+    /// Whether the current line is data, which is passed on as it arrives.
     in_data: bool,
     after_return: bool,
     name: String,
@@ -60,7 +60,7 @@ impl Events {
         self.retry
     }
 
-    /// Takes more of the stream; gives the events that ended in it.
+    /// Adds bytes of the stream; returns the events that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<Event>> {
         let mut events = Vec::new();
         let mut rest = bytes;

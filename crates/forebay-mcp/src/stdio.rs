@@ -1,7 +1,7 @@
-//! Our own standard streams, read and written without a thread in between where they are pipes or sockets.
+//! Our own standard streams. Pipes and sockets are read and written without a thread in between.
 //!
-//! Other processes share these pipes, so no flag of theirs is changed: a pipe is opened again under its
-//! name in `/proc`, and a socket is asked not to wait call by call. Where neither can be done, threads wait.
+//! Other processes share these pipes, so their flags must not change: a pipe is opened again under its name in
+//! `/proc`, and each call on a socket requests not to wait. If neither is possible, threads wait.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};

@@ -3,8 +3,8 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use std::io::{self, BufRead, Read};
 
-/// Reads what a JSON string says, from the bytes between its quotes. A lone surrogate, which no text can have, is
-/// kept in the form that JSON gives it.
+/// Decodes a JSON string, from the bytes between its quotes. A lone surrogate, which no text can contain, stays
+/// escaped.
 pub(crate) struct Unescaped<R> {
     input: R,
     /// Decoded bytes that had no room in the reader's buffer.
@@ -87,7 +87,7 @@ impl<R: BufRead> Unescaped<R> {
 }
 
 impl<R: BufRead> Read for Unescaped<R> {
-    /// Fills the buffer as far as there is something: whoever reads pays for every read, and a text may have an escape on
+    /// Fills the buffer as far as possible. Each read by the caller is expensive, and a text may have an escape on
     /// every line.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;

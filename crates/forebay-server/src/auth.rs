@@ -70,7 +70,7 @@ impl Right {
 pub struct Token {
     /// The BLAKE3 hash of the token, in hexadecimal.
     pub hash: String,
-    /// The tenant whose outputs it gives access to; without one, those of the root itself.
+    /// Tenant to whose outputs it gives access; without one, the outputs of the root itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<Session>,
     /// Its rights.
@@ -157,7 +157,7 @@ impl Caller {
     }
 }
 
-/// The folder under the root that has the stores of tenants. No session has such a name.
+/// Folder under the root with the stores of tenants. No session can have this name.
 const TENANTS: &str = ".tenants";
 
 /// The rights of a browser with a cookie. A browser sends cookies to all ports of a host, so another user's server on this
@@ -205,8 +205,8 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Prepares the check of credentials over a store. With [`Access::LocalToken`] it makes the token if there is none.
-    /// `shared` makes the stores of tenants, if outputs are not in folders of this machine.
+    /// Prepares the check of credentials over a store. With [`Access::LocalToken`], creates the token if there is
+    /// none. `shared` opens the stores of tenants if outputs are not in folders of this machine.
     pub fn new(
         listen: Listen,
         access: Access,
@@ -239,12 +239,12 @@ impl Auth {
         Ok(Auth { listen, allowed, guard, empty })
     }
 
-    /// Whether no credentials are asked for.
+    /// Whether no credentials are required.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.guard, Guard::Open(_))
     }
 
-    /// The kind of credentials that are asked for, as a word for programs.
+    /// Kind of required credentials, as a word for programs.
     pub(crate) fn kind(&self) -> &'static str {
         match self.guard {
             Guard::Open(_) => "none",

@@ -197,7 +197,7 @@ impl Reader {
         }
     }
 
-    /// Reads at most `max` events, each with the offset behind it.
+    /// Reads at most `max` events, each with the offset of its end.
     fn read(&mut self, store: &dyn Store, max: usize) -> Result<Vec<(u64, String)>, Problem> {
         let session = self.session.clone();
         // A log that is shorter than what was read of it is another one.

@@ -49,7 +49,7 @@ impl Tenant {
         self.shared.is_some()
     }
 
-    /// Whether somebody holds a session open on this machine.
+    /// Whether a process holds a session open on this machine.
     pub(crate) fn is_open(&self, session: &Session) -> bool {
         self.disk.is_open(session)
     }

@@ -22,7 +22,7 @@ pub(crate) fn is_token(piece: &[u8]) -> bool {
     piece.len() == 1 || piece.iter().all(u8::is_ascii_digit) || table::rank(piece).is_some()
 }
 
-/// Looks through all parts for the best merge, again and again: quadratic, and quick for short pieces.
+/// Searches all parts for the best merge, repeatedly: quadratic, and fast for short pieces.
 fn by_scanning(piece: &[u8]) -> u64 {
     const NONE: Rank = Rank::MAX;
     let rank = |from: u8, to: u8| table::rank(&piece[usize::from(from)..usize::from(to)]).unwrap_or(NONE);

@@ -228,7 +228,7 @@ impl FellBack {
     }
 }
 
-/// A value of a field: in quotes where it would not be seen where it ends.
+/// A value of a field, in quotes if its end would otherwise be unclear.
 struct Value<'a>(&'a str);
 
 impl fmt::Display for Value<'_> {
@@ -323,8 +323,7 @@ impl Ledger {
         self.calls.is_empty()
     }
 
-    /// Takes the next event; if it is a reply, returns what that comes to. A reply to a call of which no event is left
-    /// comes to nothing.
+    /// Adds the next event. For a reply, returns its entry, unless the event of its call is missing.
     pub fn take(&mut self, event: &Event) -> Option<Entry> {
         let (replied, replaced) = match &event.what {
             What::CallStarted(started) => {

@@ -9,8 +9,8 @@ pub trait Bounds: Send + Sync {
     /// Called when a query begins; raising the flag ends it.
     fn begin(&self) -> Stop;
 
-    /// Runs a filter in another process, where its memory is limited, and gives up to `enough` bytes of its results.
-    /// `None` runs it here.
+    /// Runs a filter in another process with limited memory, and returns up to `enough` bytes of its results. `None`
+    /// runs it in this process.
     fn filter(&self, output: &Output, filter: &Filter, enough: u64, stop: &Stop) -> Option<Result<Values>> {
         let _ = (output, filter, enough, stop);
         None

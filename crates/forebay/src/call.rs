@@ -31,7 +31,7 @@ pub struct Call {
     /// The caller's purpose, in plain words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// When it was made. The library has no clock: the caller says.
+    /// Time of the call. The library has no clock: the caller passes it.
     pub at: Timestamp,
     /// Whether the output is that of a wrapped command, kept with the terminal's logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -54,7 +54,7 @@ impl Call {
         crate::printable(&name).replace('\n', " ")
     }
 
-    /// One argument as text, under the first of `names` that is there.
+    /// One argument as text: the first of `names` that exists.
     pub fn argument(&self, names: &[&str]) -> Option<String> {
         let args: serde_json::Value = serde_json::from_str(self.args.as_deref()?).ok()?;
         names.iter().find_map(|name| args.get(name)?.as_str().map(str::to_owned))

@@ -1,4 +1,4 @@
-//! Classification: the form of an output, told from samples of its lines.
+//! Classification: the form of an output, detected from samples of its lines.
 
 pub(crate) mod diff;
 pub(crate) mod form;

@@ -1,8 +1,8 @@
-//! Compact renderings: a whole output in fewer tokens, with nothing that tells its parts apart left out.
+//! Compact renderings: a whole output in fewer tokens, without losing anything that distinguishes its parts.
 //!
-//! A rendering is a list of rows. Each row begins at a byte of the output, and the rows tile it, so a view can show some
-//! rows and mark the others as omitted, as it does with lines. A rendering depends on the bytes alone: the printer makes it
-//! again from them, and so verification does too.
+//! A rendering is a list of rows. Each row begins at a byte of the output, and the rows tile the output. So a view
+//! can show some rows and mark the others as omitted, as it does with lines. A rendering depends only on the bytes:
+//! the printer computes it again from them, and so does verification.
 
 pub(crate) mod lines;
 pub(crate) mod listing;
@@ -14,7 +14,7 @@ pub(crate) mod value;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Largest output that is rendered in a compact form, in bytes. The rendering is held in memory.
+/// Maximum bytes of an output that is rendered in a compact form. The rendering is held in memory.
 pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// A compact form of an output.
@@ -30,7 +30,7 @@ pub enum CompactForm {
     Folders,
     /// JSON as tables of records.
     Records {
-        /// How much is left out: 0 only empty fields, 4 all but what identifies a record.
+        /// Level of omission: 0 omits only empty fields, 4 everything but what identifies a record.
         detail: u8,
         /// Maximum characters of a text before it is shortened.
         text: u32,
@@ -54,45 +54,45 @@ impl std::fmt::Display for CompactForm {
 /// A rendering of a whole output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compact {
-    /// The rows, in the order of the output. They tile it.
+    /// Rows in the order of the output, which they tile.
     pub(crate) rows: Vec<Row>,
     /// Headings of groups: the files of search results, the folders of a listing.
     pub(crate) groups: Vec<Vec<u8>>,
     /// Facts that hold for all rows: a common folder, fields that are left out. Printed in the first line of a view.
     pub(crate) note: String,
-    /// Whether the rows of a group stand on one line.
+    /// Whether the rows of a group are on one line.
     pub(crate) inline: bool,
 }
 
 /// One row of a rendering.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// First byte of the output that it stands for. It ends where the next row begins.
+    /// First byte of the output that the row covers. It extends to the start of the next row.
     pub(crate) start: u64,
     /// Text, with its line end.
     pub(crate) text: Vec<u8>,
-    /// Text after a gap: with the number or the place that the row before would have told.
+    /// Text after a gap: also has the number or the place that the previous row would have shown.
     pub(crate) fresh: Option<Vec<u8>>,
-    /// Group that it belongs to.
+    /// Group of the row.
     pub(crate) group: Option<u32>,
     pub(crate) role: Role,
-    /// Number of lists that it stands inside of.
+    /// Number of lists around the row.
     pub(crate) depth: u16,
 }
 
-/// Kind of a row, by which rows are chosen.
+/// Kind of row, used in choosing rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A line, an entry or a record.
     #[default]
     Item,
-    /// A line beside a match.
+    /// A context line of a match.
     Context,
-    /// A line that says what follows.
+    /// A heading of the following lines.
     Heading,
 }
 
-/// Bytes of the output, in the given form. `None` if they do not have it.
+/// Renders bytes in a form; `None` if they do not have that form.
 pub(crate) fn render(form: CompactForm, bytes: &[u8]) -> Option<Compact> {
     match form {
         CompactForm::Numbered => numbered::render(bytes),
@@ -105,9 +105,9 @@ pub(crate) fn render(form: CompactForm, bytes: &[u8]) -> Option<Compact> {
     }
 }
 
-/// The same, if its text has at most so many bytes. It does not go on where that is exceeded.
+/// Renders bytes if the text has at most `most` bytes. Stops as soon as it has more.
 pub(crate) fn render_within(form: CompactForm, bytes: &[u8], most: u64) -> Option<Compact> {
-    /// How many times longer an output is than its rendering at most; of lines that are repeated it may be any number.
+    /// Maximum ratio of an output's length to that of its rendering. It does not apply to repeated lines.
     const SHORTEST: u64 = 100;
     if form == CompactForm::Lines {
         return lines::render_within(bytes, most);
@@ -119,7 +119,7 @@ pub(crate) fn render_within(form: CompactForm, bytes: &[u8], most: u64) -> Optio
     if bytes.len() as u64 / SHORTEST > most { None } else { render(form, bytes).filter(fits) }
 }
 
-/// Where the printer is in a rendering: headings are printed once for neighbours.
+/// Position of the printer in a rendering. Adjacent rows of a group share one heading.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     group: Option<u32>,
@@ -152,7 +152,7 @@ impl Compact {
         text
     }
 
-    /// Range of the output that a row stands for.
+    /// Range of the output that a row covers.
     pub(crate) fn range(&self, row: usize, length: u64) -> Range<u64> {
         let end = self.rows.get(row + 1).map_or(length, |next| next.start);
         self.rows[row].start..end
@@ -175,9 +175,9 @@ pub(crate) fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Folder that paths have in common, with its slash; empty if it is too short to be worth a word.
+/// Folder that all paths share, with its slash; empty if it is too short to be worth naming.
 pub(crate) fn common_folder<'a>(mut paths: impl Iterator<Item = &'a [u8]>) -> &'a [u8] {
-    /// Shorter folders are repeated.
+    /// Minimum bytes of a folder that is named once.
     const WORTH: usize = 8;
     let Some(first) = paths.next() else { return b"" };
     let mut length = memchr::memrchr(b'/', first).map_or(0, |at| at + 1);

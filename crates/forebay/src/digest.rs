@@ -1,8 +1,8 @@
-//! The default preset: what matters in an output, chosen under the budget, in order.
+//! The default preset: the important parts of an output, chosen within the budget, in order.
 //!
-//! Recognizers are tried in one order; the first that claims an output plans its view. A run is shown by its best ranked
-//! passages, and a page by those of its text. Everything else has a structure: its beginning and its end are shown with its
-//! outliers, and a summary says what lies between.
+//! Recognizers are tried in a fixed order; the first that claims an output plans its view. A view of a run or a page
+//! shows its best ranked passages. A view of any other output shows its beginning, its end and its outliers, with a
+//! summary of the rest.
 
 pub(crate) mod binary;
 pub(crate) mod changes;
@@ -54,7 +54,7 @@ use crate::{Budget, Output, Result, Settings, tokens};
 
 /// View of what matters in an output, within the budget of the settings.
 pub(crate) fn fold(output: &Output, settings: &Settings) -> Result<View> {
-    // A view is never more than what would have passed. A limit that lets hardly anything pass bounds no view.
+    // A view is never larger than the largest result that passes. A limit below the least budget is ignored.
     let limit = settings.limits(&output.record().call.tool).tokens;
     let limit = limit.filter(|&limit| limit >= Budget::LEAST.tokens).unwrap_or(u64::MAX);
     let budget = Budget { tokens: settings.digest.budget.tokens.min(limit), ..settings.digest.budget };
@@ -83,8 +83,8 @@ pub(crate) fn compact(output: &Output, budget: Budget) -> Result<Option<View>> {
     compacted::whole_view(&Probe::new(output), budget)
 }
 
-/// View of bytes that the model was given before: it says that they are the same, unless a view of this size shows more, or
-/// the preset or the user's formats have changed.
+/// View of bytes that the model was given before, which says that they are the same. `None` if a view of this size
+/// shows more, or if the preset or the user's formats have changed.
 fn as_before(output: &Output, settings: &Settings, budget: Budget) -> Result<Option<View>> {
     let Some(given) = output.given_before() else { return Ok(None) };
     if given.made_by.as_ref().is_some_and(|made_by| *made_by != settings.view_maker()) {

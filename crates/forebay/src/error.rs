@@ -21,7 +21,7 @@ pub enum Error {
     /// There is no such output, and asking again cannot help.
     #[error("there is no output {wanted} (any more); asking for it again will not help")]
     NotFound {
-        /// The name that was asked for.
+        /// The requested name.
         wanted: String,
     },
 
@@ -31,7 +31,7 @@ pub enum Error {
         there => format!("there are {}", there.join(", ")),
     })]
     NotHere {
-        /// The name that was asked for, shortened and escaped.
+        /// The requested name, shortened and escaped.
         wanted: String,
         /// The newest outputs of the session.
         there: Vec<String>,
@@ -82,7 +82,7 @@ pub enum Error {
     #[error("stopped: {0}")]
     Stopped(String),
 
-    /// The store could not do what was asked.
+    /// A step of the store failed.
     #[error("cannot {what}: {source}")]
     Store {
         /// The step that failed, with its path: completes "cannot …".

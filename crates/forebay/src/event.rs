@@ -436,10 +436,10 @@ impl Event {
     }
 }
 
-/// The lines of a session's events, each as often as it is there.
+/// Lines of a session's events, with the number of their occurrences.
 #[derive(Default)]
 pub struct Logged {
-    /// How often, by the hash of the line.
+    /// Number of occurrences, by hash of the line.
     times: HashMap<[u8; 32], u64>,
 }
 
@@ -459,7 +459,7 @@ impl Logged {
         *self.times.entry(*blake3::hash(line).as_bytes()).or_default() += 1;
     }
 
-    /// Takes a line out, without its newline; returns whether it was there. A line that is there twice can be taken twice.
+    /// Removes one occurrence of a line, without its newline; returns whether there was one.
     pub fn take(&mut self, line: &[u8]) -> bool {
         match self.times.get_mut(blake3::hash(line).as_bytes()).filter(|times| **times > 0) {
             Some(times) => {
@@ -583,7 +583,7 @@ pub struct Reading {
     pub ranges: Vec<(u64, u64)>,
     /// Full answer of the models, whatever its length.
     pub answer: String,
-    /// Notes on where the answer comes from, longest first; the first one that fits is shown.
+    /// Notes on the origin of the answer, longest first; the first one that fits is shown.
     pub notes: Vec<String>,
     /// Number of reports that departed from the requested format but could be read, by deviation.
     #[serde(skip)]

@@ -166,12 +166,12 @@ struct Attempts<'a> {
     no_filter: Option<String>,
 }
 
-/// Maximum times that chunks are made again after an overflow. Each time they are smaller by the figures of the
-/// server, so that more than two are rare.
+/// Maximum times that chunks are made again after an overflow. Each time the server's figures make them smaller, so
+/// that more than two times are rare.
 const MOST_OVERFLOWS: usize = 6;
 
 impl<'a> Attempts<'a> {
-    /// Reads until no request is longer than a model's window: the mode that was taken in the end, and its result.
+    /// Reads until no request exceeds a model's window; returns the mode that was used in the end, and its result.
     fn run(&mut self) -> Result<(Mode, Done)> {
         if self.wanted.mode == Mode::Auto
             && let Some(done) = self.by_filter()
@@ -194,13 +194,13 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// The answer of a jq filter; `None` where the output is to be read instead.
+    /// Answer of a jq filter; `None` if the output must be read instead.
     #[cfg(not(feature = "json"))]
     fn by_filter(&mut self) -> Option<Done> {
         None
     }
 
-    /// The answer of a jq filter; `None` where the output is to be read instead.
+    /// Answer of a jq filter; `None` if the output must be read instead.
     #[cfg(feature = "json")]
     fn by_filter(&mut self) -> Option<Done> {
         let asking = self.asking();

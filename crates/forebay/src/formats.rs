@@ -44,7 +44,7 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// The built-in formats and those of a user, which are asked first.
+    /// The built-in formats and those of a user, which take precedence.
     pub fn with(user: Vec<UserFormat>) -> Formats {
         Formats { user: Some(user.into()).filter(|user: &Arc<[UserFormat]>| !user.is_empty()) }
     }
@@ -75,7 +75,7 @@ impl Formats {
         ROLES.iter().find(|role| has(role)).map(|role| !matches!(role, Role::Passed | Role::Noise))
     }
 
-    /// Hash of the user's formats, which tells changed ones from those before; `None` without any.
+    /// Hash of the user's formats, which changes with them; `None` if there are none.
     pub(crate) fn hash(&self) -> Option<String> {
         let text = format!("{:?}", self.user.as_ref()?.iter().map(UserFormat::describe).collect::<Vec<_>>());
         Some(blake3::hash(text.as_bytes()).to_hex()[..HASH_DIGITS].to_owned())

@@ -43,7 +43,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// A NUL this early means that nobody wrote the bytes to be read; a late one may be a slip in a log.
+/// Offset below which a NUL shows that the bytes are not text. A later one may be an error in a log.
 const EARLY: u64 = 8 * 1024;
 
 /// Tells the kind of bytes as they come.

@@ -23,7 +23,8 @@ pub trait Model: Sync {
         Profile::default()
     }
 
-    /// The form of its tool calls. The library asks only before it sends tools: a client may have to probe its server.
+    /// Form of its tool calls. The library reads it only before it sends tools, since a client may have to probe its
+    /// server.
     fn tool_calls(&self) -> ToolCalls {
         ToolCalls::Native
     }

@@ -144,7 +144,7 @@ pub(crate) fn outline_parsing(output: &Output, parsed: u64) -> Result<Outline> {
     Ok(Outline { form, items, seen, note, more, odd })
 }
 
-/// Maximum items of an outline: a longer one helps nobody.
+/// Maximum items of an outline. A longer one is of no use.
 const KEPT: usize = 100_000;
 
 /// Items of an outline under construction.

@@ -183,7 +183,7 @@ impl Output {
         self
     }
 
-    /// The same output, with the stretches of its streams in memory.
+    /// The same output, with the ranges of its streams in memory.
     pub(crate) fn with_stretches(self, stretches: Option<Vec<(u64, Stream)>>) -> Output {
         Output { stretches, ..self }
     }
@@ -198,12 +198,12 @@ impl Output {
         })
     }
 
-    /// What came by standard output, if something came by standard error too and the streams of all bytes are known.
+    /// Bytes of standard output, if standard error has bytes too and the streams of all bytes are known.
     pub(crate) fn stdout(&self) -> Result<Option<Derived>> {
         self.of_stream(Stream::Stdout)
     }
 
-    /// What came by standard error, under the same conditions.
+    /// Bytes of standard error, under the same conditions.
     pub(crate) fn stderr(&self) -> Result<Option<Derived>> {
         self.of_stream(Stream::Stderr)
     }
@@ -246,17 +246,17 @@ impl Output {
         Output { surface: surface.clone(), ..self }
     }
 
-    /// The same output, whose lines are told apart by these formats.
+    /// The same output, whose lines are recognised by these formats.
     pub fn knowing(self, formats: &Formats) -> Output {
         Output { formats: formats.clone(), ..self }
     }
 
-    /// The formats by which its lines are told apart.
+    /// Formats that recognise its lines.
     pub(crate) fn formats(&self) -> &Formats {
         &self.formats
     }
 
-    /// The same output, of which secrets are shown as this masking says.
+    /// The same output, with secrets masked by this masking.
     pub fn masked_by(self, masking: &Masking) -> Output {
         Output { masking: masking.clone(), ..self }
     }

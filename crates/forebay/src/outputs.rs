@@ -51,7 +51,8 @@ const NOTE: Budget = Budget { tokens: 40, bytes: 200, lines: Some(1) };
 /// Maximum ranges that are recorded of an answer drawn from many places.
 const PLACES: usize = 32;
 
-/// Maximum attempts to reserve tokens while other processes take them. After that the smallest views are given.
+/// Maximum attempts to reserve tokens while other processes reserve them too. After that the smallest views are
+/// given.
 const ATTEMPTS: usize = 16;
 
 impl<'a> Outputs<'a> {
@@ -66,7 +67,7 @@ impl<'a> Outputs<'a> {
         Outputs { window, ..self }
     }
 
-    /// The same outputs, whose tokens in use are counted elsewhere than in the store.
+    /// The same outputs, with tokens in use counted by `rooms` instead of the store.
     pub fn counted_in(self, rooms: &'a dyn Rooms) -> Outputs<'a> {
         Outputs { rooms: Some(rooms), ..self }
     }
@@ -77,12 +78,12 @@ impl<'a> Outputs<'a> {
         Outputs { bounds: Some(bounds), ..self }
     }
 
-    /// The same outputs, whose lines are told apart by these formats when they are queried.
+    /// The same outputs, whose lines are recognised by these formats in queries.
     pub fn knowing(self, formats: &Formats) -> Outputs<'a> {
         Outputs { formats: formats.clone(), ..self }
     }
 
-    /// The same outputs, of which secrets are shown as this masking says.
+    /// The same outputs, with secrets masked by this masking.
     pub fn masked_by(self, masking: &Masking) -> Outputs<'a> {
         Outputs { masking: masking.clone(), ..self }
     }
@@ -306,7 +307,7 @@ impl<'a> Outputs<'a> {
         Ok(text)
     }
 
-    /// The budget of a query, at most the room that is left but never below [`Budget::LEAST`].
+    /// Budget of a query: at most the remaining room, but never below [`Budget::LEAST`].
     pub(crate) fn within_room(&self, budget: Budget) -> Budget {
         let left = self.room().ok().and_then(Room::left).unwrap_or(u64::MAX).max(Budget::LEAST.tokens);
         Budget { tokens: budget.tokens.min(left), ..budget }
@@ -323,7 +324,7 @@ impl<'a> Outputs<'a> {
         let _ = self.take_room(tokens, true);
     }
 
-    /// Answers a query about an output and records the answer. An answer that gives nothing new says so.
+    /// Answers a query about an output and records the answer. If the answer has nothing new, it says so.
     pub fn answer(&self, text: &str, query: &Query, budget: Budget, surface: &Surface) -> Result<Excerpt> {
         let budget = self.within_room(budget);
         let handle = self.find(text)?;

@@ -41,7 +41,7 @@ pub struct Excerpt {
     pub text: Vec<u8>,
     /// The bytes of the output that it comes from, in their order; a read shows all of them as they are.
     pub shown: Vec<Range<u64>>,
-    /// First and last line that it has a part of, counted from 1; `None` if it has none.
+    /// First and last line of the range, counted from 1, also if only part of them is in it; `None` if there is none.
     pub lines: Option<(u64, u64)>,
     /// Number of lines of the output.
     pub total_lines: u64,
@@ -111,8 +111,8 @@ pub fn excerpt(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt
 /// Attempts to make an excerpt with masks fit its budget.
 const ATTEMPTS: usize = 8;
 
-/// The text of an excerpt with the secrets masked that its parts still have: those of derived texts, such as names in an
-/// outline. `None` if there are none.
+/// Text of an excerpt with masks for the secrets that remain in its parts: those of derived texts, such as names in
+/// an outline. `None` if there are none.
 fn text_masked(output: &Output, excerpt: &Excerpt) -> Result<Option<Vec<u8>>> {
     let Some(scanner) = output.masking().scanner().filter(|_| output.secrets() == Secrets::Mask) else {
         return Ok(None);
@@ -150,7 +150,7 @@ fn answer(output: &Output, query: &Query, budget: Budget) -> Result<Excerpt> {
     }
 }
 
-/// The largest count of items, up to `most`, whose print fits the budget.
+/// The largest number of items, up to `most`, whose printed form fits the budget.
 pub(crate) fn fitted(most: usize, budget: Budget, print: impl Fn(usize) -> Vec<u8>) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {

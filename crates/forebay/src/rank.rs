@@ -31,8 +31,8 @@ use crate::weights::scope::{MIN_TOKENS_FOR_BOTH, WORDS_SHARE};
 use crate::{Budget, Output, Result};
 use std::ops::Range;
 
-/// Returns the units that matter in an output of which nothing was asked, the best first: failures and the end. The signal
-/// says how surely the output reports a failure.
+/// Returns the units that matter in an output without a question, the best first: failures and the end. The signal
+/// says how certainly the output reports a failure.
 pub(crate) fn unasked(output: &Output) -> Result<(Vec<RankedUnit>, FailureSignal)> {
     score::ranked_with_signal(output, &Question::failure())
 }

@@ -72,7 +72,7 @@ impl Record {
         }
     }
 
-    /// Makes this the record of an output whose writer vanished, from what is left of it.
+    /// Makes this the record of an output whose writer vanished, from the measured remaining bytes.
     pub fn abandoned(&mut self, left: Measured) {
         self.state = State::CutShort("its writer ended before it did".to_owned());
         self.size = left.size;

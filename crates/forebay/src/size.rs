@@ -55,7 +55,7 @@ impl Measure {
         }
     }
 
-    /// Entries of the line index since this was last asked: the newlines before each further [`STRIDE`].
+    /// Returns the entries of the line index added since the last call: the newlines before each further [`STRIDE`].
     pub fn take_index(&mut self) -> Vec<u8> {
         self.text.take_index()
     }
@@ -77,7 +77,7 @@ pub(crate) struct Text {
     line_start: u64,
     sniffer: Sniffer,
     scanner: Scanner,
-    /// Entries of the line index that nobody has taken yet.
+    /// Entries of the line index that were not returned yet.
     index: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl Text {
     }
 }
 
-/// Counts characters as bytes come, as [`Size::characters`] counts them.
+/// Counts characters as bytes arrive, for [`Size::characters`].
 #[derive(Default)]
 pub(crate) struct Characters {
     count: u64,

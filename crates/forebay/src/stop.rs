@@ -15,7 +15,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A flag of its own that counts as raised too when this one is.
+    /// A new flag that also counts as raised when this one is.
     pub fn child(&self) -> Stop {
         Stop { why: Arc::default(), parent: Some(self.why.clone()) }
     }
@@ -44,7 +44,7 @@ impl Stop {
         }
     }
 
-    /// The same flag for a timer, which must not keep it: it is gone with its query.
+    /// A weak reference to the flag for a timer, so that the flag ends with its query.
     pub fn downgrade(&self) -> WeakStop {
         WeakStop(Arc::downgrade(&self.why))
     }

@@ -92,7 +92,7 @@ pub trait Store: Rooms {
         Ok(())
     }
 
-    /// The file that holds an output's bytes, where there is one.
+    /// The file that contains an output's bytes, if there is one.
     fn path(&self, handle: &Handle) -> Option<PathBuf>;
 
     /// Appends a line to the events of a session. Lines of concurrent processes are never mixed.

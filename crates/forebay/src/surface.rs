@@ -10,7 +10,7 @@ use crate::{Handle, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The place where a reader makes calls, which decides how they are written.
+/// The place where a reader makes calls. It decides how calls are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ impl Surface {
         Surface::Shell { program: name(), flags, unfolded: None }
     }
 
-    /// The word that has the result of a command shown unfolded, if there is one.
+    /// The word that shows the result of a command unfolded, if there is one.
     pub(crate) fn unfolded(&self) -> Option<&str> {
         match self {
             Surface::Shell { unfolded, .. } => unfolded.as_deref(),

@@ -1,4 +1,4 @@
-//! Work in threads, which still gets done where the system has no thread to give (a limit on processes, no memory).
+//! Work in threads, which is completed even if the system cannot start a thread (a limit on processes, no memory).
 
 use std::{
     panic::resume_unwind,
@@ -6,7 +6,7 @@ use std::{
     thread::{Builder, scope},
 };
 
-/// Runs `worker` in up to `count` threads at once, the caller's own among them.
+/// Runs `worker` in up to `count` threads at once, including the caller's.
 ///
 /// Workers take their tasks from a common queue, so fewer of them only take longer.
 pub(crate) fn in_up_to(count: usize, worker: impl Fn() + Sync) {
@@ -20,7 +20,7 @@ pub(crate) fn in_up_to(count: usize, worker: impl Fn() + Sync) {
     });
 }
 
-/// Runs both: at once, or one after the other where there is no second thread.
+/// Runs both in parallel, or one after the other if there is no second thread.
 pub(crate) fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     // A thread that cannot be made takes its closure with it, so the closure stays here.
     let one = Mutex::new(Some(one));

@@ -69,7 +69,7 @@ pub fn offered(tools: Vec<Tool>, has_folded: bool, final_turn: bool) -> Vec<Tool
 pub struct Tools<'a> {
     /// Outputs of the session.
     pub outputs: &'a Outputs<'a>,
-    /// Models that read for `tool_output`; [`Models::NONE`] where there are none.
+    /// Models that read for `tool_output`; [`Models::NONE`] if there are none.
     pub models: Models<'a>,
     /// Budgets of answers, and how models read.
     pub settings: &'a Settings,
@@ -78,7 +78,7 @@ pub struct Tools<'a> {
 }
 
 impl Tools<'_> {
-    /// Answers a call. The answer to a call that cannot be followed says what to do instead.
+    /// Answers a call. If the call cannot be carried out, the answer says what to do instead.
     pub fn answer(&self, call: &ToolCall) -> ToolResult {
         match self.try_answer(call) {
             Ok(text) => call.answered(text),

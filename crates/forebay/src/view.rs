@@ -70,7 +70,7 @@ impl TryFrom<Unchecked> for View {
 }
 
 impl View {
-    /// A view of an output of `total` bytes. The pieces must tile it: none empty, none missing, none twice.
+    /// A view of an output of `total` bytes. The pieces must tile it: no empty pieces, no gaps, no overlaps.
     pub fn new(total: u64, pieces: Vec<Piece>, wording: Wording) -> Result<View> {
         let mut at = 0;
         for piece in &pieces {

@@ -11,10 +11,10 @@
 
 /// Largest outputs that are read whole, by what the reading costs.
 pub(crate) mod bounds {
-    /// Bytes that are read where every byte costs a lot: parsing, painting, reading an end again.
+    /// Maximum bytes read if every byte is expensive: parsing, painting, reading an end again.
     pub(crate) const SMALL: u64 = 1024 * 1024;
 
-    /// Bytes that are read where every line is looked at: counting templates, finding test output, parsing a program.
+    /// Maximum bytes read if every line is examined: counting templates, finding test output, parsing a program.
     pub(crate) const MEDIUM: u64 = 8 * 1024 * 1024;
 
     /// Bytes that are held in memory where a form is read only as a whole: pages, JSON, XML.
@@ -57,8 +57,8 @@ pub(crate) mod question {
 
 /// One pass over an output (`rank/scan.rs`).
 pub(crate) mod scan {
-    /// Shortest term, in bytes, that may match inside other words (`guava` in `libguava-java`). A shorter one stands
-    /// there by chance.
+    /// Minimum bytes of a term that may match inside other words (`guava` in `libguava-java`). Shorter ones match by
+    /// chance.
     pub(crate) const MIN_TERM_INSIDE_WORDS: usize = 4;
 
     /// Factor of a failure that a run was told to ignore.
@@ -85,7 +85,7 @@ pub(crate) mod score {
     /// Units that are weighed by their position before the best are kept, as a multiple of [`MAX_BEST_UNITS`].
     pub(crate) const POSITIONED_PER_BEST: usize = 16;
 
-    /// How far away, in units, a term counts for a unit, and the share of its weight that it gives.
+    /// Distance in units up to which a term counts for a unit, and the share of its weight that it gives.
     pub(crate) struct Neighbours {
         pub(crate) distance: u64,
         pub(crate) share: f32,
@@ -129,7 +129,7 @@ pub(crate) mod score {
     /// Power of the rarity of a failure word: words that an output repeats say less.
     pub(crate) const RARITY_POWER: f32 = 1.1;
 
-    /// Factor per failure line directly before this one, and the number of such lines that count. The first line of a
+    /// Factor per failure line directly before this one, and the maximum number of such lines. The first line of a
     /// block explains the rest.
     pub(crate) const FOLLOWING_LINE: f32 = 0.94;
     pub(crate) const MAX_FOLLOWING_LINES: i32 = 2;
@@ -183,7 +183,7 @@ pub(crate) mod score {
     pub(crate) const OPENING_PART: u64 = 20;
     pub(crate) const OPENING: f32 = 1.25;
 
-    /// Bytes that are shown of a text whose subject is asked for.
+    /// Bytes shown of a text if the question asks for its subject.
     pub(crate) const SUBJECT_BYTES: u64 = 16 * 1024;
 
     /// Bytes at the end of an output in which a failure counts as its end.
@@ -212,7 +212,7 @@ pub(crate) mod places {
     pub(crate) const MOST_OF_A_NAME: usize = 2;
     pub(crate) const MOST_NAMES: usize = 12;
 
-    /// Lines at the end or the beginning of a file that are asked for, less one.
+    /// Lines at the end or the beginning of a file that a question requests, less one.
     pub(crate) const END_LINES: u64 = 11;
 }
 
@@ -233,11 +233,11 @@ pub(crate) mod context {
         pub(crate) deeper: f32,
     }
 
-    /// Around a line that reports how a run ended: its cause is before it, and clean-up comes after it.
+    /// Around a line that reports how a run ended: its cause is before it, and clean-up is after it.
     pub(crate) const AROUND_EXIT: Fading = Fading { back: TO_CAUSE, on: 0.31, blank: 0.9, deeper: 0.31 };
     /// Around a failure.
     pub(crate) const AROUND_FAILURE: Fading = Fading { back: 0.57, on: 0.7, blank: 0.68, deeper: 0.994 };
-    /// In lists of lines that stand alone.
+    /// In lists of independent lines.
     pub(crate) const IN_LIST: Fading = Fading { back: 0.05, on: 0.05, blank: 0.9, deeper: 0.05 };
     /// Around an answer to a question that has words and mentions a failure.
     pub(crate) const AROUND_NAMED_FAILURE: Fading = Fading { back: 0.33, on: 0.9, blank: 0.9, deeper: 0.994 };
@@ -300,23 +300,23 @@ pub(crate) mod context {
     /// Factor of a context line that is logged for information.
     pub(crate) const INFO_LINE: f32 = 0.4;
 
-    /// Factor of a context line that also stands beside a better failure, at any distance.
+    /// Factor of a context line that also occurs beside a better failure, at any distance.
     pub(crate) const SHOWN_FAR_AWAY: f32 = 0.5;
 
-    /// The same within [`NEARBY_UNITS`]: what several failures share is shown with the first.
+    /// The same factor within [`NEARBY_UNITS`]: context that several failures share is shown with the first.
     pub(crate) const SHOWN_NEARBY: f32 = 0.6;
     pub(crate) const NEARBY_UNITS: u64 = 200;
 
     /// Factor of a call that is also in the stack trace of a better failure nearby.
     pub(crate) const SHARED_CALL: f32 = 0.7;
 
-    /// Bytes up to which a line is too short to count as the same as another.
+    /// Maximum bytes of a line that is too short to count as equal to another.
     pub(crate) const MAX_SHORT_LINE: usize = 20;
 
     /// How many times higher a score must be to take over as the first place of a line.
     pub(crate) const TAKES_OVER: f32 = 2.0;
 
-    /// Share of the best score that a line gets which is unlike all others where nearly all are alike.
+    /// Share of the best score for a line unlike all others, if nearly all lines are similar.
     pub(crate) const RARE_LINE: f32 = 0.55;
 
     /// Factor per line back from the end of a run if a step failed before: what lies between is clean-up.
@@ -346,7 +346,7 @@ pub(crate) mod context {
     /// Heads in most outputs.
     pub(crate) const HEAD: Head = Head { distance: usize::MAX, share: 0.7 };
 
-    /// Heads in a program. What is further away is a function, of which there are others to show.
+    /// Heads in a program. A head further away is that of a function, of which others can be shown.
     pub(crate) const HEAD_IN_PROGRAM: Head = Head { distance: 1, share: 0.6 };
 
     /// Heads where lines do not belong to the lines above them.
@@ -365,7 +365,7 @@ pub(crate) mod context {
 
 /// Rare lines (`rank/frequency.rs`).
 pub(crate) mod frequency {
-    /// Templates from which on hardly a line is like another, so that none is rare.
+    /// Number of templates from which most lines differ from each other, so that none is rare.
     pub(crate) const MAX_TEMPLATES: usize = 1 << 16;
 
     /// A line is common if more lines than this have its template, and more than this share of all.
@@ -399,10 +399,10 @@ pub(crate) mod choose {
     /// Best units that are considered.
     pub(crate) const MAX_UNITS: usize = 4_000;
 
-    /// Units that may be too large for the rest of the budget before it counts as used.
+    /// Number of units too large for the rest of the budget after which it counts as used.
     pub(crate) const MAX_MISFITS: usize = 100;
 
-    /// Tokens that are left at least for another unit.
+    /// Minimum remaining tokens for another unit.
     pub(crate) const MIN_TOKENS_LEFT: u64 = 8;
 
     /// Longest gap, in units, that is filled.
@@ -472,7 +472,7 @@ pub(crate) mod page {
     /// Share of the best score below which a block is never shown.
     pub(crate) const MIN_SHARE_OF_BEST: f32 = 0.03;
 
-    /// Share of its weight that a term keeps which is in the title too: the whole page is about it.
+    /// Share of its weight that a term keeps if it is in the title too: the whole page is about it.
     pub(crate) const TERM_IN_TITLE: f32 = 0.5;
 
     /// Factor of a heading, and of a block: a minimum plus a part that grows with its prose share.
@@ -648,7 +648,7 @@ pub(crate) mod classify {
     /// One line with a tag in this many makes TypeScript TSX.
     pub(crate) const TSX_ONE_TAG_IN: usize = 50;
 
-    /// Lines in which a language is looked for.
+    /// Lines examined to detect a language.
     pub(crate) const LANGUAGE_SAMPLE_LINES: usize = 600;
 
     /// Languages whose grammar is tried.
@@ -678,7 +678,7 @@ pub(crate) mod classify {
     /// Bytes from the beginning that show how lines belong together.
     pub(crate) const LAYOUT_SAMPLE_BYTES: u64 = 64 * 1024;
 
-    /// Tenths of the lines that stand alone in a list.
+    /// Minimum tenths of the lines in a list that are independent.
     pub(crate) const LIST_LINES_TENTHS: usize = 8;
 
     /// Average bytes of a line above which a text is prose.
@@ -737,9 +737,9 @@ pub(crate) mod folding {
     pub(crate) const RUN_END_BYTES: u64 = 2_048;
     /// Lines at the end of an output of which one reports a failure, if the run failed.
     pub(crate) const RUN_END_LINES: usize = 3;
-    /// Best units that are looked through for one that starts with an error.
+    /// Number of best units that are checked for one that starts with an error.
     pub(crate) const BEST_UNITS: usize = 30;
-    /// Factor on the best unit that was asked for, relative to the best that is shown anyway. What was asked for comes first.
+    /// Factor on the best requested unit, relative to the best unit that is shown anyway. Requested units come first.
     pub(crate) const ASKED_FOR: f32 = 1.2;
 
     // Shares of a view that shows both ends.
@@ -758,11 +758,11 @@ pub(crate) mod folding {
         pub(crate) is_data: bool,
     }
 
-    /// Share of outliers where no form says otherwise.
+    /// Share of outliers for forms without a share of their own.
     const OUTLIERS: f64 = 0.45;
 
     impl Shares {
-        /// Documents are read from their beginning, and their headings say how they go on.
+        /// Documents are read from the beginning, and their headings outline the rest.
         pub(crate) const DOCUMENT: Shares =
             Shares { summary: 0.1, head: 1.0, outliers: OUTLIERS, is_data: false };
         /// Dumps of SQL end with whether they are complete.
@@ -774,14 +774,14 @@ pub(crate) mod folding {
         pub(crate) const THREADS: Shares =
             Shares { summary: 0.13, head: 0.5, outliers: 0.75, is_data: false };
 
-        /// A program starts with its imports and ends with its main part; names say what lies between.
+        /// A program starts with its imports and ends with its main part; names summarise the rest.
         pub(crate) const CODE: Shares =
             Shares { summary: 0.12, head: 0.2, outliers: OUTLIERS, is_data: false };
         /// The first changes, and the files of the others. The first matches, and the files with most: the path of a match
         /// at the end may be far above it.
         pub(crate) const CHANGES: Shares =
             Shares { summary: 0.1, head: 1.0, outliers: OUTLIERS, is_data: false };
-        /// Listings and tables are alike from end to end: a summary of all of it says more.
+        /// Listings and tables are similar from end to end, so a summary of all says more.
         pub(crate) const LISTING: Shares =
             Shares { summary: 0.1, head: 0.6, outliers: OUTLIERS, is_data: false };
         /// As a listing, with columns that cost more to describe.
@@ -810,7 +810,7 @@ pub(crate) mod folding {
 
     /// Largest share of what is shown that an outlier gets if nothing else is shown yet.
     pub(crate) const FIRST_OUTLIER: f64 = 0.5;
-    /// Least tokens of a summary. In fewer tokens hardly anything can be said.
+    /// Minimum tokens of a summary. Fewer tokens hold hardly any information.
     pub(crate) const SUMMARY_TOKENS: f64 = 100.0;
     /// Largest share of a small view that [`SUMMARY_TOKENS`] may take.
     pub(crate) const MAX_SUMMARY: f64 = 0.25;
@@ -857,19 +857,19 @@ pub(crate) mod folding {
 
     // Folders of a listing.
 
-    /// Most files with the same unusual mode, owner or zero size that are still outliers.
+    /// Maximum files with the same unusual mode, owner or zero size that are still outliers.
     pub(crate) const MAX_UNUSUAL_ALIKE: u64 = 2;
     /// Least entries a listing has for each outlier.
     pub(crate) const FILES_PER_OUTLIER: u64 = 20;
     /// Least files of a listing that has outliers.
     pub(crate) const MIN_FILES: u64 = 50;
-    /// Most kinds of files of a listing that has outliers. Where more differ, nothing is usual.
+    /// Maximum kinds of files for a listing to have outliers. With more kinds, nothing is usual.
     pub(crate) const MAX_FILE_KINDS: usize = 256;
     /// Most outermost branches of a tree that are shown.
     pub(crate) const MAX_OUTER_BRANCHES: usize = 80;
     /// Least entries a tree has for each outermost branch that is shown.
     pub(crate) const ENTRIES_PER_OUTER: usize = 3;
-    /// Least share of the entries of a folder that have an extension which is named, as one in so many.
+    /// Minimum share of a folder's entries for an extension to be named, as one in this many.
     pub(crate) const NAMED_EXTENSION: u64 = 20;
     /// Maximum extensions named for a folder.
     pub(crate) const MAX_EXTENSIONS_NAMED: usize = 3;
@@ -887,7 +887,7 @@ pub(crate) mod folding {
 
     /// Least findings of a list of findings.
     pub(crate) const MIN_FINDINGS: usize = 40;
-    /// Least share of findings in the lines of such a list, in percent.
+    /// Minimum percentage of findings in the lines of such a list.
     pub(crate) const FINDINGS_PERCENT: usize = 70;
     /// Maximum codes of which a finding can be shown.
     pub(crate) const MAX_CODES: usize = 24;
@@ -903,7 +903,7 @@ pub(crate) mod folding {
     pub(crate) const MIN_COUNTED_ERRORS: u64 = 20;
     /// Largest share of a view for these counts.
     pub(crate) const ERROR_COUNTS: f64 = 0.12;
-    /// Maximum kinds and files that are named.
+    /// Maximum kinds and files of errors that are named.
     pub(crate) const NAMED_ERROR_KINDS: usize = 6;
     pub(crate) const NAMED_ERROR_FILES: usize = 6;
 
@@ -947,11 +947,11 @@ pub(crate) mod folding {
 
     // Diffs.
 
-    /// Lines before a change that say where it is.
+    /// Lines before a change that show its location.
     pub(crate) const LINES_BEFORE_CHANGE: usize = 3;
     /// Least hunks that change only the layout in a reformatting.
     pub(crate) const MIN_LAYOUT_HUNKS: usize = 5;
-    /// Least hunks that change only the layout for each other hunk in a reformatting.
+    /// Minimum hunks that change only the layout for each other hunk in a reformatting.
     pub(crate) const LAYOUT_HUNKS_PER_CHANGE: usize = 3;
     /// Maximum changes of a reformatting that can be shown.
     pub(crate) const MAX_CHANGES: usize = 100;
@@ -1048,7 +1048,7 @@ pub(crate) mod rows {
     pub(crate) const SECTION_TITLE: usize = 40;
     pub(crate) const NAMED_SECTIONS: usize = 6;
 
-    /// Score of a row that is unlike the others, and the most rows, as a share of all, that may be so.
+    /// Score of a row that is unlike the others, and the maximum share of such rows.
     pub(crate) const UNUSUAL_ROW: f32 = 6.0;
     pub(crate) const UNUSUAL_SHARE: f32 = 0.01;
 
@@ -1070,7 +1070,7 @@ pub(crate) mod rows {
     /// Maximum tokens of a view of a command that succeeded and read no file.
     pub(crate) const SUCCEEDED_TOKENS: u64 = 450;
 
-    /// Shares of these for both ends. What is left is for lines that are unlike the others or that the session states.
+    /// Shares of these for both ends. The rest is for unusual lines, and for lines that the session mentions.
     pub(crate) const ALIKE_ENDS: Ends = Ends { head: 0.15, tail: 0.2 };
     pub(crate) const SUCCEEDED_ENDS: Ends = Ends { head: 0.25, tail: 0.4 };
 
@@ -1097,7 +1097,7 @@ pub(crate) mod rows {
     /// Shares of the budget that are tried in turn, since costs are estimated.
     pub(crate) const TRIES: [f32; 7] = [1.0, 0.95, 0.9, 0.8, 0.65, 0.4, 0.2];
 
-    /// Maximum names of what was looked for in the first line of a view.
+    /// Maximum names in the first line of a view that were searched for.
     pub(crate) const NAMED: usize = 3;
 
     /// Rows from which the tokens of a byte are measured.
@@ -1106,24 +1106,24 @@ pub(crate) mod rows {
     /// Tokens of a marker between two rows.
     pub(crate) const MARKER_TOKENS: f32 = 9.0;
 
-    /// A gap of one row is filled if the row has at most so many tokens.
+    /// Maximum tokens of a single row that fills a gap.
     pub(crate) const FILLED_GAP: f32 = 9.0;
 
     /// Maximum tokens of names between two shown names of a folder that are shown too: a marker and the folder's name again
     /// would cost as much.
     pub(crate) const FILLED_GAP_OF_FOLDER: f32 = 25.0;
 
-    /// Rows around a good one that share its score, and the factor for each step away from it.
+    /// Rows around a good one that share its score, and the factor for each further step.
     pub(crate) const REACH: usize = 4;
     pub(crate) const FADE: f32 = 0.8;
 
-    /// The same inside of a definition that is shown in part.
+    /// The same number inside a definition that is shown in part.
     pub(crate) const PARTIAL_REACH: usize = 6;
 
     /// Share of the budget for the first lines of definitions.
     pub(crate) const SIGNATURES: f32 = 0.15;
 
-    /// Best lines of a definition whose scores are its own, and the number added to the root of its tokens.
+    /// Number of a definition's best lines that determine its score, and the number added to the root of its tokens.
     pub(crate) const BEST_OF_BLOCK: usize = 6;
     pub(crate) const BLOCK_NORM: f32 = 30.0;
 

@@ -1,7 +1,7 @@
 //! Facts about models and their servers, kept between runs in one small file.
 //!
-//! The file is a cache: one that is broken, foreign or cannot be written is as good as none. What a server reports is
-//! asked again; what only errors, usage and probes teach would cost a failed request each time.
+//! The file is a cache: a broken, foreign or unwritable one is ignored. Reports of servers are requested again. Facts
+//! that come only from errors, usage and probes would each cost a failed request.
 
 use forebay::model::ToolCalls;
 use rustix::fs::OFlags;
@@ -27,8 +27,8 @@ const LONGEST_NAME: usize = 1_024;
 /// Windows that are believed, in tokens: no model has a smaller or a larger one.
 const WINDOWS: RangeInclusive<u64> = 256..=100_000_000;
 
-/// Token ratios that are believed. A server that counts only what it had not cached, or that cuts the prompt off,
-/// gives less; other letters than Latin may give three.
+/// Plausible token ratios. A server that does not count cached tokens, or that cuts the prompt off, reports less;
+/// scripts other than Latin may have three.
 const RATIOS: RangeInclusive<f64> = 0.5..=4.0;
 
 /// Slots that are believed.
@@ -47,7 +47,7 @@ const DAY: i64 = 86_400;
 pub(crate) struct Facts {
     /// When something was learnt last, in seconds since 1970.
     learnt: i64,
-    /// When a server that is not near was asked last, in seconds since 1970.
+    /// Time of the last request to a remote server's report, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<i64>,
     /// Name of the model that the server runs, by the server's own word.
@@ -59,10 +59,10 @@ pub(crate) struct Facts {
     /// Where the server reports it.
     #[serde(skip_serializing_if = "String::is_empty")]
     reported_in: String,
-    /// Window that an error named: it counts more than what the server reports.
+    /// Window named in an error, which takes precedence over the reported one.
     #[serde(skip_serializing_if = "Option::is_none")]
     overflowed: Option<u64>,
-    /// Requests that the server works on at the same time.
+    /// Maximum concurrent requests of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     slots: Option<u64>,
     /// The model's tokens for each that Forebay counts.
@@ -88,7 +88,7 @@ pub(super) struct Report {
     pub(super) window: Option<u64>,
     /// Where it says so.
     pub(super) place: &'static str,
-    /// Requests that it works on at the same time.
+    /// Maximum concurrent requests of the server.
     pub(super) slots: Option<u64>,
     /// Whether its template takes tools.
     pub(super) takes_tools: Option<bool>,
@@ -127,7 +127,7 @@ impl Facts {
         (self.prompt_speed, self.answer_speed)
     }
 
-    /// Takes what the server says now.
+    /// Stores a server's report.
     pub(super) fn report(&mut self, report: &Report) {
         if let Some(served) = &report.served {
             if self.served.as_ref().is_some_and(|known| known != served) {
@@ -148,7 +148,8 @@ impl Facts {
         self.slots = report.slots.filter(|slots| SLOTS.contains(slots)).or(self.slots);
     }
 
-    /// Whether a server was asked within the last day, which is enough for one whose list of models is long.
+    /// Whether the report of a server is less than a day old, which is recent enough for one with a long list of
+    /// models.
     pub(super) fn is_fresh(&self) -> bool {
         let age = self.asked.map(|asked| jiff::Timestamp::now().as_second().saturating_sub(asked));
         self.reported.is_some() && age.is_some_and(|age| (0..DAY).contains(&age))
@@ -165,8 +166,8 @@ impl Facts {
         }
     }
 
-    /// Takes what a text of `counted` tokens had by the server's count; `guess` is the ratio before anything is known.
-    /// Up at once, down by steps.
+    /// Updates the token ratio from the server's count of a text with `counted` tokens. `guess` is the initial ratio.
+    /// It rises at once, and falls in steps.
     pub(super) fn count(&mut self, counted: u64, tokens: u64, guess: f64) {
         let ratio = tokens as f64 / counted.max(1) as f64;
         if !RATIOS.contains(&ratio) {

@@ -89,7 +89,8 @@ struct Call {
 }
 
 impl Stream {
-    /// Takes a part of a call. Servers number calls, but some give all the same number, and then a new id begins one.
+    /// Adds a part of a call. Servers number calls, but some give all calls the same number; then a new id begins a
+    /// call.
     fn take_call(&mut self, part: &Value) {
         let text = |place: &str| part.pointer(place).and_then(Value::as_str).unwrap_or_default();
         let index = part.get("index").and_then(Value::as_u64).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Errors that say that a prompt is longer than a model's window, in the words of the servers that give them.
+//! Recognises errors about prompts longer than a model's window, in the wording of each server.
 
 use serde_json::Value;
 
@@ -60,8 +60,7 @@ const SENTENCES: &[&str] = &[
     "reduce the length of the messages",
 ];
 
-/// Bytes of an error's words that are looked at. The longest of the sentences has 160; some servers repeat what they
-/// were sent behind their own words.
+/// Bytes of an error message that are parsed. The longest known sentence has 160; some servers append the request.
 const LOOKED_AT: usize = 2_000;
 
 /// Figures of an overflow in an error; `None` if the error is about something else.

@@ -14,7 +14,7 @@ const TOOL: &str = "read_line";
 /// Word that begins a call as a line of text.
 const LINE: &str = "GREP ";
 
-/// How a model calls tools; `None` if it could not be asked. `takes_tools` is what its server says of its template.
+/// How a model calls tools; `None` if the probe failed. `takes_tools` is what its server reports about its template.
 pub(super) fn tool_calls(
     takes_tools: Option<bool>,
     ask: impl Fn(&Prompt) -> Result<Answer, ModelError>,

@@ -1,4 +1,4 @@
-//! A provider of models: how it speaks, where it is, and where its key comes from.
+//! A provider of models: its wire format, its address, and the origin of its key.
 
 use forebay::model::ModelError;
 use forebay::wire::Wire;
@@ -50,7 +50,7 @@ pub(crate) struct Provider {
     pub(crate) key_optional: bool,
 }
 
-/// Where the key of a provider comes from.
+/// Origin of a provider's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// From this variable.
@@ -59,12 +59,12 @@ pub(crate) enum Key {
     Command(String),
     /// It needs none.
     NotNeeded,
-    /// It needs one, and none of these variables is set.
+    /// A key is needed, and none of these variables is set.
     Missing(Vec<String>),
 }
 
 impl Provider {
-    /// Where it is: as the variable says that its vendor's own tools read, or as it is set.
+    /// Address of the provider: from the variable that its vendor's own tools read, or from the settings.
     pub(crate) fn base_url(&self) -> String {
         let set =
             Some(&self.base_url_env).filter(|name| !name.is_empty()).and_then(|name| env::var(name).ok());
@@ -89,7 +89,7 @@ impl Provider {
         }
     }
 
-    /// Where it is, as it may be shown and kept: an address may have a password in it.
+    /// Address for display and storage, without a password.
     pub(crate) fn address(&self) -> String {
         let url = self.base_url();
         match url.split_once("://") {
@@ -150,7 +150,7 @@ pub(crate) enum Operator {
     Vendor,
     /// A service that has models of many vendors and lists their windows.
     Broker,
-    /// The user, or somebody nearby: a server with a small window, few slots and no haste.
+    /// The user or a colleague: a server with a small window, few slots and no need for speed.
     User,
 }
 
@@ -186,7 +186,7 @@ fn is_near(address: &str) -> bool {
     }
 }
 
-/// Where it comes from, never what it is.
+/// Origin of the key, never the key itself.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -38,8 +38,8 @@ impl<'a> Secret<'a> {
         self.out_of(text, SHORTEST_KEY)
     }
 
-    /// An answer without the key or half of it. A key that is made of words is taken out only as it is written, since
-    /// an answer may have those words for other reasons.
+    /// Removes the key, or half of it, from an answer. A key made of words is removed only in its exact form, since
+    /// an answer may contain those words for other reasons.
     pub(super) fn out_of_answer<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let is_distinct =
             self.letters.len() >= DISTINCT && self.letters.iter().any(|letter| letter.is_ascii_digit());
@@ -83,7 +83,7 @@ impl<'a> Secret<'a> {
         kept.into()
     }
 
-    /// Where `least` letters that are neighbours in the key are neighbours in a text, whatever stands between them.
+    /// Places where at least `least` adjacent letters of the key are adjacent in a text, ignoring separators.
     fn places(&self, symbols: impl Iterator<Item = Symbol>, least: usize) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         let mut window: VecDeque<(char, Range<usize>)> = VecDeque::with_capacity(least);
@@ -118,7 +118,7 @@ struct Symbol {
     at: Range<usize>,
 }
 
-/// The characters of a text with its escapes resolved so many times.
+/// Characters of a text with its escapes resolved `levels` times.
 fn resolved(text: &str, levels: usize) -> Box<dyn Iterator<Item = Symbol> + '_> {
     match levels {
         0 => Box::new(text.char_indices().map(|(at, is)| Symbol { is, at: at..at + is.len_utf8() })),

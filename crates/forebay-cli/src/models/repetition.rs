@@ -1,29 +1,30 @@
-//! Answers that repeat themselves without end.
+//! Detects answers that repeat themselves endlessly.
 //!
-//! A small model that has lost its way writes the same line or the same block until its limit. Only exact copies count,
-//! one right behind the other: lines of a table or a log are alike, but they differ in a number or a name.
+//! A small model that has lost track writes the same line or block until its limit. Only exact consecutive copies
+//! count: lines of a table or a log are similar, but differ in a number or a name.
 
 /// Bytes of copies before an answer counts as repeating itself: some 300 tokens, a minute of a slow model. Real outputs
 /// have runs of equal lines, and who copies a dozen of them must not be stopped.
 const LEAST: usize = 1_024;
 
-/// The same where what is repeated is shorter than [`SHORT`]: rulers, rows of zeros and lines of `ok` are long.
+/// Minimum repeated bytes if the repeated text is shorter than [`SHORT`]: rulers, rows of zeros and lines of `ok` are
+/// long.
 const LEAST_OF_SHORT: usize = 2_048;
 
 /// Bytes below which what is repeated is short.
 const SHORT: usize = 16;
 
-/// Copies before an answer counts as repeating itself, however long each is: the same trace may be quoted a few times.
+/// Minimum copies of any length that count as repetition: the same trace may be quoted a few times.
 const COPIES: usize = 6;
 
-/// Bytes at the end of an answer in which copies are looked for; a block of up to a sixth of it is found.
+/// Bytes at the end of an answer that are searched for copies. A block of up to a sixth of them is found.
 const TAIL: usize = 24 * 1_024;
 
-/// New bytes after which an answer is looked at again while it comes.
+/// New bytes after which a growing answer is checked again.
 const STEP: usize = 256;
 
-/// Where an answer that ends in copies of the same is to be cut: behind the first of them. `None` if it does not, or if
-/// `is_copied` says of the copies that they stand in what the model was given to read.
+/// Returns where to cut an answer that ends in copies: after the first copy. `None` if it does not end in copies, or
+/// if `is_copied` says that the model copied them from its input.
 pub(super) fn cut(text: &str, is_copied: impl Fn(&str) -> bool) -> Option<usize> {
     let run = Run::at_end_of(text.as_bytes())?;
     let start = text.ceil_char_boundary(run.start);
@@ -40,7 +41,7 @@ pub(super) fn cut(text: &str, is_copied: impl Fn(&str) -> bool) -> Option<usize>
     Some(text.ceil_char_boundary(end))
 }
 
-/// Copies of the same bytes, up to the end of a text.
+/// Consecutive copies of the same bytes at the end of a text.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     /// Where the first begins.
@@ -84,12 +85,12 @@ impl Run {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     text: String,
-    /// Bytes at which it is looked at again.
+    /// Length at which the answer is checked again.
     next: usize,
 }
 
 impl Watch {
-    /// Takes what came; whether the answer repeats itself by now.
+    /// Adds new bytes; returns whether the answer now repeats itself.
     pub(super) fn repeats(&mut self, more: &str, is_copied: impl Fn(&str) -> bool) -> bool {
         self.text.push_str(more);
         if self.text.len() < self.next.max(LEAST) {

@@ -17,10 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An answer has no more bytes than this: a server that goes on and on is not let fill the memory.
+/// Maximum bytes of an answer, so that an endless answer does not fill the memory.
 const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Bytes of an error that are looked at: of more than this, no one needs the rest.
+/// Maximum bytes read of an error. The rest is never needed.
 const LONGEST_ERROR: usize = 64 * 1024;
 
 /// Tokens of a prompt below which the time to the first word says little of how fast it is read.
@@ -29,7 +29,7 @@ const LEAST_READ: u64 = 200;
 /// Tokens of an answer below which its time says little of how fast it is written.
 const LEAST_WRITTEN: u64 = 16;
 
-/// A client that can be used without certificates where none are needed.
+/// A client that works without certificates if none are needed.
 pub(super) fn client() -> Result<reqwest::Client, ModelError> {
     // The system's certificates are used where there are any; these are the ones that browsers have.
     let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
@@ -52,7 +52,7 @@ pub(super) struct Answered {
     pub(super) said: Answer,
     /// Whether it came in parts.
     pub(super) streamed: bool,
-    /// Tokens of the prompt read in a second, if the server says so or it can be told.
+    /// Tokens of the prompt read per second, if the server reports it or it can be computed.
     pub(super) prompt_speed: Option<f64>,
     /// Tokens of the answer written in a second.
     pub(super) answer_speed: Option<f64>,
@@ -60,7 +60,7 @@ pub(super) struct Answered {
 
 /// Why a request gave no answer.
 pub(super) enum Problem {
-    /// The server was busy or broken: it can be sent again, after so long if the server said that.
+    /// The server was busy or broken: the request can be retried, after the given time if the server named one.
     Passing { why: String, after: Option<Duration> },
     /// Sending it again would not help.
     Lasting(String),
@@ -166,7 +166,8 @@ impl Request<'_> {
         })
     }
 
-    /// An answer without the key in anything that is shown or kept. Its raw form goes back to the same server only.
+    /// Removes the key from all texts of an answer that are shown or stored. Its raw form is only sent back to the
+    /// same server.
     fn without_key(&self, said: Answer) -> Answer {
         let secret = Secret::new(self.key);
         let without = |text: String| secret.out_of_answer(&text).into_owned();
@@ -233,7 +234,7 @@ impl Request<'_> {
         })
     }
 
-    /// The beginning of what a server said. It may repeat what it was sent, and a key is for nobody's eyes.
+    /// Beginning of a server's response, without the key. The response may quote the request.
     fn beginning(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(&body[..body.len().min(LONGEST_ERROR)]);
         let text = Secret::new(self.key).out_of_error(&text).into_owned();
@@ -292,7 +293,7 @@ impl Request<'_> {
     }
 }
 
-/// Says that no server is there, if that is why a connection did not come about: trying again at once does not help.
+/// Returns an error text if no server was found at the address. An immediate retry does not help then.
 fn nobody_there(error: &reqwest::Error) -> Option<&'static str> {
     let mut cause: Option<&dyn std::error::Error> = error.is_connect().then_some(error);
     while let Some(error) = cause {
@@ -375,7 +376,7 @@ struct Streamed {
     bytes: usize,
 }
 
-/// How a stream goes on.
+/// State of a stream after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     /// More is to come.
@@ -387,7 +388,7 @@ enum Taken {
 }
 
 impl Streamed {
-    /// Takes what came next.
+    /// Adds the next bytes.
     fn take(
         &mut self,
         request: &Request,

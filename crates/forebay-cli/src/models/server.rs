@@ -15,8 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Maximum bytes of such an answer: OpenRouter lists hundreds of models.
 const LARGEST: usize = 8 * 1024 * 1024;
 
-/// The window of Ollama where it does not say which: the smallest that it has by itself. It cuts off what is longer
-/// and does not say so.
+/// Window assumed for Ollama if it reports none: its smallest default. Ollama cuts longer prompts without an error.
 const LEAST_OF_OLLAMA: u64 = 4_096;
 
 /// A server that can be asked about itself.

@@ -10,7 +10,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Takes what came, and gives the events that are whole by it.
+    /// Adds bytes; returns the events that they complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -31,7 +31,7 @@ impl Events {
         self.event()
     }
 
-    /// Takes the line that has come; whether it is the empty one that ends an event.
+    /// Adds a line; returns whether it is the empty line that ends an event.
     fn is_end_of_event(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();

@@ -39,8 +39,8 @@ pub(super) struct Request<'a> {
     pub(super) stream: bool,
     /// Longest silence of the server in the middle of an answer.
     pub(super) idle_timeout: Duration,
-    /// Longest time until the answer begins; `None` if only the deadline counts. A server with few slots queues requests,
-    /// and a slow one needs minutes to read a prompt.
+    /// Maximum time until the answer begins; `None` if only the deadline counts. A server with few slots queues
+    /// requests, and a slow one needs minutes to read a prompt.
     pub(super) response_timeout: Option<Duration>,
     /// The server's address, without secrets.
     pub(super) address: &'a str,

@@ -19,7 +19,7 @@ pub(super) enum ProjectFile {
     Ignored(PathBuf, String),
 }
 
-/// The project files from this folder upwards: at most one counts, the nearest that is trusted.
+/// Project files from this folder upwards. At most one is used: the nearest that is trusted.
 pub(super) fn project_files() -> Vec<ProjectFile> {
     let Ok(here) = env::current_dir() else { return Vec::new() };
     let top = here.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
@@ -43,8 +43,8 @@ pub(super) fn project_files() -> Vec<ProjectFile> {
     files
 }
 
-/// Why a project file does not count: a file in a shared folder above is nobody's project, and what another user wrote
-/// is not ours to follow.
+/// Why a project file is ignored. A file in a shared folder above belongs to no project, and a file of another user
+/// must not be followed.
 fn why_ignored(inside: bool, owner: u32) -> Option<String> {
     let us = rustix::process::geteuid().as_raw();
     if !inside {

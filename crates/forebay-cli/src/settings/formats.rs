@@ -14,14 +14,14 @@ pub(crate) fn format_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("forebay/formats"))
 }
 
-/// Reads one file, or says what is wrong with it.
+/// Reads one file, or returns what is wrong with it.
 pub(crate) fn read_format(path: &Path) -> Result<UserFormat, Vec<formats::Problem>> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let text = read_bounded(path, true).map_err(|message| vec![formats::Problem { line: 1, message }])?;
     UserFormat::parse(&name, &text)
 }
 
-/// The built-in formats and those of the user. A file with an error does not count.
+/// The built-in formats and those of the user. A file with an error is skipped.
 pub(super) fn formats(problems: &mut Vec<Problem>) -> Formats {
     let entries = format_folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();
     let is_format = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");

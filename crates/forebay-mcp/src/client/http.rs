@@ -1,8 +1,8 @@
 //! Clients over streamable HTTP.
 //!
-//! A client of a revision with sessions begins with `initialize`, has a conversation and servers of its own, and gets an id
-//! of its session; only a client with the id can reach the session (`streams`). Since 2026-07-28 there are no
-//! sessions, and every request stands for itself (`stateless`). `auth` decides which clients are accepted.
+//! A client of a revision with sessions begins with `initialize`. It gets a session id, and its own conversation and
+//! servers; only a client with the id can reach the session (`streams`). Since revision 2026-07-28 there are no
+//! sessions, and every request is independent (`stateless`). `auth` decides which clients are accepted.
 
 mod auth;
 mod stateless;
@@ -47,8 +47,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time of silence after which a client counts as disconnected and its servers are stopped.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
-/// No more clients are served at once: each has servers of its own. One more takes the place of the one that was silent
-/// the longest, since many go without a word.
+/// Maximum clients at once, since each has its own servers. A further client replaces the one that was silent
+/// longest, since many leave without notice.
 const MOST: usize = 128;
 
 const FULL: Refusal =
@@ -77,7 +77,7 @@ struct Client {
     streams: Streams,
 }
 
-/// Holds a lock on something that nothing leaves half changed.
+/// Locks a value that is never left half changed, so that a panic in another thread does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -136,7 +136,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether the headers tell of a revision without sessions.
+/// Whether the headers name a revision without sessions.
 fn is_stateless(headers: &HeaderMap) -> bool {
     !headers.contains_key(SESSION)
         && header(headers, REVISION).is_some_and(|revision| revision >= STATELESS_SINCE)
@@ -262,7 +262,7 @@ impl Clients {
         Ok((client, id))
     }
 
-    /// The stream that a client listens on, or one that it goes on with.
+    /// The stream that a client listens on, either new or resumed.
     fn listen(&self, headers: &HeaderMap) -> Response {
         match self.client(headers) {
             Ok(client) => {

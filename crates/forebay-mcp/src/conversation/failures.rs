@@ -91,8 +91,8 @@ impl Conversation {
         }
     }
 
-    /// Whether a message for a server is still wanted. Whoever asked a server that is gone was told so, and may have asked
-    /// again: what still waited for it then must not be done by the next.
+    /// Whether a message for a server is still wanted. When a server ends, its pending requests get an error and may
+    /// be sent again by the client; a restarted server must not run the old ones.
     pub(crate) fn is_wanted(&self, server: usize, message: &Message) -> bool {
         match message.parse() {
             Ok(Parsed::One(Frame { method: Some(_), id: Some(id), .. })) => {

@@ -82,7 +82,7 @@ impl Conversation {
         (0..self.queues.len()).filter(able).collect()
     }
 
-    /// Asks a server what the client asked us.
+    /// Forwards a client's request to a server.
     async fn ask(&self, server: usize, message: &Message, frame: &Frame) -> Answer {
         let (asked, answer) = oneshot::channel();
         let id = {
@@ -284,7 +284,7 @@ impl Conversation {
         }
     }
 
-    /// Sends a message to a server. One that does not read must not keep the others waiting.
+    /// Sends a message to a server. A server that does not read must not delay the others.
     pub(super) fn to_one_of_many(&self, server: usize, message: Message) {
         if let Err(TrySendError::Full(message)) = self.queues[server].try_send(message) {
             let queue = self.queues[server].clone();
@@ -396,7 +396,7 @@ impl Conversation {
         }
     }
 
-    /// Takes the client's answer to the server that asked.
+    /// Passes the client's answer to the server that sent the request.
     pub(super) async fn answer_to_one_of_many(&self, message: Message, frame: &Frame) {
         let meant = frame.id.as_deref().and_then(theirs).zip(frame.id_at.clone());
         if let Some(((server, id), at)) = meant
@@ -445,14 +445,14 @@ fn listed(key: &str, entries: &[String]) -> String {
     format!("{{\"{key}\":[{}],{}", entries.join(","), &rest[1..])
 }
 
-/// The server and its own id behind one that we gave.
+/// The server, and its own id, for an id that we assigned.
 fn theirs(id: &str) -> Option<(usize, String)> {
     let id: String = serde_json::from_str(id).ok()?;
     let (server, id) = id.strip_prefix(MARK)?.split_once(':')?;
     Some((server.parse().ok()?, id.to_owned()))
 }
 
-/// Puts what another server can do into what all can do.
+/// Merges the capabilities of another server into those of all.
 fn merge(all: &mut Value, one: &Value) {
     match (all, one) {
         (Value::Object(all), Value::Object(one)) => {

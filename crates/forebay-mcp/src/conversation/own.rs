@@ -9,7 +9,7 @@ use forebay::wire::{ToolCall, ToolResult, Wire};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The revision that is spoken where there is no server to ask, and those before it that are much the same.
+/// Protocol revisions that the gateway supports if it has no server, and the default one.
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 const USUAL: &str = "2025-11-25";
 
@@ -46,8 +46,8 @@ impl Conversation {
             })
     }
 
-    /// Present name of a tool of ours that was listed or printed under this name. The prefix becomes longer when a
-    /// server lists a tool of the same name.
+    /// Current name of one of our tools that was listed or printed under this name. The prefix becomes longer when a
+    /// server lists a tool with the same name.
     fn name_now(&self, name: &str) -> Option<String> {
         let first = &self.gateway.prefix;
         let state = self.state();
@@ -62,7 +62,7 @@ impl Conversation {
         })
     }
 
-    /// Our own tools as entries of a list. If a server has one of the same name, ours are called otherwise.
+    /// Our own tools as entries of a list. If a server has a tool with the same name, ours get a longer prefix.
     pub(super) fn own_tools(&self) -> Vec<Value> {
         let taken = self.state().taken.clone();
         let prefix = self.gateway.prefix(&|name| taken.contains(name));
@@ -140,7 +140,8 @@ impl Conversation {
     }
 }
 
-/// A list or a description of ours with what revision 2026-07-28 wants in it; others skip it.
+/// Adds the fields that revision 2026-07-28 requires to one of our lists or descriptions. Other revisions ignore
+/// them.
 pub(super) fn complete(mut result: Value) -> Value {
     if let Some(result) = result.as_object_mut() {
         result.insert("resultType".to_owned(), "complete".into());

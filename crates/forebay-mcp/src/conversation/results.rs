@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A result up to this size is weighed where it arrives; a larger one beside, so that others need not wait.
+/// Maximum bytes of a result that is checked in the reading task. A larger one is checked in another task, so that
+/// other messages need not wait.
 const WEIGHED_AT_ONCE: u64 = 64 * 1024;
 
 impl Conversation {
@@ -96,7 +97,7 @@ impl Conversation {
         }
     }
 
-    /// A message of the only server with what we add to it; `None` if it stays as it is.
+    /// A message of the only server with our additions; `None` if it stays unchanged.
     pub(super) fn changed(
         &self,
         server: usize,
@@ -156,8 +157,8 @@ impl Conversation {
         message.composed(&listing.with(message, at, "tools", &entries), &self.spool).ok()
     }
 
-    /// Remembers which arguments of a tool stand in headers too. Where that cannot be followed, a client that speaks by
-    /// HTTP must not use the tool, and to a server at an address we are that client.
+    /// Stores which arguments of a tool are sent in headers too. If that is impossible, an HTTP client must not use
+    /// the tool. For a server with a URL, the gateway is that client.
     pub(super) fn can_be_called(&self, server: usize, called_here: &str, tool: &listing::Entry) -> bool {
         let mut declared = Ok(Vec::new());
         if tool.text.contains(params::MARK) {
@@ -182,7 +183,7 @@ impl Conversation {
         true
     }
 
-    /// Learns what a server calls itself and what it can do.
+    /// Stores a server's name and capabilities.
     pub(super) fn note_server(&self, server: usize, message: &Message, result: Range<u64>) {
         let text = |path: &[&str]| message.find(result.clone(), path).and_then(|range| message.string(range));
         let capabilities =

@@ -1,8 +1,8 @@
-//! A subscription of the client (`subscriptions/listen`) to several servers: each gets a request of ours, what they agree to
-//! is told as one, and what they say comes under the client's own id.
+//! A subscription of the client (`subscriptions/listen`) to several servers. Each server gets a separate request.
+//! Their agreements are combined into one answer, and their messages have the client's own id.
 //!
-//! A server that is gone is listened to again when it is back. The subscription ends when the client calls it off, or when
-//! no server serves it any more.
+//! A server that ends is subscribed to again after its return. The subscription ends when the client cancels it, or
+//! when no server is left.
 
 use super::own::complete;
 use super::{Conversation, Kind, Pending};
@@ -29,7 +29,7 @@ const MAX_HELD: usize = 256;
 pub(super) struct Subscription {
     /// The id of its request, as the client wrote it.
     id: String,
-    /// The server behind each of our own requests, by the one spelling of its id.
+    /// The server for each of our own requests, by the normalised id.
     parts: HashMap<String, usize>,
     /// Notifications held back until the client has its answer; `None` after that.
     held: Option<Vec<Message>>,
@@ -65,7 +65,7 @@ impl Conversation {
         }
     }
 
-    /// The answer to a subscription when it has ended; `None` if nobody waits for one.
+    /// Answer to a subscription that has ended; `None` if no request waits for it.
     async fn serve_subscription(&self, message: &Message, frame: &Frame, id: &str) -> Option<Message> {
         let (tells, mut hears) = mpsc::unbounded_channel();
         let held = Some(Vec::new());
@@ -145,7 +145,7 @@ impl Conversation {
         }
     }
 
-    /// Tells the client that it listens, and to what, and then what was held back.
+    /// Reports the agreed subscription to the client, and then the messages that were held back.
     async fn begin_listening(&self, id: &str, agreed: &Map<String, Value>) {
         self.tell_client(told(AGREED, id, json!({ "notifications": agreed }))).await;
         loop {
@@ -166,7 +166,7 @@ impl Conversation {
         }
     }
 
-    /// Tells the client of all lists that a server may have changed while it was away.
+    /// Reports all lists to the client that a server may have changed while it did not run.
     async fn tell_of_changes(&self, id: &str, agreed: &Value) {
         for list in ["tools", "prompts", "resources"] {
             if agreed[format!("{list}ListChanged")] == true {
@@ -176,7 +176,7 @@ impl Conversation {
         }
     }
 
-    /// The answer to a subscription that nobody serves any more, or that nobody would serve.
+    /// Answer to a subscription without a server.
     fn ended(&self, id: &str, refusal: Option<Message>) -> Message {
         let refused = refusal.and_then(|refusal| match refusal.parse() {
             Ok(Parsed::One(Frame { error: Some(_), id_at: Some(at), .. })) => {
@@ -191,7 +191,7 @@ impl Conversation {
         })
     }
 
-    /// Takes what a server says to a subscription to the client; says whether it was that.
+    /// Passes a server's message for a subscription to the client; returns whether it was such a message.
     pub(super) async fn says_to_a_subscription(&self, message: &Message, frame: &Frame) -> bool {
         let param = |path: &[&str]| message.find(frame.params.clone()?, path);
         let text = |path: &[&str]| message.text(param(path)?).ok();
@@ -255,7 +255,7 @@ fn told(method: &str, id: &str, mut params: Value) -> Message {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string().into()
 }
 
-/// Puts what one server agrees to tell into what all do.
+/// Merges one server's agreement into that of all.
 fn join(all: &mut Map<String, Value>, one: &Value) {
     for (name, value) in one.as_object().into_iter().flatten() {
         match (all.get_mut(name), value) {

@@ -1,7 +1,7 @@
-//! Requests that wait for a server's answer, by their ids.
+//! Requests that wait for a server's answer, by id.
 //!
-//! A server may write an id otherwise than the client did (`1500.0` for `1.5e3`), and it is the same id all the same.
-//! Messages to the client have the id as the client wrote it.
+//! A server may write an id differently from the client (`1500.0` for `1.5e3`); both forms are the same id. Messages
+//! to the client have the id in the client's form.
 
 use super::Pending;
 use crate::rpc::key;
@@ -27,7 +27,7 @@ impl Waiting {
         self.0.remove(&key(id))
     }
 
-    /// The ids, as they were written, of those that `which` says.
+    /// Ids, as written, of the requests selected by `which`.
     pub(super) fn ids(&self, which: impl Fn(&Pending) -> bool) -> Vec<String> {
         let mut ids: Vec<String> =
             self.0.values().filter(|(_, pending)| which(pending)).map(|(id, _)| id.clone()).collect();

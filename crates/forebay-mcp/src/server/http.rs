@@ -1,7 +1,8 @@
-//! A server at an address: streamable HTTP, and the older transport by server-sent events.
+//! A server with a URL: streamable HTTP, or the older transport with server-sent events.
 //!
-//! Each message is a POST; its answer is JSON or a stream of events. What the server says by itself comes by a GET that
-//! stays open. A server that knows only the older way refuses the first POST, and is then asked by a GET where to post.
+//! Each message is a POST; its answer is JSON or a stream of events. Other messages of the server arrive on a GET
+//! that stays open. A server that supports only the older transport refuses the first POST; a GET then returns the
+//! URL for posts.
 
 use super::Authorization;
 use super::{Incoming, Link, QUEUE};
@@ -55,7 +56,7 @@ struct Http {
     sent: Sent,
     /// The tool arguments that are also sent as headers, as far as they are known.
     params: Mutex<HashMap<String, Vec<Param>>>,
-    /// Requests of revision 2026-07-28 that are being answered: to call one off is to hang up.
+    /// Requests of revision 2026-07-28 in progress. Closing the connection cancels one.
     posts: Mutex<HashMap<String, AbortHandle>>,
     spool: Spool,
     comes: mpsc::Sender<Incoming>,
@@ -81,7 +82,7 @@ struct Place {
     retry: Option<Duration>,
 }
 
-/// Connects to an address. Only the first message shows whether a server is there.
+/// Connects to a URL. Only the first message shows whether there is a server.
 pub(super) async fn connect(
     name: &str,
     address: &str,
@@ -153,14 +154,15 @@ impl Http {
         self.posts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hangs up if a message calls off a request of revision 2026-07-28: such a server takes no word for it.
+    /// Closes the connection if a message cancels a request of revision 2026-07-28, in which there is no message for
+    /// it.
     fn hangs_up(&self, message: &Message, frame: &Frame) -> bool {
         let id = frame.params.clone().and_then(|params| message.find(params, &["requestId"]));
         let post = id.and_then(|range| self.posts().remove(&message.text(range).ok()?));
         post.as_ref().map(AbortHandle::abort).is_some()
     }
 
-    /// Sends messages as they come, each by a POST of its own.
+    /// Sends messages as they arrive, each in a separate POST.
     async fn streamable(self: Arc<Self>, mut messages: mpsc::Receiver<Message>) {
         let mut first = true;
         while let Some(message) = messages.recv().await {
@@ -249,7 +251,7 @@ impl Http {
         self.params.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arguments of a call as headers: those that the client has sent, otherwise those that are required.
+    /// Arguments of a call as headers: those that the client has sent, otherwise the required ones.
     fn mirrored(&self, message: &Message) -> params::Headers {
         let Ok(Parsed::One(frame)) = message.parse() else { return Vec::new() };
         let id = frame.id.as_deref().map(rpc::key).unwrap_or_default();
@@ -303,7 +305,7 @@ impl Http {
         self.mirrored(call) != before
     }
 
-    /// Whether a call that was refused can be sent again with other headers.
+    /// Whether a refused call can be sent again with other headers.
     async fn can_mend(&self, call: &Message, frame: &Frame, refusal: &Message) -> bool {
         let code = refusal.find(refusal.all(), &["error", "code"]).and_then(|at| refusal.text(at).ok());
         // Headers that the client has sent itself are not corrected.
@@ -332,7 +334,7 @@ impl Http {
         answer(body.finish().ok()?)
     }
 
-    /// Takes in what came of a message.
+    /// Handles the response to a message.
     async fn taken(&self, message: &Message, sent: std::result::Result<Response, Broken>) {
         let Ok(Parsed::One(frame)) = message.parse() else { return };
         let method = frame.method.as_deref().unwrap_or_default();
@@ -360,7 +362,7 @@ impl Http {
         }
     }
 
-    /// Reads an answer; says what is wrong if the request got none.
+    /// Reads a response; returns an error if the request got no answer.
     async fn read(&self, response: Response, asked: Asked<'_>) -> Option<Failure> {
         let status = response.status();
         if let Some(session) = response.headers().get(SESSION).filter(|_| asked.method == "initialize") {
@@ -420,7 +422,7 @@ impl Http {
         Ok(self.give(message, asked).await)
     }
 
-    /// Reads a stream of events. One that breaks off before the answer goes on where it was, if its events have ids.
+    /// Reads a stream of events. A stream that breaks before the answer is resumed, if its events have ids.
     async fn events(&self, response: Response, asked: Asked<'_>) -> std::result::Result<bool, Broken> {
         let mut place = Place::default();
         let mut answered = self.events_from(response, &mut place, asked).await;
@@ -472,7 +474,7 @@ impl Http {
         }
     }
 
-    /// Gives a message on; says whether it is the answer to what was asked.
+    /// Passes a message on; returns whether it is the answer to the request.
     async fn give(&self, message: Message, asked: Asked<'_>) -> bool {
         let is_answer = match message.parse() {
             Ok(Parsed::One(frame)) => {
@@ -494,7 +496,7 @@ impl Http {
         is_answer
     }
 
-    /// Hears what the server says by itself, as long as it offers that.
+    /// Listens for messages that the server sends on its own, if it offers them.
     async fn listen(self: Arc<Self>) {
         let mut place = Place::default();
         loop {
@@ -516,7 +518,7 @@ impl Http {
         }
     }
 
-    /// The older transport: a GET that stays open says where to post, and brings all answers.
+    /// The older transport: a GET that stays open names the URL for posts, and carries all answers.
     async fn legacy(self: Arc<Self>, mut messages: mpsc::Receiver<Message>, first: Option<Message>) {
         let why = match self.legacy_until_end(&mut messages, first).await {
             Ok(()) => "it was let go".to_owned(),

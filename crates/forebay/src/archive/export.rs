@@ -98,7 +98,7 @@ struct Planned {
     record: Record,
     /// Whether it is the first that has its bytes.
     first: bool,
-    /// The line index of its beginning, where it still grows: that in the store may lag behind.
+    /// Line index of a growing output's exported part. The index in the store may be shorter.
     growing: Option<Vec<u8>>,
 }
 
@@ -235,7 +235,7 @@ fn output(
     Ok(())
 }
 
-/// A whole part, where it is no larger than `most`, else its beginning.
+/// A whole part if it has at most `most` bytes, otherwise its beginning.
 fn read_part(store: &dyn Store, handle: &Handle, part: Part, most: u64) -> Result<Vec<u8>> {
     let cannot = || Error::store(format!("read {handle}"));
     let part = store.open_part(handle, part)?;

@@ -86,7 +86,7 @@ struct Importer<'a> {
     /// The outputs that were written, the last of them perhaps not whole.
     made: Vec<Handle>,
     current: Option<Current>,
-    /// The events that are there.
+    /// Events in the store.
     logged: Option<Logged>,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The error of a name that somebody took between the two passes.
+    /// Error for a name that was taken between the two passes.
     fn taken_now(&mut self) -> Error {
         Error::Taken { count: self.taken, handles: std::mem::take(&mut self.taken_names) }
     }
@@ -181,8 +181,8 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Removes what was written. What stays is what was logged: events that tell of no output are passed over, and are
-    /// not added again by the next import.
+    /// Removes the outputs that were written. Logged events stay: those without an output are ignored, and the next
+    /// import does not add them again.
     fn undo(mut self, error: Error) -> Error {
         // Its writer must be gone before it can be removed for good.
         self.current = None;
@@ -290,7 +290,7 @@ impl Take for Importer<'_> {
     }
 }
 
-/// A view under another handle than it was given with: it says which that was, so that its text can still be proved.
+/// A view under a new handle. It keeps the original handle, so that its text can still be verified.
 fn renamed(view: Vec<u8>, was: &Handle, is: &Handle) -> Result<Vec<u8>> {
     let wrong = |error| Error::BadArchive(format!("{was}: its view is invalid: {error}"));
     let mut given: ShownView = serde_json::from_slice(&view).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! The proofs of an output in an archive. An export and an import ask for the same ones.
+//! The checks of an output in an archive, which are the same for export and import.
 
 use crate::archive::{LARGEST_RECORD, LONGEST_EVENT};
 use crate::record::VERSION;

@@ -29,11 +29,11 @@ const TAR_BLOCK: usize = 512;
 pub(crate) trait Take {
     /// The session and the number of outputs, before anything else.
     fn manifest(&mut self, manifest: &Manifest) -> Result<()>;
-    /// An output begins; `same` is one before it that has its bytes, and then they do not come again.
+    /// Start of an output. `same` is an earlier output with the same bytes, which are then not repeated.
     fn begin(&mut self, record: &Record, same: Option<&Handle>) -> Result<()>;
     /// The next bytes of a part. They are not proved before the output ends; a view comes whole.
     fn part(&mut self, part: Part, bytes: &[u8]) -> Result<()>;
-    /// The output that began is what its record says.
+    /// End of the current output, which matches its record.
     fn end(&mut self) -> Result<()>;
     /// An event, without its newline.
     fn event(&mut self, line: &[u8]) -> Result<()>;
@@ -86,7 +86,7 @@ fn mismatched(mismatch: Mismatch) -> Error {
     bad(mismatch.to_string())
 }
 
-/// The error of a read: of the machine, if it comes from there, else of what was read.
+/// Error of a read: an I/O error of this machine, or an error in the archive.
 fn unreadable(error: io::Error) -> Error {
     match (error.raw_os_error(), error.kind()) {
         (Some(_), _) => Error::store("read the archive")(error),
@@ -167,7 +167,7 @@ impl<'a, R: Read> Contents<'a, R> {
         Ok(Some(taken))
     }
 
-    /// The error of what comes next, where `wanted` should.
+    /// Error for an entry at a place where `wanted` is expected.
     fn instead_of(&self, wanted: &str) -> Error {
         match &self.next {
             Some(item) => bad(format!("it has '{}' where {wanted} should be", shown(&item.name))),
@@ -300,7 +300,7 @@ impl<'a, R: Read> Contents<'a, R> {
 }
 
 impl<R: Read> Item<'_, R> {
-    /// All of it, where it is no larger than `most`.
+    /// Reads all of it if it has at most `most` bytes.
     fn whole(&mut self, most: u64) -> Result<Vec<u8>> {
         if self.size > most {
             let name = shown(&self.name);

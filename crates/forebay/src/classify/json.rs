@@ -1,4 +1,4 @@
-//! JSON as text: where values begin and end, and where a path leads.
+//! JSON as text: the beginning and end of values, and the target of a path.
 
 pub(crate) mod locate;
 pub(crate) mod records;

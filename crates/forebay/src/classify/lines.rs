@@ -73,7 +73,7 @@ impl Numbering {
     }
 }
 
-/// Whether a separator also separates columns: then nearly all lines have the same number of it, and more than one.
+/// Whether a separator also separates columns: nearly all lines have the same number of it, and more than one.
 fn is_column<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8]) -> bool {
     let [mark @ (b'\t' | b'|')] = separator else { return false };
     let of_line = |line: &'a [u8]| memchr::memchr_iter(*mark, line).count();

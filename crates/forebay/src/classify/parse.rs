@@ -4,7 +4,7 @@ use crate::classify::languages::{Language, NoTree};
 #[cfg(feature = "outline")]
 use crate::classify::syntax_tree;
 
-/// Parts of a text by what a grammar makes of them.
+/// Parts of a text, by their kind in a grammar.
 pub(crate) struct Fit {
     /// Bytes that do not fit.
     pub(crate) misfit: usize,

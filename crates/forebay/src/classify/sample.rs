@@ -1,4 +1,4 @@
-//! Samples of an output's lines, from which its form is told.
+//! Samples of an output's lines, used to detect its form.
 
 use crate::classify::lines::{LOOKED_AT, Numbering};
 use crate::terminal::without_codes;

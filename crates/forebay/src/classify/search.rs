@@ -4,9 +4,9 @@ use crate::text::pattern::compiled;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
 
-/// The path before the number of a line, and whether the line matched rather than stands beside one that did:
-/// `src/a.rs:12:` or `src/a.rs-13-`. A name may have numbers in it, too: `logs/2026-11-17.txt:12:`. So a path without an
-/// extension goes on, if what follows may be the rest of a name that has one.
+/// The path before the number of a line, and whether the line matched or is a context line: `src/a.rs:12:` or
+/// `src/a.rs-13-`. A name may contain numbers: `logs/2026-11-17.txt:12:`. So a path without an extension is extended
+/// if the following text may be the rest of a name that has one.
 pub(crate) fn numbered(line: &[u8]) -> Option<(&[u8], bool)> {
     let drive = match line {
         [letter, b':', ..] if letter.is_ascii_alphabetic() => 2,
@@ -62,7 +62,7 @@ pub(crate) fn is_match(line: &[u8]) -> bool {
     path(line).is_some() && !MESSAGE.is_match(line)
 }
 
-/// The path that a line begins with, and whether it matched rather than stands beside one that did.
+/// The path at the beginning of a line, and whether the line matched or is a context line.
 pub(crate) fn path(line: &[u8]) -> Option<(&[u8], bool)> {
     if let Some((path, matched)) = numbered(line) {
         // Text with tags or quotes can also contain times.

@@ -1,5 +1,5 @@
-//! Layout of an output: how its lines belong together, told from a sample. Also the tests of single lines that depend on
-//! it.
+//! Structure of an output: how its lines belong together, detected from a sample. Also the tests of single lines that
+//! depend on it.
 
 use crate::weights::classify as weights;
 use crate::{Output, Result};
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// How the lines of an output belong together. Context lines depend on this, and not on which tool printed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Each line stands alone: paths, or results of a search.
+    /// Each line is independent: paths, or results of a search.
     Lone,
     /// Lines are paragraphs.
     Prose,

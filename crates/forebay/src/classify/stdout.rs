@@ -23,7 +23,7 @@ pub(crate) struct Stdout {
 }
 
 impl Stdout {
-    /// Standard output, if it is JSON or a page by itself and standard error has something too.
+    /// Standard output, if it alone is JSON or a page, and standard error has bytes too.
     pub(crate) fn of(output: &Output) -> Result<Option<Stdout>> {
         if output.len() > LARGEST || output.is_growing() || !output.lost().is_empty() {
             return Ok(None);
@@ -40,7 +40,7 @@ impl Stdout {
         Ok(matches!(form, Form::Json | Form::Html).then_some(Stdout { text, output, form }))
     }
 
-    /// The ranges of the output that a range of standard output came from, in order.
+    /// Ranges of the output that contain a range of standard output, in order.
     pub(crate) fn origins(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         self.text.origins(range)
     }

@@ -5,7 +5,8 @@ use memchr::{memchr, memrchr};
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point, Tree};
 
-/// The parser asks to go on once in a hundred of its steps. Code gets on by 50 to 400 bytes an asking.
+/// Bytes of text for each permitted call of the progress callback. The parser calls it once in a hundred steps, which
+/// is once in 50 to 400 bytes of code.
 const BYTES_AN_ASKING: usize = 50;
 
 /// Askings that any text has, so that a short one is not given up early.

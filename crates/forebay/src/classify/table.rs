@@ -87,8 +87,8 @@ pub(crate) fn separator(rows: &[&[u8]]) -> Option<u8> {
     })
 }
 
-/// Whether the first row is like those below it, and not a header: it has a number or a date in some column in which
-/// nearly all have one of the same form. A year can be a name.
+/// Whether the first row is data and not a header: in some column it has a number or a date, as nearly all rows have
+/// there in the same form. A year can be a name.
 pub(crate) fn is_row(rows: &[&[u8]], separator: u8) -> bool {
     let [first, below @ ..] = rows else { return false };
     let below: Vec<Vec<String>> =

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::classify::lines::Source;
 use memchr::memrchr;
 
-/// Beginning of an output: whole lines, without line numbers.
+/// Beginning of an output as whole lines, without line numbers.
 pub(crate) struct Text {
     pub(crate) bytes: Vec<u8>,
     /// Bytes of the output that it stands for.

@@ -3,17 +3,17 @@
 use crate::compact::{Compact, Row, lines_of};
 use crate::terminal;
 
-/// Letters and digits in one word, from which on it is encoded data that nobody reads.
+/// Minimum letters and digits of a word that counts as encoded data, which nobody reads.
 const MIN_ENCODED: usize = 200;
 
-/// Characters shown of such a word.
+/// Characters shown of an encoded word.
 const SHOWN_OF_ENCODED: usize = 40;
 
-/// Bytes of a part of a long line, and the length from which a line has parts.
+/// Bytes of a part of a long line. A longer line is divided into parts.
 const PART: usize = 1_024;
 const LONG: usize = 4 * PART;
 
-/// Bytes of a word that is not cut between two parts.
+/// Maximum bytes of a word that is never cut between two parts.
 const LONGEST_WORD: usize = 100;
 
 /// Renders text by lines.
@@ -21,7 +21,7 @@ pub(crate) fn render(bytes: &[u8]) -> Option<Compact> {
     render_within(bytes, u64::MAX)
 }
 
-/// The same, unless the text has more bytes than that.
+/// Renders text by lines, unless the result has more than `most` bytes.
 pub(crate) fn render_within(bytes: &[u8], most: u64) -> Option<Compact> {
     let mut rows: Vec<Row> = Vec::new();
     let (mut length, mut counted) = (0, 0);
@@ -41,12 +41,12 @@ pub(crate) fn render_within(bytes: &[u8], most: u64) -> Option<Compact> {
         }
         count(&mut rows, std::mem::take(&mut repeated));
         last = line;
-        // A blank line after another says nothing.
+        // A second blank line carries no information.
         let is_blank = line.trim_ascii().is_empty();
         if is_blank && rows.last().is_some_and(|row| row.text == b"\n") {
             continue;
         }
-        // What a carriage return overwrites may stand in an earlier part.
+        // A carriage return may overwrite text of an earlier part.
         if line.len() > LONG && !is_overwritten(line) {
             parts(start, line, &mut rows);
             continue;
@@ -58,7 +58,7 @@ pub(crate) fn render_within(bytes: &[u8], most: u64) -> Option<Compact> {
     Some(Compact { rows, note: note.to_owned(), ..Compact::default() })
 }
 
-/// Adds to the last row how often its line is repeated.
+/// Adds the number of repetitions to the last row.
 fn count(rows: &mut [Row], repeated: u64) {
     let Some(row) = rows.last_mut().filter(|_| repeated > 0) else { return };
     let end = row.text.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |at| at + 1);
@@ -66,7 +66,7 @@ fn count(rows: &mut [Row], repeated: u64) {
     row.text.extend(format!(" [×{}]\n", repeated + 1).bytes());
 }
 
-/// Whether a line returns to its beginning before it ends.
+/// Whether a line returns to its beginning before its end.
 fn is_overwritten(line: &[u8]) -> bool {
     memchr::memchr(b'\r', crate::compact::without_end(line)).is_some()
 }
@@ -107,13 +107,13 @@ fn without_encoded(text: &[u8]) -> Vec<u8> {
     shown
 }
 
-/// Rows of a long line: its parts.
+/// Divides a long line into rows.
 fn parts(start: u64, line: &[u8], rows: &mut Vec<Row>) {
     let mut at = 0;
     while at < line.len() {
         let mut end = (at + PART).min(line.len());
         if end < line.len() {
-            // Words stay whole, if they are not too long.
+            // Words are not cut, unless they are too long.
             let last = memchr::memrchr(b' ', &line[end - LONGEST_WORD..end]);
             end = last.map_or(end, |blank| end - LONGEST_WORD + blank + 1);
         }

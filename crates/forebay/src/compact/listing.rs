@@ -1,4 +1,4 @@
-//! Listings: names below their folder, which is named once, with the names of a folder on one line.
+//! Listings: each folder is named once, with its names below it on one line.
 
 use crate::classify::listing::{LONG, PATH, folder};
 use crate::compact::{Compact, Role, Row, common_folder, lines_of, without_end};
@@ -23,7 +23,7 @@ fn paths(bytes: &[u8]) -> Option<Compact> {
     let mut open: Option<&[u8]> = None;
     for (start, line) in lines {
         if !is_path(line) {
-            // An empty line belongs to what is above it.
+            // An empty line belongs to the row above it.
             if !line.trim_ascii().is_empty() || rows.is_empty() {
                 rows.push(Row { start, text: [line, b"\n"].concat(), role: Role::Heading, ..Row::default() });
                 open = None;
@@ -41,7 +41,7 @@ fn paths(bytes: &[u8]) -> Option<Compact> {
         let group = Some(groups.len() as u32 - 1);
         rows.push(Row { start, text: [b" ", name].concat(), group, ..Row::default() });
     }
-    // Where hardly two names share a folder, nothing is gained.
+    // If few names share a folder, the form saves nothing.
     if groups.len() * 10 > rows.len() * 8 && common.is_empty() {
         return None;
     }
@@ -57,10 +57,10 @@ fn paths(bytes: &[u8]) -> Option<Compact> {
     Some(Compact { rows, groups, note, inline: true })
 }
 
-/// Least names in a row that differ only in a number, from which on they are one row: `part-{1..25}.bin`.
+/// Minimum names in a row that are combined because they differ only in a number: `part-{1..25}.bin`.
 const MIN_NUMBERED: usize = 5;
 
-/// Joins names that stand together and have all numbers of a range, in any order: nothing is left out.
+/// Joins adjacent names that have all numbers of a range, in any order. Nothing is left out.
 fn with_numbers_joined(rows: Vec<Row>) -> Vec<Row> {
     let parts: Vec<Option<Numbered>> =
         rows.iter().map(|row| Numbered::of(&row.text).filter(|_| row.role == Role::Item)).collect();
@@ -99,7 +99,7 @@ struct Numbered<'n> {
 }
 
 impl<'n> Numbered<'n> {
-    /// Takes the last number of a name, before its extension. One with a leading zero is not a number.
+    /// Finds the last number of a name, before its extension. Digits with a leading zero are not a number.
     fn of(name: &'n [u8]) -> Option<Numbered<'n>> {
         let stem = memchr::memrchr(b'.', name).unwrap_or(name.len());
         let end = name[..stem].iter().rposition(u8::is_ascii_digit)? + 1;
@@ -116,7 +116,7 @@ impl<'n> Numbered<'n> {
 
 /// Whether lines are a recursive listing: names below `folder:`.
 pub(crate) fn is_recursive(bytes: &[u8]) -> bool {
-    /// Lines that are looked at, and folders that must be among them.
+    /// Lines examined, and minimum folders among them.
     const SAMPLE: usize = 400;
     const FOLDERS: usize = 3;
     let mut after_blank = true;
@@ -134,14 +134,14 @@ fn names(bytes: &[u8]) -> Option<Compact> {
     let (mut rows, mut groups): (Vec<Row>, Vec<Vec<u8>>) = Default::default();
     let (mut open, mut is_long, mut after_blank) = (false, false, true);
     let rights = Rights::of(bytes);
-    // Where a heading begins that has no names yet.
+    // Start of a heading without names so far.
     let mut heading: Option<u64> = None;
     for (start, line) in lines_of(bytes) {
         let line = without_end(line);
         let squeezed: Vec<&[u8]> =
             line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let last_group = groups.len().checked_sub(1).map(|group| group as u32);
-        // `data:` is a folder only where one may begin.
+        // `data:` is a folder only after a blank line.
         let is_folder = after_blank && line.len() > 1 && line.ends_with(b":") && !line.contains(&b' ');
         after_blank = squeezed.is_empty();
         if is_folder || folder(line).is_some() {
@@ -195,14 +195,14 @@ pub(crate) fn is_long(bytes: &[u8]) -> bool {
     lines_of(bytes).take(400).filter(|(_, line)| LONG.is_match(line)).count() > 2
 }
 
-/// How many entries of a long listing have the same rights, owner and group.
+/// Number of entries of a long listing with the same rights, owner and group.
 struct Rights {
     counts: HashMap<Vec<u8>, usize>,
     entries: usize,
 }
 
 impl Rights {
-    /// Those of one entry in so many are unusual.
+    /// Rights are unusual if at most one entry in this many has them.
     const UNUSUAL: usize = 50;
 
     fn of(bytes: &[u8]) -> Rights {
@@ -218,13 +218,13 @@ impl Rights {
         rights
     }
 
-    /// Rights, owner and group of an entry with its words.
+    /// Rights, owner and group of an entry, from its words.
     fn key(words: &[&[u8]]) -> Option<Vec<u8>> {
         let [rights, _, owner, group, ..] = words else { return None };
         Some([*rights, b" ", *owner, b":", *group].concat())
     }
 
-    /// Rights, owner and group of an entry, if few others have them.
+    /// Rights, owner and group of an entry, if they are unusual.
     fn unusual(&self, words: &[&[u8]]) -> Vec<u8> {
         let Some(key) = Rights::key(words) else { return Vec::new() };
         let count = self.counts.get(&key).copied().unwrap_or(0);
@@ -243,7 +243,7 @@ enum Entry<'a> {
     Nothing,
 }
 
-/// Entry of a line of `ls -l` with its words.
+/// Parses a line of `ls -l` from its words.
 fn entry<'a>(line: &[u8], words: &[&'a [u8]]) -> Option<Entry<'a>> {
     if !LONG.is_match(line) {
         return None;

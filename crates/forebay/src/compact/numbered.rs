@@ -3,10 +3,10 @@
 use crate::classify::lines::Numbering;
 use crate::compact::{Compact, Row, lines_of, without_end};
 
-/// A number stands on each line that it divides by this.
+/// Interval of numbered lines: only lines with a number divisible by this show it.
 const EVERY: u64 = 5;
 
-/// Lines from which the numbering is found.
+/// Lines examined to detect numbering.
 const SAMPLE: usize = 400;
 
 /// Whether lines are numbered.

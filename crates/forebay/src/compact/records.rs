@@ -1,20 +1,20 @@
-//! JSON as tables: the records of a list stand below the names of their fields, each on a line.
+//! JSON as tables: below the names of the fields, each record of a list has one line.
 //!
-//! A value that all records share is printed once, and empty fields are left out. An object that was printed before is
-//! named by its id. With less room, long texts are shortened and fields that only repeat an address are left out. The note
-//! says what is left out.
+//! A value that all records share is printed once, and empty fields are left out. An object that was printed before
+//! is replaced by its id. With less room, long texts are shortened, and fields that only repeat an address are left
+//! out. The note says what is left out.
 
 use crate::compact::value::{Data, Value, Values, values};
 use crate::compact::{Compact, Role, Row};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
-/// How much of the fields is shown.
+/// Level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Detail {
-    /// 0: all fields that are not empty. 1: without addresses and what is `false`. 2: also lists of plain values are cut.
-    /// 3: also without long texts that do not identify a record. 4: only fields that identify a record, if
-    /// it has one, and flags.
+    /// 0: all fields that are not empty. 1: also omits addresses and fields that are `false`. 2: also cuts lists of
+    /// plain values. 3: also omits long texts that do not identify a record. 4: has only fields that identify a
+    /// record, if it has any, and flags.
     pub(crate) level: u8,
     /// Maximum characters of a text.
     pub(crate) text: u32,
@@ -23,20 +23,20 @@ pub(crate) struct Detail {
 /// Share of the records, in percent, that must have a field for it to have a column.
 const COLUMN_SHARE: usize = 50;
 
-/// Objects whose text is shorter than this are printed again.
+/// Minimum bytes of an object's text for a repetition to be replaced by its id.
 const WORTH_NAMING: usize = 60;
 
-/// Maximum bytes of a text that is kept at level 3 although it does not identify a record.
+/// Maximum bytes of a text that is kept at level 3 even if it does not identify a record.
 const SHORT_TEXT: usize = 24;
 
-/// Records of which some may have rare fields, and how many of them there must be for each with such a field.
+/// Minimum records of a table for a field to be rare, and minimum records per record with a rare field.
 const MANY_RECORDS: usize = 20;
 const RARE_FIELD: usize = 50;
 
-/// Items of a list of plain values that are shown at level 2.
+/// Items shown of a list of plain values at level 2.
 const SHOWN_ITEMS: usize = 12;
 
-/// Names of fields that the note lists.
+/// Maximum names of fields in the note.
 const NAMED: usize = 8;
 
 /// Renders JSON.
@@ -76,7 +76,7 @@ pub(crate) fn render(bytes: &[u8], detail: Detail) -> Option<Compact> {
     Some(Compact { rows, note, ..Compact::default() })
 }
 
-/// A field of a record: its name, with those of the objects that it stands in, and its value.
+/// A field of a record: its name, prefixed by the names of the objects around it, and its value.
 struct Field<'v, 'a> {
     name: String,
     value: Cell<'v, 'a>,
@@ -85,14 +85,14 @@ struct Field<'v, 'a> {
 /// Value of a field.
 enum Cell<'v, 'a> {
     Text(String),
-    /// A list of records or lists, which has lines of its own.
+    /// A list of records or lists, printed on separate lines.
     List(&'v [Value<'a>], usize),
 }
 
 struct Tables {
     detail: Detail,
     rows: Vec<Row>,
-    /// Objects that were printed, with what names them.
+    /// Objects that were printed, by their text.
     seen: HashMap<String, ()>,
     /// Names of fields that are left out.
     left_out: BTreeSet<String>,
@@ -100,20 +100,21 @@ struct Tables {
     emptied: bool,
     /// Whether fields that are `false` are left out.
     without_false: bool,
-    /// Whether an object stands there again that was printed before.
+    /// Whether an object is printed that was printed before.
     repeats: bool,
-    /// Texts that are shortened.
+    /// Number of shortened texts.
     cut: usize,
-    /// Number of tables that the next row stands inside of.
+    /// Number of tables around the next row.
     depth: u16,
-    /// Whether the record that is read has fields that identify it.
+    /// Whether the current record has fields that identify it.
     is_identified: bool,
-    /// Names of fields that few records of the table have, or that are `false` in few. They are what is unusual about these.
+    /// Names of fields that few records of the table have, or that are `false` in few. They show what is unusual
+    /// about these records.
     rare: BTreeSet<String>,
 }
 
 impl Tables {
-    /// Adds a row. Rows begin at places that grow: what begins at the same place, or before, joins the row before.
+    /// Adds a row. Offsets of rows increase: text at the same offset, or an earlier one, joins the previous row.
     fn row(&mut self, start: usize, text: Vec<u8>, role: Role) {
         match self.rows.last_mut() {
             Some(last) if last.start >= start as u64 => {
@@ -131,7 +132,7 @@ impl Tables {
         self.row(start, text, role);
     }
 
-    /// Rows of a value that stands alone.
+    /// Adds rows for a value that is not in a table.
     fn value(&mut self, value: &Value, indent: usize, name: &str) {
         match &value.data {
             Data::Object(_) => {
@@ -164,7 +165,7 @@ impl Tables {
         }
     }
 
-    /// Rows of records: what they share, the names of their fields, and a line for each.
+    /// Adds rows for records: shared values, the names of their fields, and a line for each record.
     fn table(&mut self, records: &[Value], indent: usize, name: &str, start: usize) {
         let outer = std::mem::replace(&mut self.rare, rare_fields(records));
         let rows: Vec<Vec<Field>> = records.iter().map(|record| self.fields(record)).collect();
@@ -200,7 +201,7 @@ impl Tables {
         }
         let _ = write!(head, ": {}", columns.join(" | "));
         self.line(start, indent, &head, Role::Heading);
-        // Text of the record before, and how often it was repeated since.
+        // Text of the previous record, and number of its repetitions since.
         let (mut last, mut repeated): (Option<String>, usize) = (None, 0);
         for (number, (record, row)) in records.iter().zip(&rows).enumerate() {
             let mut by_name: BTreeMap<&str, &Cell> = BTreeMap::new();
@@ -257,7 +258,7 @@ impl Tables {
         self.count(repeated);
     }
 
-    /// Adds to the last row with text how often its record is repeated.
+    /// Adds the number of repetitions to the last row with text.
     fn count(&mut self, repeated: usize) {
         let shown = self.rows.iter_mut().rev().find(|row| !row.text.is_empty());
         if let Some(row) = shown.filter(|_| repeated > 0) {
@@ -324,7 +325,7 @@ impl Tables {
         }
     }
 
-    /// Whether a field is left out: it is empty, or there is no room for what it tells.
+    /// Whether a field is left out: it is empty, or the level of detail omits it.
     fn leaves_out(&mut self, name: &str, value: &Value) -> bool {
         let is_empty = match &value.data {
             Data::Null => true,
@@ -429,9 +430,9 @@ fn is_shared(name: &str, rows: &[Vec<Field>]) -> bool {
     first.is_some() && rows.iter().all(|row| text(row) == first)
 }
 
-/// Names of fields that hardly any of many records have, or that are `false` in hardly any.
+/// Names of fields that few of many records have, or that are `false` in few.
 fn rare_fields(records: &[Value]) -> BTreeSet<String> {
-    // How many records have a field, and in how many it is `false`.
+    // Number of records with each field, and number in which it is `false`.
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for record in records {
         if let Data::Object(members) = &record.data {
@@ -463,7 +464,7 @@ fn identifying(record: &Value, depth: usize) -> usize {
     found
 }
 
-/// Names of fields whose texts mean nothing to a reader.
+/// Names of fields whose texts mean nothing to a reader, such as ids of nodes and signatures.
 const OPAQUE: &[&str] = &["node_id", "gravatar_id", "signature", "payload"];
 
 /// Whether a field is an address that another field implies.
@@ -475,7 +476,7 @@ fn is_about_address(leaf: &str) -> bool {
         || leaf.contains("_links")
 }
 
-/// Whether a field tells records apart, or is what they are about.
+/// Whether a field distinguishes records, or is their subject.
 fn identifies(leaf: &str) -> bool {
     const NAMES: &[&str] = &[
         "id",
@@ -525,7 +526,7 @@ fn identifies(leaf: &str) -> bool {
     is(leaf) || is(last) || leaf.ends_with("id") || leaf.ends_with("name")
 }
 
-/// A value as text by which it is found again.
+/// Text of a value, used to recognise repetitions.
 fn written(value: &Value) -> String {
     let mut text = String::new();
     write_value(value, &mut text);

@@ -1,4 +1,4 @@
-//! Search results below the path of their file, which is named once.
+//! Search results below the path of their file, which is printed once.
 
 use crate::classify::search::{Grouped, Groups, path};
 use crate::compact::{Compact, Role, Row, common_folder, lines_of, without_end};
@@ -19,7 +19,7 @@ pub(crate) fn render(bytes: &[u8]) -> Option<Compact> {
     let mut matches = 0;
     for found in &found {
         let Some(path) = found.path else {
-            // A line between two results tells only that lines are missing.
+            // A line between two results only says that lines are missing.
             let text = if without_end(found.line) == b"--" { b"\n".to_vec() } else { found.line.to_vec() };
             let group = open.and(groups.len().checked_sub(1)).map(|group| group as u32);
             rows.push(Row { start: found.start, text, group, role: Role::Heading, ..Row::default() });
@@ -59,7 +59,7 @@ impl<'a> Found<'a> {
         Found { start, line, path: found.map(|found| found.0), is_match: found.is_some_and(|found| found.1) }
     }
 
-    /// The line behind its path: `12:text`.
+    /// The line after its path: `12:text`.
     fn rest(&self) -> &'a [u8] {
         let rest = &self.line[self.path.map_or(0, <[u8]>::len)..];
         let is_mark = |byte: &u8| b":-".contains(byte);
@@ -67,12 +67,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Results that stand below their paths already.
+/// Results that are already grouped below their paths.
 fn already_grouped(bytes: &[u8]) -> Option<Compact> {
     let mut reader = Groups::default();
     let (mut below, mut other) = (0, 0);
     let (mut rows, mut groups): (Vec<Row>, Vec<Vec<u8>>) = Default::default();
-    // Where the heading begins that has no row yet.
+    // Start of a heading without rows so far.
     let mut heading: Option<u64> = None;
     for (start, line) in lines_of(bytes) {
         let role = match reader.take(without_end(line)) {

@@ -1,13 +1,13 @@
-//! JSON values with the places that they stand at, read leniently: rendering them needs no strict reader.
+//! A lenient parser of JSON values that keeps their offsets. Rendering needs no strict parser.
 //!
-//! Python prints its values nearly as JSON, with single quotes and other words. Both are read.
+//! Python prints its values in nearly the same form, with single quotes and other keywords. Both forms are parsed.
 
 use std::borrow::Cow;
 
-/// A value that is nested deeper than this is not rendered.
+/// Maximum nesting depth of a value that is rendered.
 const DEEPEST: usize = 100;
 
-/// A value and its first byte.
+/// A value and the offset of its first byte.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value<'a> {
     pub(crate) start: usize,
@@ -21,7 +21,7 @@ pub(crate) enum Data<'a> {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as it is written.
+    /// A number as written.
     Number(&'a str),
     /// A text without its escapes.
     Text(Cow<'a, str>),
@@ -31,7 +31,7 @@ pub(crate) enum Data<'a> {
     Object(Vec<(Cow<'a, str>, Value<'a>)>),
 }
 
-/// Values that stand one after another, with the text before and after them.
+/// Consecutive values, with the text before and after them.
 pub(crate) struct Values<'a> {
     pub(crate) values: Vec<Value<'a>>,
     /// First byte of the first value.
@@ -40,7 +40,7 @@ pub(crate) struct Values<'a> {
     pub(crate) end: usize,
 }
 
-/// Reads the values of an output. `None` if most of it is something else.
+/// Parses the values of an output. `None` if most of it is something else.
 pub(crate) fn values(bytes: &[u8]) -> Option<Values<'_>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let start = beginning(text)?;
@@ -61,7 +61,7 @@ pub(crate) fn values(bytes: &[u8]) -> Option<Values<'_>> {
     })
 }
 
-/// Where the first array or object begins, after at most a few lines of text.
+/// Start of the first array or object, after at most a few lines of text.
 fn beginning(text: &str) -> Option<usize> {
     let is_begin = |at: &usize| {
         let rest = text[at + 1..].trim_start();
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes what may stand between two documents.
+    /// Skips what may be between two documents.
     fn between(&mut self) {
         while self.peek().is_some_and(|byte| byte.is_ascii_whitespace() || byte == b',') {
             self.at += 1;

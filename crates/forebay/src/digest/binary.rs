@@ -13,7 +13,7 @@ use crate::{Budget, Output, Result, tokens};
 /// Bytes at the beginning that are searched for signatures and for the tables of a database.
 const BEGINNING: u64 = 64 * 1024;
 
-/// Bytes at the end that have the end of a zip directory: its comment has at most 64 KiB.
+/// Bytes at the end that are searched for the end of a zip directory: its comment has at most 64 KiB.
 const ZIP_END: u64 = 66 * 1024;
 
 /// Maximum bytes read of the directory of a zip archive.
@@ -141,7 +141,7 @@ fn zip(output: &Output) -> Result<Option<Inside>> {
         names.push((shown(text), little(&directory, here + 24, 4).unwrap_or(0)));
         here += 46 + name + extra + comment;
     }
-    // An archive with 65,535 entries or more says so elsewhere.
+    // An archive with 65,535 entries or more stores their number elsewhere.
     Ok(Some(Inside { entries: entries.max(names.len() as u64), names }))
 }
 
@@ -221,7 +221,7 @@ fn name(start: &[u8]) -> Option<String> {
         return Some("zip archive".to_owned());
     }
     if at(0, b"\x1f\x8b") {
-        // A flag says that the name of what was packed follows.
+        // A flag says that the name of the packed file follows.
         let packed = start.get(3).filter(|flags| *flags & 0b1100 == 0b1000).and_then(|_| start.get(10..));
         let packed = packed.and_then(|rest| rest.split(|&byte| byte == 0).next()).map(shown);
         return Some(format!("gzip data{}", packed.map_or(String::new(), |name| format!(" of {name}"))));

@@ -1,4 +1,4 @@
-//! Outputs in a compact form: whole if that fits, else the rows that the session is about.
+//! Outputs in a compact form: whole if that fits, otherwise the rows that matter to the session.
 
 use crate::classify::form::{self, Form};
 use crate::compact::{self, Compact, Row, lines_of};
@@ -16,11 +16,11 @@ use crate::{Budget, Kind, Output, Result, rank, tokens};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// A rendering, and the form that it has; `None` for lines as they are.
+/// A rendering and its form; `None` for unchanged lines.
 struct Rendered {
     form: Option<CompactForm>,
     compact: Compact,
-    /// Sections of a document, by the row that each begins at.
+    /// Sections of a document, each with its first row.
     sections: Vec<Section>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn whole_view(probe: &Probe, budget: Budget) -> Result<Option<View>> 
     if matches!(probe.form()?, Form::Html) && form == CompactForm::Lines {
         return Ok(None);
     }
-    // In little room, what is unusual about a few files tells more than the names of all.
+    // With a small budget, unusual facts about a few files are worth more than the names of all.
     let is_small = budget.tokens < weights::MIN_BUDGET;
     if form == CompactForm::Folders && is_small && compact::listing::is_long(bytes) {
         return Ok(None);
@@ -60,12 +60,12 @@ pub(crate) fn whole_view(probe: &Probe, budget: Budget) -> Result<Option<View>> 
     whole(output, form, &compact, budget)
 }
 
-/// Bytes of a text that may fit a budget.
+/// Maximum bytes of a text that can fit a budget.
 fn most_bytes(budget: Budget) -> u64 {
     budget.bytes.min(budget.tokens * weights::MAX_TOKEN_BYTES)
 }
 
-/// The bytes of an output that may have a compact form.
+/// Bytes of an output that may have a compact form.
 fn bytes<'p>(probe: &'p Probe) -> Result<Option<&'p [u8]>> {
     let output = probe.output;
     let is_plain =
@@ -140,7 +140,7 @@ pub(crate) fn recognize_records<'p>(
     chosen_stating(probe, &rendered, budget, budget.tokens, choose, |_| counts.clone())
 }
 
-/// Plans the view of an output of which rows are chosen: reads, searches, listings and runs that succeeded.
+/// Plans the view of an output by choosing rows: reads, searches, listings and runs that succeeded.
 pub(crate) fn recognize_rows<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,
@@ -152,7 +152,7 @@ pub(crate) fn recognize_rows<'p>(
     }
     let Some(bytes) = bytes(probe)? else { return Ok(None) };
     let compact_form = form_of(probe, bytes)?;
-    // These are summed up better than any of their rows tell.
+    // For these, a summary says more than any of their rows.
     let is_summed_up = matches!(form, Form::Log | Form::TestRun | Form::Table | Form::Diff)
         || form::is_sql(probe.output)?
         || form::is_history(probe.output)?;
@@ -171,7 +171,7 @@ pub(crate) fn recognize_rows<'p>(
     };
     let rows = &rendered.compact.rows;
     let answering = answering(probe, wanted, rows)?;
-    // A larger list needs more, but not in proportion.
+    // A larger list needs more tokens, but not in proportion.
     let least = budget.tokens.min(weights::SMALL_BUDGET);
     let size = size(&rendered.compact);
     let grown = budget.tokens.min((least * size).isqrt());
@@ -202,7 +202,7 @@ pub(crate) fn recognize_rows<'p>(
             };
             let totals = totals::rows(rows);
             let stated = if is_alike { "" } else { "the largest changes are shown" };
-            // Of a run that succeeded and of lines that are alike, others than these add nothing.
+            // In a run that succeeded, and among similar lines, further similar rows add nothing.
             let adds_nothing = unusual.is_some() || probe.exited_well();
             let choose = |choice: &mut RowChoice| {
                 choice.prefer(unusual.as_deref().unwrap_or_default());
@@ -253,7 +253,7 @@ fn read<'p>(
     let rendered = &Rendered { sections: sections(&outline, rendered.compact.rows.len()), ..rendered };
     let blocks = blocks(&outline, &rendered.compact);
     let rows = &rendered.compact.rows;
-    // Where most blocks begin alike, as `[[package]]`, their first lines tell nothing.
+    // If most blocks begin with the same line, such as `[[package]]`, their first lines say nothing.
     let heads: HashSet<&[u8]> = blocks.iter().map(|block| &rows[block.start].text[..]).collect();
     let has_heads = heads.len() * 2 > blocks.len();
     chosen(probe, rendered, budget, budget.tokens, |choice| {
@@ -282,7 +282,7 @@ fn answering(probe: &Probe, wanted: &Wanted, rows: &[Row]) -> Result<Vec<f32>> {
     Ok(scores)
 }
 
-/// Rows of lines: as they are where a file is read, since an edit repeats them, else as a screen shows them.
+/// Rows of lines: unchanged if a file is read, since an edit repeats them; otherwise as a screen shows them.
 fn lines(as_they_are: bool, bytes: &[u8]) -> Rendered {
     let shown = || compact::render(CompactForm::Lines, bytes).unwrap_or_default();
     if as_they_are {
@@ -298,7 +298,7 @@ fn lines(as_they_are: bool, bytes: &[u8]) -> Rendered {
     Rendered { form, compact, sections: Vec::new() }
 }
 
-/// Definitions of a program, as ranges of rows. Lines before the first are a block too.
+/// Definitions of a program, as ranges of rows. The lines before the first definition are a block too.
 fn blocks(outline: &Outline, compact: &Compact) -> Vec<Range<usize>> {
     let mut starts: Vec<usize> = vec![0];
     let count = compact.rows.len();
@@ -311,7 +311,7 @@ fn blocks(outline: &Outline, compact: &Compact) -> Vec<Range<usize>> {
         starts.push(at);
     }
     if starts.len() == 1 {
-        // Paragraphs, where nothing is defined.
+        // Paragraphs, if there are no definitions.
         let is_blank = |row: &Row| row.text.trim_ascii().is_empty();
         starts
             .extend((1..count).filter(|&at| is_blank(&compact.rows[at - 1]) && !is_blank(&compact.rows[at])));
@@ -322,7 +322,7 @@ fn blocks(outline: &Outline, compact: &Compact) -> Vec<Range<usize>> {
     starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// Sections of a document. The first lines of a program's definitions are shown, so it needs none.
+/// Sections of a document. A program needs none, since the first lines of its definitions are shown.
 fn sections(outline: &Outline, rows: usize) -> Vec<Section> {
     if matches!(outline.form, Form::Code(_)) {
         return Vec::new();
@@ -368,7 +368,7 @@ fn chosen<'p>(
     chosen_stating(probe, rendered, budget, most, choose, |_| String::new())
 }
 
-/// View of chosen rows, with what is stated of those that are not.
+/// View of chosen rows, with a statement about the others.
 fn chosen_stating<'p>(
     probe: &'p Probe<'p>,
     rendered: &Rendered,
@@ -412,7 +412,7 @@ fn chosen_stating<'p>(
     Ok(None)
 }
 
-/// Facts for the first line of a view: those of its form, and what was looked for.
+/// Facts for the first line of a view: those of its form, and the words that were searched for.
 fn facts(note: &str, interest: &Interest, texts: &[&[u8]]) -> String {
     let text = texts.concat();
     let names: Vec<&str> = interest.names_in(&text).into_iter().take(weights::NAMED).collect();
@@ -421,13 +421,13 @@ fn facts(note: &str, interest: &Interest, texts: &[&[u8]]) -> String {
     parts.join("; ")
 }
 
-/// Tokens of a rendering, nearly.
+/// Approximate tokens of a rendering.
 fn size(compact: &Compact) -> u64 {
     costs(compact).iter().sum::<f32>() as u64
 }
 
-/// Budget for chosen rows of an output of so many tokens. Of an output that is many times larger, a view is a sample, and more
-/// of it hardly raises the chance that a row which is needed is among them.
+/// Budget for chosen rows of an output of `size` tokens. The view of a much larger output is only a sample, and a
+/// larger sample hardly raises the chance that it includes a needed row.
 fn sampled(budget: Budget, size: u64, large: f64) -> Budget {
     let large = (budget.tokens as f64 * large).max(1.0);
     let share = (large / size.max(1) as f64).sqrt().clamp(weights::LEAST_SAMPLE, 1.0);
@@ -435,7 +435,7 @@ fn sampled(budget: Budget, size: u64, large: f64) -> Budget {
     Budget { tokens: ((budget.tokens as f64 * share) as u64).max(least), ..budget }
 }
 
-/// Tokens of each row, nearly: by its bytes, as many as a part of the rendering has on average.
+/// Approximate tokens of each row: its bytes times the average tokens per byte of a sample of the rendering.
 fn costs(compact: &Compact) -> Vec<f32> {
     let mut sample = Vec::new();
     let step = (compact.rows.len() / weights::SAMPLED_ROWS).max(1);
@@ -458,7 +458,7 @@ fn costs(compact: &Compact) -> Vec<f32> {
         .collect()
 }
 
-/// View of the rows that are kept.
+/// View of the rows in `kept`.
 fn showing(output: &Output, rendered: &Rendered, kept: &[bool], budget: Budget, facts: &str) -> Result<View> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = 0;
@@ -546,7 +546,7 @@ mod tests {
         let hidden: Vec<u64> = (1..150).filter(|n| !is_shown(n)).collect();
         let markers = || text.lines().filter(|line| line.starts_with("[… "));
         assert!(hidden.len() > 1, "{text}");
-        // The first section of a gap is named, and the number of those that are not.
+        // The first section of a gap is named, with the number of the other sections in it.
         for n in hidden.iter().filter(|&&n| is_shown(&(n - 1))) {
             let named = format!(", with {}", name(*n).trim());
             assert!(markers().any(|marker| marker.contains(&named)), "{named}: {text}");

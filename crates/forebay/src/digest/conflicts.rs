@@ -1,4 +1,4 @@
-//! Merge conflicts, as `git merge` leaves them.
+//! Merge conflicts in the form of `git merge`.
 
 use crate::classify::form::Form;
 use crate::digest::ends::Parts;
@@ -49,20 +49,20 @@ const END: &[u8] = b">>>>>>> ";
 
 /// The conflicts of a text.
 pub(crate) struct Conflicts {
-    /// Ranges of them that are worth showing, in their order.
+    /// Ranges of the conflicts to show, in order.
     shown: Vec<Range<u64>>,
-    /// Lines in which they begin, counted from 1.
+    /// First line of each conflict, counted from 1.
     begin: Vec<u64>,
 }
 
 impl Conflicts {
-    /// Conflicts of a text, if there are any.
+    /// Finds the conflicts of a text, if there are any.
     pub(crate) fn of(bytes: &[u8]) -> Option<Conflicts> {
         if !bytes.starts_with(OURS) && memmem::find(bytes, &[b"\n", OURS].concat()).is_none() {
             return None;
         }
         let mut conflicts = Conflicts { shown: Vec::new(), begin: Vec::new() };
-        // Lines of the open conflict, the number of its first one, and which of them divides its versions.
+        // Lines of the open conflict, the number of its first line, and the line that divides its versions.
         let (mut open, mut first, mut divided): (Vec<Range<u64>>, u64, Option<usize>) = Default::default();
         let mut at = 0;
         for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
@@ -92,7 +92,7 @@ impl Conflicts {
 }
 
 impl Summarize for Conflicts {
-    /// Number of conflicts, and the lines that they begin in.
+    /// Number of conflicts, and their first lines.
     fn summary(&self, _: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>> {
         let all = count("conflict", self.begin.len() as u64);
         let lines = if self.begin.len() == 1 { "line" } else { "lines" };

@@ -1,4 +1,4 @@
-//! Diffs: their first changes, and the files of the others.
+//! Diffs: their first changes, and the names of the other files.
 
 use crate::classify::form::Form;
 use crate::digest::ends::Parts;
@@ -21,7 +21,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) ->
     }
     let formatting = probe.whole()?.and_then(Formatting::of);
     let mut outliers = formatting.as_ref().map_or(Vec::new(), Formatting::outliers);
-    // Files are summed up between these, so that each is told with its commit.
+    // Files are summed up between these, so that each is listed with its commit.
     outliers.extend(probe.whole()?.map_or(Vec::new(), commits));
     outliers.sort_by_key(|range| range.start);
     let skipped = changes::skipped(&fit::beginning(probe.output, budget)?);
@@ -52,7 +52,7 @@ fn commits(text: &[u8]) -> Vec<Range<u64>> {
     memchr::memmem::find_iter(text, b"commit ").filter(is_commit).take(COMMITS).filter_map(header).collect()
 }
 
-/// Files of a diff, and what of it changes only the layout.
+/// Files of a diff, and which of its changes affect only the layout.
 struct Files {
     items: OutlineItems,
     formatting: Option<Formatting>,
@@ -88,7 +88,7 @@ mod tests {
         assert!(text.contains("+++ b/f0\n@@ -1,9 +1,10 @@\n+change 0\n[… "), "{text}");
         assert!(text.contains("]\n+++ b/f3\n@@ -1,9 +1,10 @@\n+change 3\n[… "), "{text}");
         assert!(!text.contains("line 5 of the file"), "{text}");
-        // The call is said once, and then only lines.
+        // The call is printed once; after that, only lines.
         assert_eq!(text.matches("forebay read").count(), 1, "{text}");
         assert!(text.contains(" files: "), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Texts that are read from their beginning: prose, histories, dumps of SQL.
+//! Texts that are read from the beginning: prose, histories, SQL dumps.
 
 use crate::classify::form::{self, Form};
 use crate::digest::ends::Parts;
@@ -16,7 +16,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Resu
     }
     let output = probe.output;
     let outline = outline::outline(output)?;
-    // Statements that make something in a dump, and named changes of a history.
+    // Statements that create something in a dump, and named changes of a history.
     let statements = outline.items.iter().filter(|item| item.kind == "statement").map(|item| item.line);
     let lines: Vec<u64> =
         if form::is_history(output)? { outline::named_changes(output)? } else { statements.collect() };

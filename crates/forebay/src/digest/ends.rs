@@ -19,7 +19,7 @@ use std::ops::Range;
 pub(crate) struct Parts<'p> {
     /// Division of the view.
     pub(crate) shares: Shares,
-    /// Ranges that are shown before all else.
+    /// Ranges to show before all others.
     pub(crate) first: Vec<Range<u64>>,
     /// Ranges that are unlike the rest, the most unusual first.
     pub(crate) outliers: Vec<Range<u64>>,
@@ -30,7 +30,7 @@ pub(crate) struct Parts<'p> {
 }
 
 impl<'p> Parts<'p> {
-    /// Both ends alone, with a summary.
+    /// Both ends and a summary, without outliers.
     pub(crate) fn new(shares: Shares, summary: impl Summarize + 'p) -> Parts<'p> {
         let (first, outliers, skipped) = Default::default();
         Parts { shares, first, outliers, skipped, summary: Box::new(summary) }
@@ -66,7 +66,7 @@ pub(crate) fn fold(output: &Output, budget: Budget, parts: &Parts) -> Result<Vie
     let areas = repainted::areas(output)?;
     let marker = marker_tokens(output, wording(budget));
     let call = marker_tokens(output, Wording::Commands);
-    // A range that is shown alone has a marker before it and one after it.
+    // A separate range has a marker before it and one after it.
     let cost = |range: &Range<u64>| cost(output, range, is_data);
     let costs = |ranges: &[Range<u64>]| -> Result<Vec<f64>> {
         ranges.iter().map(|range| Ok((cost(range)? + 2 * marker) as f64)).collect()
@@ -78,7 +78,7 @@ pub(crate) fn fold(output: &Output, budget: Budget, parts: &Parts) -> Result<Vie
             skipped.push(range.clone());
         }
     }
-    // The costs of the markers and of the summary are known only after printing, so smaller sizes are tried until one fits.
+    // The costs of markers and summary are known only after printing, so smaller sizes are tried until one fits.
     for attempt in 0..TRIES {
         let room = room * (FIRST_TRY - f64::from(attempt.max(1) - 1) / f64::from(TRIES));
         let mut shown_room = room - summary_cost;
@@ -136,8 +136,8 @@ pub(crate) fn fold(output: &Output, budget: Budget, parts: &Parts) -> Result<Vie
 /// Maximum bytes searched backwards for the start of a long last line.
 const LAST_LINE: u64 = 256 * 1024;
 
-/// Half as much of the last line, and as much of its beginning, where only its end was shown and it is not the only line.
-/// The beginning of a long line says what it is.
+/// If only the end of a long last line was shown, returns half of that end and as many bytes of the line's beginning,
+/// which says what the line is. Not if it is the only line.
 fn both_ends(output: &Output, end: Range<u64>) -> Result<Vec<Range<u64>>> {
     let shown = output.read(end.clone())?;
     let is_inside = shown.trim_ascii_end().iter().all(|&byte| byte != b'\n');
@@ -149,13 +149,13 @@ fn both_ends(output: &Output, end: Range<u64>) -> Result<Vec<Range<u64>>> {
     Ok(vec![start..output.character_start(start + half)?, output.character_start(end.end - half)?..end.end])
 }
 
-/// Factor on the bytes that are enough, because of escape codes for colours.
+/// Factor on the number of bytes to read, because of escape codes for colours.
 fn colour_factor(output: &Output) -> Result<u64> {
     let beginning = output.read(0..output.len().min(COLOUR_SAMPLE))?;
     Ok(if memchr::memchr(b'\x1b', &beginning).is_some() { COLOURED_BYTES } else { 1 })
 }
 
-/// Tokens of a range: of data as it is, of all else as a screen shows it.
+/// Tokens of a range: for data as written, otherwise as a screen shows it.
 fn cost(output: &Output, range: &Range<u64>, is_data: bool) -> Result<u64> {
     let bytes = output.read(range.clone())?;
     Ok(if is_data || memchr::memchr2(b'\x1b', b'\r', &bytes).is_none() {
@@ -165,7 +165,7 @@ fn cost(output: &Output, range: &Range<u64>, is_data: bool) -> Result<u64> {
     })
 }
 
-/// A range without the skipped ranges inside it. Its first and its last bytes stay.
+/// A range without the skipped ranges inside it. Its first and its last bytes always stay.
 fn without(range: Range<u64>, skipped: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::new();
     let mut at = range.start;
@@ -177,18 +177,18 @@ fn without(range: Range<u64>, skipped: &[Range<u64>]) -> Vec<Range<u64>> {
     left
 }
 
-/// One end of an output, from which a part is taken.
+/// One end of an output, of which a view shows a part.
 struct End<'a> {
     /// Units from the end inwards.
     units: &'a [Unit],
     skipped: &'a [Range<u64>],
-    /// Tokens of a marker, which each skipped range costs.
+    /// Tokens of a marker, the cost of each skipped range.
     marker: u64,
     is_data: bool,
 }
 
 impl End<'_> {
-    /// The units that `room` tokens are enough for, as one range. Of a long line it takes a part of a part.
+    /// Units that fit `room` tokens, as one range. A long line may be cut.
     fn part(&self, output: &Output, room: f64) -> Result<Range<u64>> {
         let mut left = room;
         let mut part: Option<Range<u64>> = None;
@@ -216,8 +216,8 @@ impl End<'_> {
         Ok(part.unwrap_or(0..0))
     }
 
-    /// The first or the last `fits` bytes of a part of a line; in data up to where a member ends, if one does. `None` for a
-    /// whole line and for too few bytes.
+    /// The first or the last `fits` bytes of a part of a line. In data, the cut is at the end of a member if
+    /// possible. `None` for a whole line and for too few bytes.
     fn cut(
         &self,
         output: &Output,

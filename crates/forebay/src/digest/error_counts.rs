@@ -1,6 +1,6 @@
-//! Errors of a compiler, counted by what they say and by their file.
+//! Compiler errors, counted by message and by file.
 //!
-//! A view of a build with many errors shows some of them. The counts say what the others are and where.
+//! A view of a build with many errors shows some of them. The counts summarise the others.
 
 use crate::formats::location;
 use crate::terminal::readable;
@@ -10,25 +10,25 @@ use crate::weights::folding::{MIN_COUNTED_ERRORS, NAMED_ERROR_FILES, NAMED_ERROR
 use memchr::memmem;
 use std::collections::HashMap;
 
-/// Lines after an error of rustc within which its place is.
+/// Maximum lines from an error of rustc to its location.
 const LINES_TO_PLACE: usize = 4;
 
-/// Longest line that is read, in bytes. Messages of compilers are shorter.
+/// Maximum bytes of a line that is parsed. Messages of compilers are shorter.
 const LONGEST: usize = 2_048;
 
 /// Maximum characters of a message and of a path in the counts.
 const MESSAGE: usize = 44;
 const PATH: usize = 80;
 
-/// An error of a compiler.
+/// A compiler error.
 struct Found {
-    /// Code and message without the names in it, or either of them.
+    /// Code, message without names, or both.
     kind: String,
     /// File, if the line of the error names it.
     file: Option<String>,
 }
 
-/// The counts of the errors in an output, in at most so many tokens; `None` if they are few.
+/// Counts of the errors in an output, in at most `room` tokens; `None` if there are few errors.
 pub(crate) fn of(bytes: &[u8], room: u64) -> Option<String> {
     memmem::find(bytes, b"error")?;
     let (mut kinds, mut files) = (Counts::default(), Counts::default());
@@ -38,7 +38,7 @@ pub(crate) fn of(bytes: &[u8], room: u64) -> Option<String> {
         let is_candidate = line.len() <= LONGEST && memmem::find(line, b"error").is_some();
         let Some(found) = is_candidate.then(|| found(&readable(line))).flatten() else { continue };
         let below = || lines[at + 1..].iter().take(LINES_TO_PLACE).find_map(|line| place(&readable(line)));
-        // An error without a place sums others up: `error: could not compile`.
+        // An error without a location sums up others: `error: could not compile`.
         let Some(file) = found.file.or_else(below) else { continue };
         total += 1;
         kinds.add(found.kind);
@@ -48,7 +48,7 @@ pub(crate) fn of(bytes: &[u8], room: u64) -> Option<String> {
         return None;
     }
     let (kinds, files) = (kinds.in_order(), files.in_order());
-    // As many names as fit, of both lists.
+    // As many entries of both lists as fit.
     (1..=NAMED_ERROR_KINDS.max(NAMED_ERROR_FILES)).rev().find_map(|named| {
         let text = format!(
             "{}: {}; in {}",
@@ -111,7 +111,7 @@ fn found(line: &[u8]) -> Option<Found> {
     is_code.then(|| Found { kind: kind(code, message), file })
 }
 
-/// The file in a line that places the error above it: `  --> src/a.rs:3:7`.
+/// The file in a line with the location of the error above it: ` --> src/a.rs:3:7`.
 fn place(line: &[u8]) -> Option<String> {
     let place = line.trim_ascii().strip_prefix(b"--> ").or(line.trim_ascii().strip_prefix(b"::: "))?;
     location::file(place).map(|file| path(&String::from_utf8_lossy(file)))
@@ -121,7 +121,7 @@ fn path(path: &str) -> String {
     crate::shortened(&crate::printable(path), PATH)
 }
 
-/// What an error says: its code, and its message up to the first name in it.
+/// Kind of an error: its code, and its message up to the first name.
 fn kind(code: &str, message: &str) -> String {
     let end = message.find(['`', '\'', '"', '‘', '’', '“', ':', ';', '(', '[']).unwrap_or(message.len());
     let message = crate::shortened(&crate::printable(message[..end].trim()), MESSAGE);

@@ -1,4 +1,4 @@
-//! Failures in outputs that are not one run: logs of services, lists, dumps.
+//! Failures in outputs that are not a single run: logs of services, lists, dumps.
 
 use crate::digest::frame::wording;
 use crate::rank::choose::{UnitChoice, ranges};
@@ -8,7 +8,7 @@ use crate::weights::folding::{FAILED_RUN, MAX_FAILURES, SHOWN_FAILURE};
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
-/// Ranges of the worst failures, if the worst weighs enough.
+/// Ranges of the worst failures, if the worst one scores high enough.
 pub(crate) fn worst(
     output: &Output,
     budget: Budget,

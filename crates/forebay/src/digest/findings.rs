@@ -1,4 +1,4 @@
-//! Findings of linters by their codes, with those of rare codes as outliers.
+//! Findings of linters, counted by code. Those with rare codes are outliers.
 
 use crate::classify::form::Form;
 use crate::digest::ends::Parts;
@@ -29,7 +29,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, wanted: &Wanted, _: Budget) ->
 pub(crate) struct Findings {
     codes: Vec<Code>,
     count: u64,
-    /// Errors among them, up to one more than are few.
+    /// Errors among the findings. Collection stops at one more than the maximum for few errors.
     errors: Vec<Range<u64>>,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Findings {
 struct Code {
     code: String,
     count: u64,
-    /// First finding with it.
+    /// First finding with this code.
     first: Range<u64>,
     is_error: bool,
 }
 
 impl Findings {
-    /// Findings of an output that has hardly anything else.
+    /// Parses an output that consists almost only of findings.
     pub(crate) fn of(bytes: &[u8]) -> Option<Findings> {
         let mut codes: HashMap<&[u8], Code> = HashMap::new();
         let (mut at, mut lines, mut found, mut errors) = (0, 0, 0, Vec::new());
@@ -55,7 +55,7 @@ impl Findings {
             }
             lines += 1;
             let Some(code) = code_in_file(line) else {
-                // Another output is not read to its end.
+                // Any other output is not read to its end.
                 if lines > MIN_FINDINGS * 2 && found * 2 < lines {
                     return None;
                 }
@@ -81,8 +81,8 @@ impl Findings {
         Some(Findings { codes, count: found as u64, errors })
     }
 
-    /// A finding of each code, the least frequent codes first: errors, then other findings. If errors are few, all others of
-    /// them are in between.
+    /// One finding of each code, the least frequent codes first: errors, then other findings. If there are few
+    /// errors, all of them come before the other findings.
     fn outliers(&self) -> Vec<Range<u64>> {
         let mut codes: Vec<&Code> = self.codes.iter().collect();
         codes.sort_by_key(|code| (!code.is_error, code.count, code.first.start));

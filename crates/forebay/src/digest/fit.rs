@@ -1,4 +1,4 @@
-//! The beginning and the end of an output, as much of both as fits.
+//! The beginning and the end of an output, as much of each as fits.
 
 use crate::digest::frame::{framed, wording};
 use crate::view::{View, Wording, units};
@@ -6,7 +6,7 @@ use crate::weights::folding::{ENOUGH_BYTES, ENOUGH_BYTES_PER_TOKEN, MIN_GAP_BYTE
 use crate::{Budget, Output, Result};
 use std::ops::Range;
 
-/// View of the beginning and the end of an output; of one that could not be stored whole, of what is left.
+/// View of the beginning and the end of an output, or of the stored part if it could not be stored whole.
 pub(crate) fn top_and_bottom(output: &Output, budget: Budget) -> Result<View> {
     let enough = enough_bytes(budget);
     let lost = output.lost();
@@ -20,7 +20,7 @@ pub(crate) fn top_and_bottom(output: &Output, budget: Budget) -> Result<View> {
     fit(output, budget, &in_turn(head, tail))
 }
 
-/// Bytes that are enough to choose the beginning or the end of a view from.
+/// Number of bytes to read at one end of an output, enough for any view within the budget.
 pub(crate) fn enough_bytes(budget: Budget) -> u64 {
     (budget.tokens * ENOUGH_BYTES_PER_TOKEN).min(budget.bytes).max(ENOUGH_BYTES)
 }
@@ -30,8 +30,8 @@ pub(crate) fn beginning(output: &Output, budget: Budget) -> Result<Vec<u8>> {
     output.read(0..output.len().min(2 * enough_bytes(budget)))
 }
 
-/// Order in which units are taken: the very end and the very beginning, then three of the end and one of the beginning in
-/// turn.
+/// Order in which units are added: the very end and the very beginning, then alternately three of the end and one of
+/// the beginning.
 fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let (mut head, mut tail) = (head.into_iter(), tail.into_iter());
     let mut order: Vec<Range<u64>> = tail.by_ref().take(1).chain(head.by_ref().take(1)).collect();
@@ -44,7 +44,7 @@ fn in_turn(head: Vec<Range<u64>>, tail: Vec<Range<u64>>) -> Vec<Range<u64>> {
     }
 }
 
-/// View of the longest beginning of `order` that fits the budget.
+/// View of as many units as fit the budget, in the order of `order`.
 fn fit(output: &Output, budget: Budget, order: &[Range<u64>]) -> Result<View> {
     let view = |count: usize| -> Result<View> {
         let view = View::showing(output, &joined(output, order[..count].to_vec())?, wording(budget))?;
@@ -59,19 +59,19 @@ fn fit(output: &Output, budget: Budget, order: &[Range<u64>]) -> Result<View> {
             high = middle - 1;
         }
     }
-    // One more unit may close a gap and so cost less than it adds: the search may end a little too high or low,
-    // and too high must not be.
+    // One more unit may close a gap and so cost less than it adds. The result of the search may then be a little too
+    // high or too low, and it must not be too high.
     while low > 0 && !budget.holds(&view(low)?.print(output)?) {
         low -= 1;
     }
     if low == 0 && !budget.holds(&view(0)?.print(output)?) {
-        // Not even the frame fits. One line must do, and it names the handle.
+        // Not even the frame fits, so the view is a single line that names the handle.
         return View::showing(output, &[], Wording::Commands);
     }
     view(low)
 }
 
-/// The same ranges in order, with gaps closed that are not worth a marker.
+/// Sorts ranges, and closes gaps that cost less than a marker.
 fn joined(output: &Output, mut ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>> {
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();

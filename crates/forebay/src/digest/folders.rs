@@ -15,10 +15,10 @@ use crate::weights::folding::{
 use crate::{Budget, Output, Result, outline};
 use std::collections::{HashMap, HashSet};
 
-/// Maximum folders kept, which bounds memory. Where there are more, the deepest are counted with their parents.
+/// Maximum folders kept, which bounds memory. Beyond this, the deepest folders are counted with their parents.
 const MAX_FOLDERS: usize = 2_048;
 
-/// Greatest depth of a folder that is counted by itself.
+/// Maximum depth of a folder that is counted separately.
 const MAX_DEPTH: usize = 8;
 
 /// Maximum extensions kept, which bounds memory.
@@ -50,13 +50,13 @@ pub(crate) struct Folders {
     /// Counts of each folder, with those of all folders below it.
     folders: HashMap<Vec<u8>, Counts>,
     extensions: Vec<Vec<u8>>,
-    /// Largest entries first: the size as it is printed, the size in bytes, and the path.
+    /// Largest entries first: the size as printed, the size in bytes, and the path.
     largest: Vec<(String, f64, Vec<u8>)>,
-    /// Lines of files that are unlike the others, each after the line of its folder; or of the outermost branches of a tree.
+    /// Lines of unusual files, each after the line of its folder; or of the outermost branches of a tree.
     outliers: Vec<u64>,
 }
 
-/// Files with the same mode, owner and group, and alike in whether they are empty.
+/// Files with the same mode, owner and group, which are all empty or all not empty.
 #[derive(Default)]
 struct Alike {
     count: u64,
@@ -99,7 +99,7 @@ impl Counts {
     }
 }
 
-/// Lines of the files that are unlike the others, in order, each after the line of its folder.
+/// Lines of unusual files, in order, each after the line of its folder.
 fn unusual(files: HashMap<Vec<u8>, Alike>) -> Vec<u64> {
     let all: u64 = files.values().map(|alike| alike.count).sum();
     let is_usual = files.len() <= MAX_FILE_KINDS && all >= MIN_FILES;
@@ -133,7 +133,7 @@ impl Folders {
         let mut deepest = MAX_DEPTH;
         let mut files: HashMap<Vec<u8>, Alike> = HashMap::new();
         let (mut outer, mut entries): (Vec<u64>, usize) = Default::default();
-        // An entry with others inside it is a folder. It comes right before the first of them, or after the last.
+        // An entry that contains others is a folder. It comes directly before the first of them, or after the last.
         let mut last: (Vec<u8>, Vec<u8>, Option<usize>) = Default::default();
         outline::for_each_entry(output, |entry| {
             entries += 1;
@@ -216,7 +216,7 @@ impl Folders {
         }
         let all = self.folders.get(&Vec::new()).filter(|all| all.entries > 0)?;
         let mut order = self.order();
-        // The folder that has all others in it is named before the list.
+        // A folder that contains all others is named before the list.
         let top = match order.first().filter(|first| first.counts.entries == all.entries) {
             Some(_) => order.remove(0).path,
             None => b"",
@@ -234,8 +234,8 @@ impl Folders {
         Some(summary.saying(text).listing(self.tree(&order[..listed], top)))
     }
 
-    /// Folders by the number of their entries, each after its parents. A folder with nothing but another folder is skipped, and
-    /// so is one with a single entry, which says more.
+    /// Folders by number of entries, each after its parents. A folder that contains only one folder is skipped, and
+    /// so is a folder with a single entry, since that entry says more.
     fn order(&self) -> Vec<Line<'_>> {
         let mut order: Vec<Line> = self.folders.iter().map(|(path, counts)| Line { path, counts }).collect();
         order.sort_by(|a, b| {
@@ -355,7 +355,7 @@ fn folder(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Offsets at which the folders of a path end. The root alone is not a folder.
+/// Offsets at which the folders of a path end. The root is not counted as a folder.
 fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
     let rooted = usize::from(path.first().is_some_and(|byte| b"/\\".contains(byte)));
     memchr::memchr2_iter(b'/', b'\\', &path[rooted..])
@@ -363,12 +363,12 @@ fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
         .chain((!path.is_empty()).then_some(path.len()))
 }
 
-/// Number of folders that the path of a folder names.
+/// Depth of a folder, from its path.
 fn depth(path: &[u8]) -> usize {
     ends(path).count()
 }
 
-/// The first folders of a path, no more than `depth`.
+/// The first folders of a path, at most `depth` of them.
 fn upper(path: &[u8], depth: usize) -> &[u8] {
     match depth {
         0 => b"",
@@ -376,7 +376,7 @@ fn upper(path: &[u8], depth: usize) -> &[u8] {
     }
 }
 
-/// The largest count whose lines fit the room.
+/// The largest count whose lines fit.
 fn fitted(most: usize, room: u64, lines: impl Fn(usize) -> Vec<String>) -> usize {
     fitting(most, |count| list_tokens(&lines(count)) <= room)
 }

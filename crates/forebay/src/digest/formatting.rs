@@ -1,7 +1,7 @@
-//! Diffs of which most hunks change only the layout, and the hunks that change more.
+//! Diffs in which most hunks change only the layout, and the hunks that change more.
 //!
-//! A change that may change the meaning is not one of layout: quotes that are gone, a comma that is not the last one, a
-//! parenthesis, and the indentation in languages where it counts.
+//! A change counts as layout only if it cannot change the meaning. Removed quotes, a comma that is not the last one,
+//! a parenthesis, and indentation in languages where it matters are not layout.
 
 use crate::classify::diff::hunk;
 use crate::terminal;
@@ -9,12 +9,12 @@ use crate::text::count::{count, grouped};
 use crate::weights::folding::{LAYOUT_HUNKS_PER_CHANGE, MAX_CHANGES, MIN_LAYOUT_HUNKS};
 use std::ops::Range;
 
-/// A diff of which most hunks change only the layout.
+/// A diff in which most hunks change only the layout.
 #[derive(Default)]
 pub(crate) struct Formatting {
     hunks: usize,
-    /// Changes of more than the layout, and those that differ only in parentheses and the like: the header of the file, and the
-    /// lines.
+    /// Changes of more than the layout, and changes that differ only in parentheses and the like: the header of the
+    /// file, and the lines.
     changes: Vec<(Range<u64>, Range<u64>)>,
     maybe: Vec<(Range<u64>, Range<u64>)>,
     /// Number of hunks with either.
@@ -110,19 +110,19 @@ impl Formatting {
     }
 }
 
-/// A hunk as it is read.
+/// A hunk that is being parsed.
 #[derive(Default)]
 struct Hunk {
-    /// Lines that are left of the old and of the new file.
+    /// Remaining lines of the old and of the new file.
     old_left: u64,
     new_left: u64,
-    /// Both texts.
+    /// Old and new text.
     old: Vec<u8>,
     new: Vec<u8>,
-    /// Runs of removed or added lines.
+    /// Runs of removed or of added lines.
     runs: Vec<Run>,
     is_open: bool,
-    /// Whether indentation counts in this file.
+    /// Whether indentation matters in this file.
     indents: bool,
 }
 
@@ -134,7 +134,7 @@ struct Run {
 }
 
 impl Hunk {
-    /// Takes a line. Returns whether it belongs to the hunk.
+    /// Parses a line. Returns whether it belongs to the hunk.
     fn take(&mut self, line: &[u8], range: &Range<u64>) -> bool {
         if self.old_left == 0 && self.new_left == 0 {
             return false;
@@ -180,7 +180,7 @@ impl Run {
     }
 }
 
-/// Whether the path in a header is of a language in which indentation counts.
+/// Whether the path in a header belongs to a language in which indentation matters.
 fn is_indented(line: &[u8]) -> bool {
     const ENDINGS: &[&str] =
         &[".py", ".pyi", ".yml", ".yaml", ".mk", "Makefile", ".haml", ".pug", ".sass", ".nim", ".coffee"];
@@ -189,7 +189,7 @@ fn is_indented(line: &[u8]) -> bool {
     ENDINGS.iter().any(|ending| path.ends_with(ending.as_bytes()))
 }
 
-/// A text without the signs that formatters add: white space, parentheses, commas, quotes.
+/// A text without the characters that formatters add: white space, parentheses, commas, quotes.
 fn bare(text: &[u8]) -> Vec<u8> {
     let is_around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;()\\".contains(byte);
     text.iter().copied().filter(|byte| !is_around(byte)).collect()

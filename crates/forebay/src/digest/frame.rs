@@ -1,16 +1,16 @@
-//! Lines before and after a view: what it is a view of, and how to look further.
+//! The lines before and after a view: what it shows, and how to read more.
 
 use crate::text::count::{count, grouped};
 use crate::view::{Canvas, Piece, View, Wording};
 use crate::weights::folding::{CLEAR_LINE_BYTES, FULL_FRAME_TOKENS, TWO_COUNTS_TOKENS};
 use crate::{Budget, Grep, Kind, Output, Query, Result, State, tokens};
 
-/// Puts the frame around a view, and quotes lines of the output that look like markers.
+/// Adds the frame to a view, and quotes lines of the output that look like markers.
 pub(crate) fn framed(view: View, output: &Output, budget: Budget) -> Result<View> {
     stating(view, output, budget, "")
 }
 
-/// The same, with facts about the view in its first line.
+/// Adds the frame to a view, with facts about the view in its first line.
 pub(crate) fn stating(view: View, output: &Output, budget: Budget, facts: &str) -> Result<View> {
     let canvas = view.pieces().iter().find_map(Piece::canvas);
     let view = view.quoting(output)?;
@@ -25,7 +25,7 @@ pub(crate) fn stating(view: View, output: &Output, budget: Budget, facts: &str) 
     Ok(view.framed(opening(output, budget, &shown), closing(output, budget)))
 }
 
-/// Wording of markers. A small view has the call only once.
+/// Wording of markers. In a small view, only one of them has the call.
 pub(crate) fn wording(budget: Budget) -> Wording {
     if is_full(budget) { Wording::Commands } else { Wording::Ranges }
 }
@@ -40,7 +40,7 @@ fn is_full(budget: Budget) -> bool {
     budget.tokens >= FULL_FRAME_TOKENS
 }
 
-/// Properties of a view that its opening mentions.
+/// Properties of a view that its first line mentions.
 struct Shown {
     /// Medium on which parts are rendered.
     canvas: Option<Canvas>,
@@ -51,7 +51,7 @@ struct Shown {
     facts: String,
 }
 
-/// One line with the size of the output and how it ended. In a small view it names the handle only if no marker does.
+/// First line: the size of the output and how it ended. In a small view it names the handle only if no marker does.
 fn opening(output: &Output, budget: Budget, shown: &Shown) -> String {
     let record = output.record();
     let size = record.size;
@@ -83,7 +83,7 @@ fn opening(output: &Output, budget: Budget, shown: &Shown) -> String {
     format!("[{name} of {size}{rendered}{exit}{state}{facts}{quotes}]\n")
 }
 
-/// One line that says how to look further, if there is room for it.
+/// Last line: how to read more, if there is room for it.
 fn closing(output: &Output, budget: Budget) -> String {
     let record = output.record();
     if record.lost.is_some() || !is_full(budget) {

@@ -1,7 +1,7 @@
 //! Places at which a part of JSON may be cut, so that no member is shown in part.
 
-/// Offsets at which members of arrays and objects begin, after the comma and white space before them. Text inside of
-/// strings may look the same.
+/// Offsets at which members of arrays and objects begin, after the comma and white space before them. Text in strings
+/// may look like a member.
 pub(crate) fn cuts(bytes: &[u8]) -> Vec<u64> {
     let is_cut = |&comma: &usize| {
         let before = bytes[..comma].trim_ascii_end();

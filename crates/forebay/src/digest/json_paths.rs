@@ -1,4 +1,4 @@
-//! Paths of JSON with the values at each, and the records that are unlike the others.
+//! Paths of JSON with the values at each, and unusual records.
 
 use crate::classify::form::Form;
 use crate::classify::json::member;
@@ -34,20 +34,20 @@ struct Paths {
     lines: Vec<Line>,
 }
 
-/// Line of a summary for a path.
+/// Line of a summary about one path.
 struct Line {
-    /// The line and its tokens; and the same without an example, for a path whose example is shown.
+    /// The line and its tokens, and the same without an example, for a path whose example is shown elsewhere.
     text: (String, u64),
     bare: (String, u64),
-    /// Order in which paths are listed: those with rare values first, then the outer ones.
+    /// Sort key: paths with rare values first, then by depth.
     rank: (u8, usize),
-    /// Offset of its first occurrence.
+    /// Offset of the first occurrence.
     first: u64,
-    /// Whether it has a single value: where that is shown, the line says nothing new.
+    /// Whether the path has a single value. If that value is shown, the line says nothing new.
     is_one_value: bool,
 }
 
-/// Whether so many of all records are few.
+/// Whether `count` records are few among `all`.
 fn is_rare(count: u64, all: u64) -> bool {
     all >= MIN_RECORDS && count * RECORDS_PER_RARE <= all
 }
@@ -99,14 +99,14 @@ impl Paths {
                 if self.shape.documents > 1 {
                     outliers.push(with_lines_before(output, record.clone())?);
                 }
-                // Without the lines before it, if there is no room for both.
+                // Without the lines before it if there is no room for both.
                 outliers.push(record);
             }
         }
         Ok(outliers)
     }
 
-    /// Paths of an output that is shown up to `shown`: single values that the reader sees there are not repeated.
+    /// Paths of an output that is shown up to `shown`. Single values that are visible there are not repeated.
     fn listed(&self, shown: u64, room: u64) -> Option<Summary> {
         let is_new = |line: &&Line| !line.is_one_value || line.first >= shown;
         let lines: Vec<&Line> = self.lines.iter().filter(is_new).collect();
@@ -146,8 +146,8 @@ impl Summarize for Paths {
     }
 }
 
-/// Places of a rare path, of its rare values and types, of numbers that are outliers, and of values that two records share
-/// although the path tells records apart; each with its count.
+/// Places of a rare path, of its rare values and types, of outliers among its numbers, and of values that two records
+/// share although the path identifies records; each with its count.
 fn rare_places(path: &JsonPath) -> Vec<(u64, Place)> {
     let mut outliers = Vec::new();
     if is_rare(path.count, path.of) {
@@ -163,7 +163,7 @@ fn rare_places(path: &JsonPath) -> Vec<(u64, Place)> {
     outliers
 }
 
-/// Record at a place, or a part of a long one; with its line, if it has one to itself.
+/// Record at a place, or a part of a long record; with its line if it is alone on it.
 fn record(output: &Output, place: Place) -> Result<Range<u64>> {
     for start in [place.outer, place.inner] {
         let bytes = output.read(start..(start + WHOLE_RECORD_BYTES).min(output.len()))?;
@@ -175,24 +175,24 @@ fn record(output: &Output, place: Place) -> Result<Range<u64>> {
     let end = output.character_start((start + RECORD_PART_BYTES).min(output.len()))?;
     let borders: Vec<u64> =
         cuts(&output.read(start..end)?).into_iter().map(|border| start + border).collect();
-    // A member that is cut says nothing, so it is not begun.
+    // A member is omitted rather than cut.
     let before = borders.iter().find(|border| start > place.inner && **border <= place.at);
     let behind = borders.iter().rfind(|border| **border > place.at);
     Ok(*before.unwrap_or(&start)..*behind.unwrap_or(&end))
 }
 
-/// A document with the lines before it, which led to it.
+/// A document with the lines before it, which give its context.
 fn with_lines_before(output: &Output, record: Range<u64>) -> Result<Range<u64>> {
     let from = record.start.saturating_sub(DOCUMENTS_BEFORE_BYTES);
     let before = output.read(from..record.start)?;
     let ends = || memchr::memrchr_iter(b'\n', &before);
-    // The first of them ends the line above, if the record begins one.
+    // The first of them ends the previous line if the record begins a line.
     let begins = before.is_empty() || before.ends_with(b"\n");
     let start = ends().nth(DOCUMENTS_BEFORE).or(ends().next_back()).map(|at| from + at as u64 + 1);
     Ok(start.filter(|_| begins).unwrap_or(record.start)..record.end)
 }
 
-/// Length of the JSON value at the beginning of some bytes, if it ends in them.
+/// Length of the JSON value at the beginning of some bytes, if they contain its end.
 fn value_length(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, &byte) in bytes.iter().enumerate() {
@@ -213,10 +213,10 @@ fn value_length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Maximum bytes of white space beside a record that has its lines to itself.
+/// Maximum bytes of white space beside a record that is alone on its lines.
 const LINE_REST: u64 = 80;
 
-/// A record with the rest of its lines, if that is only white space and a comma.
+/// Extends a record to whole lines, if the rest of them is only white space and a comma.
 fn alone_on_lines(output: &Output, range: Range<u64>) -> Result<Range<u64>> {
     let start = output.line_start_near(range.start, LINE_REST)?;
     let end = output.line_end_near(range.end, LINE_REST)?;
@@ -229,7 +229,7 @@ fn alone_on_lines(output: &Output, range: Range<u64>) -> Result<Range<u64>> {
     Ok(if is_alone { start..end } else { range })
 }
 
-/// Path of the member of the outermost array or map that has a place in it; `None` for a path through neither.
+/// Path of the member of the outermost array or map that contains a place; `None` if the path has neither.
 fn outer_member(output: &Output, path: &JsonPath, place: &Place) -> Result<Option<String>> {
     let Some((depth, length)) = path.merged else { return Ok(None) };
     let outer = &path.path[..length];
@@ -242,10 +242,10 @@ fn outer_member(output: &Output, path: &JsonPath, place: &Place) -> Result<Optio
     Ok(key.map(|key| member(outer, &key)))
 }
 
-/// Longest key that is named, in bytes.
+/// Maximum bytes of a key that is named.
 const KEY: u64 = 120;
 
-/// Line of a path: its types, and its values, the least and the greatest of them, or an example if that is wanted.
+/// Line about a path: its types and values, its minimum and maximum, or an example if one is wanted.
 fn path_line(output: &Output, path: &JsonPath, documents: u64, example: bool) -> Result<String> {
     let items = path.items.map_or(String::new(), |(least, most)| {
         if least == most {

@@ -1,4 +1,4 @@
-//! Logs: by the templates of their lines, and those of services with their failures first.
+//! Logs, shown by the templates of their lines. Logs of services show failures first.
 
 use crate::classify::form::{self, Form};
 use crate::digest::ends::Parts;
@@ -9,8 +9,8 @@ use crate::view::units;
 use crate::weights::folding::Shares;
 use crate::{Budget, Result};
 
-/// Plans the view of the log of a service that repeats itself. It reports failures all day long: these come first, with
-/// their context, and then rare lines.
+/// Plans the view of a service's log that repeats itself. Such a log always reports some failures: they come first,
+/// with their context, and then rare lines.
 pub(crate) fn recognize_entries<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,
@@ -31,7 +31,7 @@ pub(crate) fn recognize_entries<'p>(
     Ok(Some(Plan::Ends(Parts { first, outliers, ..Parts::new(Shares::of(Form::Log), templates) })))
 }
 
-/// Plans the view of another log.
+/// Plans the view of any other log.
 pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
     if probe.form()? != Form::Log {
         return Ok(None);

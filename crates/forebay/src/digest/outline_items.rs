@@ -23,25 +23,25 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Resu
     Ok(Some(Plan::Ends(Parts::new(Shares::of(probe.form()?), items))))
 }
 
-/// Items of an outline in the order in which they are listed: the outer ones before those inside them, and the largest files
-/// and definitions first.
+/// Items of an outline in listing order: outer items before those inside them, the largest files and definitions
+/// first.
 pub(crate) struct OutlineItems {
     form: Form,
     items: Vec<CountedItem>,
-    /// Whether the outline has more items than it keeps.
+    /// Whether the outline had more items than were kept.
     has_more: bool,
     /// Whether a part of the output is not outlined.
     is_partial: bool,
 }
 
-/// An item, and how many of its depth have its name, if these are many. Each definition counts alone.
+/// An item, and how many items of its depth have its name, if there are many. Each definition is counted separately.
 struct CountedItem {
     item: Item,
     times: usize,
 }
 
 impl OutlineItems {
-    /// Items of an outline.
+    /// Sorts the items of an outline.
     pub(crate) fn new(outline: Outline) -> OutlineItems {
         let by_size = matches!(outline.form, Form::Diff | Form::Matches | Form::Code(_));
         let mut names: HashMap<(u32, &str), usize> = HashMap::new();
@@ -61,7 +61,7 @@ impl OutlineItems {
         OutlineItems { form, items, has_more: more > 0, is_partial: note.is_some() }
     }
 
-    /// Items that a list of `room` tokens has of those that begin in a range of lines.
+    /// Items that begin in a range of lines and fit `room` tokens.
     fn chosen(&self, is_inside: impl Fn(&&CountedItem) -> bool, room: u64) -> Vec<&CountedItem> {
         let mut chosen: Vec<&CountedItem> = Vec::new();
         for group in self.items.chunk_by(|a, b| a.item.depth == b.item.depth) {
@@ -95,7 +95,7 @@ impl Summarize for OutlineItems {
             return Ok(None);
         };
         let chosen = self.chosen(is_inside, room);
-        // The parts of files are not counted. Items inside of others are of the same kind as these.
+        // Parts of files are not counted. Nested items are of the same kind as the items around them.
         let is_counted = |item: &&CountedItem| {
             item.item.depth == first.depth || !matches!(form, Form::Diff | Form::Matches)
         };
@@ -105,7 +105,7 @@ impl Summarize for OutlineItems {
         }
         let inside = || self.items.iter().filter(is_inside);
         let all = inside().filter(is_counted).count();
-        // Some of one name may be shown.
+        // Some items with the same name may be shown.
         let listed_count = listed_count.min(all);
         let kind = match form {
             Form::Code(language) => Some(language.name().to_owned()),
@@ -125,7 +125,7 @@ impl Summarize for OutlineItems {
         let counted = count(noun, all as u64);
         let contents = match all - listed_count {
             _ if self.has_more => format!("{listed_count} of more than {counted}"),
-            // The part of a program that is not parsed may have others.
+            // The part of a program that is not parsed may contain more.
             _ if self.is_partial => format!("{listed_count} of at least {counted}"),
             0 => counted,
             _ => format!("{listed_count} of {counted}"),
@@ -135,7 +135,7 @@ impl Summarize for OutlineItems {
     }
 }
 
-/// Tells public definitions from private ones, if the program marks either. Public ones are listed first.
+/// Distinguishes public definitions from private ones, if the program marks either. Public ones are listed first.
 fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
     let is_code = matches!(outline.form, Form::Code(_));
     let outer = || outline.items.iter().filter(|item| is_code && item.depth == 0);
@@ -153,12 +153,12 @@ fn openness(outline: &Outline) -> impl Fn(&Item) -> bool + use<> {
 const OPEN: &[&str] = &["pub ", "pub(", "export ", "public "];
 const CLOSED: &[&str] = &["static ", "private ", "internal "];
 
-/// Size of an item: the count of its parts, or its lines.
+/// Size of an item: the number of its parts, or of its lines.
 fn extent(item: &Item) -> u64 {
     item.count.unwrap_or(item.last_line - item.line)
 }
 
-/// Items, a line each; those inside others on the line of these, and definitions all on one line.
+/// Lines of a list of items. Nested items are on the line of their parent, and definitions are all on one line.
 fn listed(items: &[&CountedItem], form: Form) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let outermost = items.iter().map(|item| item.item.depth).min().unwrap_or(0);
@@ -181,7 +181,7 @@ fn listed(items: &[&CountedItem], form: Form) -> Vec<String> {
     lines
 }
 
-/// Words before a definition that say who may use it, and how.
+/// Modifiers before a definition.
 const MODIFIERS: [&str; 13] = [
     "pub",
     "export",
@@ -206,7 +206,7 @@ pub(crate) fn definition(name: &str) -> &str {
     {
         name = rest;
     }
-    // A method of Go has its receiver before its name.
+    // A method in Go has its receiver before its name.
     let receiver = match name.strip_prefix("func (") {
         Some(rest) => rest.find(')').map_or(0, |end| name.len() - rest.len() + end),
         None => 0,
@@ -215,7 +215,7 @@ pub(crate) fn definition(name: &str) -> &str {
     &name[..end]
 }
 
-/// A definition without the macro of C before it that names its type: `GIT_INLINE(bool) is_empty(void)`.
+/// A definition in C without the macro around its type: `GIT_INLINE(bool) is_empty(void)`.
 fn unwrapped(name: &str) -> &str {
     let is_macro =
         |word: &str| word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');

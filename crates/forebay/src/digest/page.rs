@@ -1,4 +1,4 @@
-//! Web pages, as the text that a browser would show.
+//! Web pages, shown as the text of a browser.
 
 use crate::classify::form::Form;
 use crate::digest::frame::wording;
@@ -10,7 +10,7 @@ use crate::text::html;
 use crate::view::View;
 use crate::{Budget, Result, rank};
 
-/// Plans the view of a page that is small enough to be read whole.
+/// Plans the view of a page that is small enough to be read as a whole.
 pub(crate) fn recognize<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,

@@ -9,7 +9,7 @@ use crate::view::print::marker_tokens;
 use crate::{Budget, Output, Result, tokens};
 use std::ops::Range;
 
-/// View of the units that are chosen, as `showing` shows their ranges, with facts in its first line.
+/// View of chosen units. `showing` builds it from their ranges; its first line has facts.
 pub(crate) fn view(
     output: &Output,
     budget: Budget,

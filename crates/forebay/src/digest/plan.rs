@@ -1,4 +1,4 @@
-//! How recognizers say what a view shows.
+//! Plans of views, as recognizers make them.
 
 #[cfg(test)]
 use crate::classify::form::Form;
@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::{Budget, Output, Result, rank};
 use std::ops::Range;
 
-/// Plans the view of an output of one kind; `None` leaves it to the recognizers after it.
+/// Plans the view of an output of one kind; `None` leaves it to later recognizers.
 pub(crate) type Recognizer = for<'p> fn(&'p Probe<'p>, &Wanted, Budget) -> Result<Option<Plan<'p>>>;
 
 /// Plan of a view.
@@ -20,7 +20,7 @@ pub(crate) enum Plan<'p> {
 }
 
 impl Plan<'_> {
-    /// View of the plan, which shows the wanted ranges before all else.
+    /// Builds the view. The wanted ranges are shown before all others.
     pub(crate) fn view(self, output: &Output, wanted: &Wanted, budget: Budget) -> Result<View> {
         match self {
             Plan::View(view) => Ok(view),
@@ -32,16 +32,16 @@ impl Plan<'_> {
     }
 }
 
-/// Parts of an output that its call asks for.
+/// Parts of an output that its call requests.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    /// Words that the call looks for: its intent, or the tests that it names.
+    /// Words to search for: the intent of the call, or the tests that it names.
     pub(crate) text: Option<String>,
-    /// Whether the text is the intent of the call. Tests that a command names are wanted only of a run.
+    /// Whether the text is the intent of the call. Tests named by a command are wanted only in the output of a run.
     pub(crate) is_intent: bool,
-    /// Bytes shown beside what a view shows anyway.
+    /// Ranges to show besides what a view shows anyway.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Whether nothing else is shown. What is wanted alone leaves no room for what else an output is.
+    /// Whether only the wanted parts are shown, because they leave no room for the rest of the output.
     pub(crate) exclusive: bool,
 }
 

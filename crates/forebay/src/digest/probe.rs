@@ -1,4 +1,4 @@
-//! An output as the recognizers look at it: what they need to know is found out when the first of them asks, and kept.
+//! An output as the recognizers see it. Its properties are computed on first use and kept.
 
 use crate::classify::form::{self, Form};
 use crate::classify::source;
@@ -12,10 +12,10 @@ use crate::weights::folding::{BEST_UNITS, RUN_END_BYTES, RUN_END_LINES};
 use crate::{Call, Output, Result, rank};
 use std::cell::OnceCell;
 
-/// Largest output that is read whole to see whether it is of a rare kind, in bytes.
+/// Maximum bytes of an output that is read whole to check for rare kinds.
 const READ_WHOLE: u64 = 8 * 1024 * 1024;
 
-/// An output, and what is known of it. Each thing is computed at most once, however many budgets are tried.
+/// An output and its known properties. Each is computed at most once, however many budgets are tried.
 pub(crate) struct Probe<'o> {
     pub(crate) output: &'o Output,
     rerun: Option<&'o Rerun>,
@@ -28,7 +28,7 @@ pub(crate) struct Probe<'o> {
     is_document: OnceCell<bool>,
 }
 
-/// Ranked units of an output, and how surely they report a failure.
+/// Ranked units of an output, and how certainly they report a failure.
 pub(crate) struct Ranked {
     pub(crate) units: Vec<RankedUnit>,
     pub(crate) signal: FailureSignal,
@@ -42,7 +42,7 @@ impl Ranked {
 }
 
 impl<'o> Probe<'o> {
-    /// Probe of an output that nothing is known of.
+    /// Probe of an output, with nothing computed yet.
     pub(crate) fn new(output: &'o Output) -> Probe<'o> {
         Probe {
             output,
@@ -57,29 +57,29 @@ impl<'o> Probe<'o> {
         }
     }
 
-    /// The same probe, where lines that an earlier output lacks score higher.
+    /// The same probe, with higher scores for lines that an earlier output lacks.
     pub(crate) fn since(self, rerun: Option<&'o Rerun>) -> Probe<'o> {
         Probe { rerun, ..self }
     }
 
-    /// Probe of an output whose form is given.
+    /// Probe of an output with a given form.
     #[cfg(test)]
     pub(crate) fn with_form(output: &'o Output, form: Form) -> Probe<'o> {
         Probe { form: OnceCell::from(form), ..Probe::new(output) }
     }
 
-    /// Call that gave the output.
+    /// Call that produced the output.
     pub(crate) fn call(&self) -> &'o Call {
         &self.output.record().call
     }
 
-    /// Form of the output, after what its end and its history say.
+    /// Form of the output, corrected by its last lines and its history.
     pub(crate) fn form(&self) -> Result<Form> {
         let form = once(&self.form, || {
             Ok(match form::form(self.output)? {
-                // Runs of tests print paths too.
+                // Test runs print paths too.
                 Form::Matches | Form::Listing | Form::Table if self.ends_badly()? => Form::TestRun,
-                // Changes are named after what they mend.
+                // Names of changes mention what they fix.
                 Form::Log | Form::TestRun if form::is_changes(self.output)? => Form::Text,
                 form => form,
             })
@@ -87,7 +87,7 @@ impl<'o> Probe<'o> {
         Ok(*form)
     }
 
-    /// All bytes; `None` for an output that is too large to be read whole for one recognizer.
+    /// All bytes; `None` if the output is too large to be read whole.
     pub(crate) fn whole(&self) -> Result<Option<&[u8]>> {
         let whole = once(&self.whole, || {
             let length = self.output.len();
@@ -96,12 +96,12 @@ impl<'o> Probe<'o> {
         Ok(whole.as_deref())
     }
 
-    /// Units of a run: what failed, and how it ended.
+    /// Ranked units of a run: its failures, and its end.
     pub(crate) fn ranked(&self) -> Result<&Ranked> {
         once(&self.ranked, || rank::unasked(self.output).map(|(units, signal)| Ranked { units, signal }))
     }
 
-    /// Failures of an output that reports some all the time, such as the log of a service.
+    /// Failures of an output that always reports some, such as the log of a service.
     pub(crate) fn failures(&self) -> Result<&Ranked> {
         once(&self.failures, || rank::failures(self.output).map(|(units, signal)| Ranked { units, signal }))
     }
@@ -129,7 +129,7 @@ impl<'o> Probe<'o> {
         self.output.record().exit.is_some_and(|exit| exit.status() != 0)
     }
 
-    /// Whether the last lines report a failure and are not of a list.
+    /// Whether the last lines report a failure and are not part of a list.
     pub(crate) fn ends_badly(&self) -> Result<bool> {
         let ends_badly = once(&self.ends_badly, || {
             let output = self.output;
@@ -149,7 +149,7 @@ impl<'o> Probe<'o> {
         Ok(*ends_badly)
     }
 
-    /// Whether a text is read from its beginning: prose, a history, or a dump of SQL. A single line is none of these.
+    /// Whether a text is read from the beginning: prose, a history, or an SQL dump. A single line is none of these.
     pub(crate) fn is_document(&self) -> Result<bool> {
         let is_document = once(&self.is_document, || {
             Ok(self.output.record().size.lines > 1

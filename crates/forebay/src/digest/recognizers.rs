@@ -1,4 +1,4 @@
-//! The recognizers in their order: the first that claims an output plans its view.
+//! The recognizers in order: the first that claims an output plans its view.
 
 use crate::digest::fit::top_and_bottom;
 use crate::digest::frame::framed;
@@ -12,8 +12,8 @@ use crate::view::View;
 use crate::weights::folding::{CHOSEN_TOKENS, FULL_FRAME_TOKENS, SUCCEEDED_RUN_TOKENS, SUCCEEDED_TOKENS};
 use crate::{Budget, Result};
 
-/// Recognizers by name: first those of kinds that are rare and sure, then those of runs, then those of a form. Those that
-/// make an output compact stand before the digest that they replace. The last one claims every output.
+/// Recognizers by name: first those of rare but certain kinds, then those of runs, then those of single forms.
+/// Recognizers of compact forms come before the digests that they replace. The last one claims every output.
 static ORDER: &[(&str, Recognizer)] = &[
     ("binary", binary::recognize),
     ("screen", screen::recognize),
@@ -38,31 +38,31 @@ static ORDER: &[(&str, Recognizer)] = &[
     ("outline", outline_items::recognize),
 ];
 
-/// Recognizers that make an output compact.
+/// Recognizers of compact forms.
 const COMPACT: [&str; 3] = ["whole", "records", "rows"];
 
-/// Recognizers of what is read, and of what tools print to explain a failure of something else. An exit status says nothing
+/// Recognizers of outputs that were read, or that explain a failure of something else. An exit status says nothing
 /// about these.
 const READ: [&str; 3] = ["conflicts", "threads", "page"];
 
-/// Recognizers whose views show what a reader acts on also if the command succeeded: failures, changes and programs.
+/// Recognizers whose views a reader needs even if the command succeeded: failures, changes and programs.
 const TELLING: [&str; 6] = ["entries", "findings", "run", "document", "diff", "source"];
 
-/// View of an output, by what it is and by what is wanted of it.
+/// View of an output, by its kind and by what is wanted of it.
 pub(crate) fn view(probe: &Probe, budget: Budget) -> Result<View> {
     Ok(claimed(probe, budget, &[])?.1)
 }
 
-/// View of an output that shows its own lines and summaries of others, as an answer about all of it does.
+/// View of an output that shows original lines and summaries of the others, for an answer about all of it.
 pub(crate) fn in_lines(probe: &Probe, budget: Budget) -> Result<View> {
     Ok(claimed(probe, budget, &COMPACT)?.1)
 }
 
-/// View of an output, and the name of the recognizer that claims it. Some are not asked.
+/// View of an output, and the name of the recognizer that claims it. Recognizers in `except` are skipped.
 fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static str, View)> {
     let wanted = Wanted::of(probe.output, budget)?;
     for (name, recognize) in ORDER.iter().filter(|(name, _)| !except.contains(name)) {
-        // What is chosen or summed up needs less room than what is shown whole.
+        // A choice or a summary needs less room than a whole output.
         let most = match name {
             name if COMPACT.contains(name) => u64::MAX,
             name if !probe.exited_well() || READ.contains(name) => CHOSEN_TOKENS,
@@ -72,7 +72,7 @@ fn claimed(probe: &Probe, budget: Budget, except: &[&str]) -> Result<(&'static s
         let capped = Budget { tokens: budget.tokens.min(most), ..budget };
         if let Some(plan) = recognize(probe, &wanted, capped)? {
             let view = plan.view(probe.output, &wanted, capped)?;
-            // A short view where there is room for more names the output as a larger one does.
+            // A short view within a larger budget names the output as a larger view does.
             let is_short = probe.exited_well() && capped.tokens < FULL_FRAME_TOKENS;
             let has_room = budget.tokens >= FULL_FRAME_TOKENS;
             let view = if is_short && has_room { framed(view, probe.output, budget)? } else { view };

@@ -1,7 +1,7 @@
 //! Differences from an earlier output of the same call.
 //!
-//! New lines score higher, and lines that are gone are counted, since no view of this output could show them. No line scores
-//! lower because it was there before: a failure that persists is as bad as a new one.
+//! New lines score higher. Missing lines are counted, since no view of this output could show them. No line scores
+//! lower because it was there before: a persistent failure is as bad as a new one.
 
 use crate::rank::passage::RankedUnit;
 use crate::text::count::{count, grouped};
@@ -11,24 +11,24 @@ use crate::weights::folding::{MAX_FIXED_NAMED, NEW_LINE};
 use crate::{Output, Result, printable, shortened, terminal};
 use std::collections::HashSet;
 
-/// Largest output that is compared, in bytes.
+/// Maximum bytes of an output that is compared.
 const COMPARED: u64 = 64 * 1024 * 1024;
 
 /// Maximum templates of lines kept of an output, which bounds memory.
 const MAX_TEMPLATES: usize = 500_000;
 
-/// Maximum characters printed of a failure that is gone.
+/// Maximum characters printed of a failure that no longer occurs.
 const NAME: usize = 90;
 
 /// Differences of an output from an earlier one of the same call.
 pub(crate) struct Rerun {
     before: HashSet<u64>,
-    /// One line that sums them up.
+    /// One line that sums up the differences.
     pub(crate) text: String,
 }
 
 impl Rerun {
-    /// Differences, if there is an earlier output that can be compared.
+    /// Differences from an earlier output, if there is one that can be compared.
     pub(crate) fn of(output: &Output) -> Result<Option<Rerun>> {
         let Some(earlier) = output.before() else { return Ok(None) };
         if output.len() > COMPARED || earlier.len() > COMPARED {

@@ -1,4 +1,4 @@
-//! Which rows of a compact rendering are shown when not all of them fit.
+//! Chooses the rows of a compact rendering to show if not all of them fit.
 
 use crate::compact::{Role, Row};
 use crate::text::similarity::template;
@@ -11,23 +11,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// Rows to choose from, with what each costs and is worth.
+/// Rows to choose from, with their costs and scores.
 pub(crate) struct RowChoice {
-    /// Tokens of each row, nearly.
+    /// Approximate tokens of each row.
     pub(crate) cost: Vec<f32>,
     pub(crate) score: Vec<f32>,
     kept: Vec<bool>,
     used: f32,
     budget: f32,
-    /// Template of each row, if rows that are like shown ones add nothing.
+    /// Template of each row, if rows similar to chosen ones are skipped.
     templates: Vec<Like>,
-    /// Number of rows that are chosen of each template.
+    /// Number of chosen rows per template.
     shown: HashMap<Like, usize>,
-    /// Most rows that are chosen of a template.
+    /// Maximum chosen rows per template.
     most_like: usize,
 }
 
-/// Rows that differ only in numbers have the same.
+/// Template of a row: the same for rows that differ only in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Like {
     template: u64,
@@ -41,8 +41,8 @@ impl RowChoice {
         RowChoice { cost, score, kept, used: 0.0, budget, templates, shown, most_like: SHOWN_LIKE }
     }
 
-    /// From now on, takes no row that differs from several chosen ones only in numbers, unless it has a score. Names of a
-    /// listing are compared with those of the same folder.
+    /// From now on, skips rows without a score that differ from several chosen ones only in numbers. Names of a
+    /// listing are compared within their folder.
     pub(crate) fn without_like(&mut self, rows: &[Row], in_group: bool) {
         let like = |row: &Row| Like {
             template: template(row.text.trim_ascii()),
@@ -51,7 +51,7 @@ impl RowChoice {
         self.templates = rows.iter().map(like).collect();
     }
 
-    /// The same for records, of which more are shown. Ids tell records apart, though they have digits.
+    /// Does the same for records, of which more are shown. Ids with digits distinguish records.
     pub(crate) fn without_like_records(&mut self, rows: &[Row]) {
         let like =
             |row: &Row| Like { template: without_numbers(&row.text), group: Some(u32::from(row.depth)) };
@@ -59,7 +59,7 @@ impl RowChoice {
         self.most_like = SHOWN_LIKE_RECORDS;
     }
 
-    /// The chosen rows. Gaps that cost less than their marker are filled.
+    /// Returns the chosen rows. Fills gaps that cost less than their marker.
     pub(crate) fn kept(mut self) -> Vec<bool> {
         for at in 1..self.kept.len().saturating_sub(1) {
             if !self.kept[at] && self.kept[at - 1] && self.kept[at + 1] && self.cost[at] <= FILLED_GAP {
@@ -78,7 +78,7 @@ impl RowChoice {
         &self.kept
     }
 
-    /// Begins again, with a budget that is smaller by a number of tokens.
+    /// Starts again with a budget that is smaller by `tokens`.
     pub(crate) fn restart(&mut self, tokens: f32) {
         self.kept.fill(false);
         self.shown.clear();
@@ -91,20 +91,20 @@ impl RowChoice {
         self.score.iter_mut().zip(scores).for_each(|(score, more)| *score += more);
     }
 
-    /// Raises the scores of rows that are unlike the others.
+    /// Raises the scores of unusual rows.
     pub(crate) fn prefer(&mut self, unusual: &[bool]) {
         for (score, _) in self.score.iter_mut().zip(unusual).filter(|(_, unusual)| **unusual) {
             *score += UNUSUAL_ROW;
         }
     }
 
-    /// Cost of a row, with that of the marker that it may add.
+    /// Cost of a row and of the marker that it may add.
     fn price(&self, at: usize) -> f32 {
         let beside = at > 0 && self.kept[at - 1] || self.kept.get(at + 1).is_some_and(|kept| *kept);
         self.cost[at] + if beside { 0.0 } else { MARKER_TOKENS }
     }
 
-    /// Takes the rows of the outermost tables, which tell the records apart, if they leave room.
+    /// Chooses the rows of the outermost tables, which distinguish the records, if they leave room.
     pub(crate) fn take_outer(&mut self, rows: &[Row]) {
         let outer: Vec<usize> = (0..self.len()).filter(|&at| rows[at].depth == 0).collect();
         let inner = self.len() - outer.len();
@@ -115,7 +115,7 @@ impl RowChoice {
         }
     }
 
-    /// Takes a row if there is room for it, and if it adds something.
+    /// Chooses a row if there is room and it adds information.
     fn take(&mut self, at: usize) -> bool {
         if let Some(template) = self.templates.get(at).copied() {
             let shown = self.shown.entry(template).or_default();
@@ -127,7 +127,7 @@ impl RowChoice {
         self.take_anyway(at)
     }
 
-    /// Takes a row if there is room for it.
+    /// Chooses a row if there is room.
     fn take_anyway(&mut self, at: usize) -> bool {
         let price = self.price(at);
         let fits = !self.kept[at] && self.used + price <= self.budget;
@@ -138,7 +138,7 @@ impl RowChoice {
         fits
     }
 
-    /// Takes rows from the beginning, and then from the end.
+    /// Chooses rows from the beginning, and then from the end.
     pub(crate) fn take_ends(&mut self, ends: Ends) {
         let take = |choice: &mut RowChoice, rows: &mut dyn Iterator<Item = usize>, room: f32| {
             let mut used = 0.0;
@@ -156,7 +156,7 @@ impl RowChoice {
         take(self, &mut (0..count).rev(), budget * ends.tail);
     }
 
-    /// Takes the best rows with the rows around them, and what follows the beginning with what is left.
+    /// Chooses the best rows with the rows around them. The remaining room goes to the rows after the beginning.
     pub(crate) fn take_best(&mut self) {
         self.take_scored();
         for at in 0..self.len() {
@@ -166,7 +166,7 @@ impl RowChoice {
         }
     }
 
-    /// Takes the best rows with the rows around them.
+    /// Chooses the best rows with the rows around them.
     pub(crate) fn take_scored(&mut self) {
         let smooth = self.smooth(REACH);
         let mut order: Vec<usize> =
@@ -177,7 +177,7 @@ impl RowChoice {
         }
     }
 
-    /// Scores that each row shares with its neighbours.
+    /// Scores, with a share of each row's score given to its neighbours.
     fn smooth(&self, reach: usize) -> Vec<f32> {
         let mut smooth = self.score.clone();
         for distance in 1..=reach {
@@ -193,8 +193,8 @@ impl RowChoice {
         smooth
     }
 
-    /// Takes the first line of each block if these lines tell the blocks apart, then whole blocks, the best first, then part
-    /// of the first block that does not fit.
+    /// Chooses the first line of each block if these lines distinguish the blocks, then whole blocks, the best first,
+    /// then a part of the first block that does not fit.
     pub(crate) fn take_blocks(&mut self, blocks: &[Range<usize>], has_heads: bool) {
         let most = self.used + self.budget * SIGNATURES;
         for block in blocks.iter().filter(|_| has_heads) {
@@ -233,8 +233,8 @@ impl RowChoice {
         }
     }
 
-    /// Takes names of a listing: those that the session states, then names of each folder in turn, the nearest to the top
-    /// first and files that nobody reads last.
+    /// Chooses names of a listing: those that the session mentions, then names of each folder in turn. The outermost
+    /// folders come first, files that nobody reads last.
     pub(crate) fn take_names(&mut self, rows: &[Row], groups: &[Vec<u8>]) {
         let mut named: Vec<usize> = (0..self.len()).filter(|&at| self.score[at] > 0.0).collect();
         named.sort_by(|&a, &b| self.score[b].total_cmp(&self.score[a]).then(a.cmp(&b)));
@@ -278,7 +278,7 @@ impl RowChoice {
         folders.into_iter().for_each(|folder| self.close_gaps(folder));
     }
 
-    /// Shows the names between two shown names of a folder where their marker would cost as much.
+    /// Shows the names between two shown names of a folder if their marker would cost as much.
     fn close_gaps(&mut self, folder: Range<usize>) {
         let mut last: Option<usize> = None;
         for at in folder {
@@ -293,7 +293,7 @@ impl RowChoice {
         }
     }
 
-    /// Takes matches of search results: the best of each file, then more of each, then the lines beside them.
+    /// Chooses matches of search results: the best of each file, then more of each, then their context lines.
     pub(crate) fn take_matches(&mut self, rows: &[Row]) {
         let mut order: Vec<usize> = (0..self.len()).filter(|&at| rows[at].role == Role::Item).collect();
         order.sort_by(|&a, &b| self.score[b].total_cmp(&self.score[a]).then(a.cmp(&b)));
@@ -328,7 +328,7 @@ impl RowChoice {
     }
 }
 
-/// Hash of a text in which each number that is a word of its own is the same.
+/// Hash of a text in which all numbers that are separate words count as equal.
 fn without_numbers(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for word in text.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'.' | b'-' | b'_')) {
@@ -338,7 +338,7 @@ fn without_numbers(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Records with a value that few others have, in a column where most values repeat.
+/// Records with a rare value in a column where most values repeat.
 pub(crate) fn unusual_records(rows: &[Row]) -> Vec<bool> {
     let is_record = |row: &&Row| row.role == Role::Item;
     let cells = |row: &Row| -> Vec<String> {
@@ -348,7 +348,7 @@ pub(crate) fn unusual_records(rows: &[Row]) -> Vec<bool> {
         cells.insert(0, cells.len().to_string());
         cells
     };
-    // Values of each column of each depth, with their numbers.
+    // Values of each column at each depth, with their counts.
     let mut columns: HashMap<(u16, usize), HashMap<String, usize>> = HashMap::new();
     for row in rows.iter().filter(is_record) {
         for (column, cell) in cells(row).into_iter().enumerate() {
@@ -374,16 +374,16 @@ pub(crate) fn unusual_records(rows: &[Row]) -> Vec<bool> {
         .collect()
 }
 
-/// How often each value stands in the columns of a table that have few values: `state: open × 41, closed`.
+/// Counts of each value in the columns of a table that have few different values: `state: open × 41, closed`.
 pub(crate) fn value_counts(rows: &[Row]) -> String {
-    /// Maximum values of a column, of whose length in characters.
+    /// Maximum different values of a column, and maximum characters of a value.
     const VALUES: usize = 5;
     const LENGTH: usize = 24;
     let text = |row: &Row| String::from_utf8_lossy(&row.text).trim().to_owned();
     let is_head = |row: &&Row| row.role == Role::Heading && row.depth == 0 && text(row).contains(" rows");
     let mut heads = rows.iter().filter(is_head);
     let (Some(head), None) = (heads.next(), heads.next()) else { return String::new() };
-    // The first record may begin where the list does.
+    // The first record may begin at the start of the list.
     let head = text(head);
     let (head, first) = head.split_once('\n').unwrap_or((&head, ""));
     let names = head.rsplit_once(": ").map_or("", |(_, names)| names);
@@ -406,9 +406,9 @@ pub(crate) fn value_counts(rows: &[Row]) -> String {
     names.split(" | ").zip(columns).filter_map(told).collect::<Vec<_>>().join("; ")
 }
 
-/// The largest changes of the list that `git diff --stat` prints, if it is one.
+/// The largest changes in the output of `git diff --stat`, if it is one.
 pub(crate) fn largest_changes(rows: &[Row]) -> Option<Vec<bool>> {
-    /// Changes that count as large.
+    /// Number of changes that count as large.
     const LARGEST: usize = 12;
     let change = |row: &Row| -> Option<u64> {
         let (_, counted) = std::str::from_utf8(&row.text).ok()?.rsplit_once(" | ")?;
@@ -424,7 +424,7 @@ pub(crate) fn largest_changes(rows: &[Row]) -> Option<Vec<bool>> {
     Some(changes.iter().map(|change| change.is_some_and(|change| change >= least)).collect())
 }
 
-/// Lines that few others are like, if most lines are alike: they differ only in numbers.
+/// Lines with few similar ones, if most lines are similar to others: they differ only in numbers.
 pub(crate) fn unusual_lines(rows: &[Row]) -> Option<Vec<bool>> {
     let templates: Vec<u64> = rows.iter().map(|row| template(row.text.trim_ascii())).collect();
     let mut counts: HashMap<u64, usize> = HashMap::new();
@@ -440,7 +440,7 @@ pub(crate) fn unusual_lines(rows: &[Row]) -> Option<Vec<bool>> {
     Some(templates.iter().map(is_rare).collect())
 }
 
-/// Whether there is a group with matches of which no row is shown.
+/// Whether some group with matches has no shown row.
 pub(crate) fn hides_groups(rows: &[Row], kept: &[bool]) -> bool {
     let shown = shown_groups(rows, kept);
     rows.iter()
@@ -449,12 +449,12 @@ pub(crate) fn hides_groups(rows: &[Row], kept: &[bool]) -> bool {
         .any(|group| !shown.contains(&group))
 }
 
-/// Groups of which a row is shown.
+/// Groups with a shown row.
 fn shown_groups(rows: &[Row], kept: &[bool]) -> HashSet<u32> {
     rows.iter().zip(kept).filter(|(_, kept)| **kept).filter_map(|(row, _)| row.group).collect()
 }
 
-/// Names of the groups of which no row is shown, with the number of their matches, within a number of tokens.
+/// Names of the groups without a shown row, with the number of their matches, in at most `tokens` tokens.
 pub(crate) fn hidden_groups(rows: &[Row], groups: &[Vec<u8>], kept: &[bool], tokens: u64) -> String {
     let mut hidden: Vec<(u32, usize)> = Vec::new();
     let shown = shown_groups(rows, kept);
@@ -478,7 +478,7 @@ pub(crate) fn hidden_groups(rows: &[Row], groups: &[Vec<u8>], kept: &[bool], tok
     crate::printable(&text)
 }
 
-/// Entries of a listing that show their rights, because few others have the same.
+/// Entries of a listing that show their rights, because these are unusual.
 pub(crate) fn unusual_entries(rows: &[Row]) -> Vec<bool> {
     let has_rights = |row: &Row| {
         let mut words = row.text.rsplit(|&byte| byte == b' ');
@@ -488,7 +488,7 @@ pub(crate) fn unusual_entries(rows: &[Row]) -> Vec<bool> {
     rows.iter().map(has_rights).collect()
 }
 
-/// Whether a folder stands beside the program: tests, documents, examples.
+/// Whether a folder is not part of the program itself: tests, documents, examples.
 fn is_aside(heading: &[u8]) -> bool {
     const NAMES: &[&[u8]] = &[
         b"test",
@@ -511,7 +511,7 @@ fn is_aside(heading: &[u8]) -> bool {
     heading.split(|byte| b"/:".contains(byte)).any(|part| NAMES.contains(&part))
 }
 
-/// Whether a name is of a file or folder that nobody reads: built, packed or drawn.
+/// Whether a name is that of a file or folder that nobody reads: generated, compressed or an image.
 fn is_unread(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[
         b"__pycache__",

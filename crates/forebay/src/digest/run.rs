@@ -1,4 +1,4 @@
-//! Outputs of runs: what failed, what was asked for, and how the run ended.
+//! Outputs of runs: failures, requested parts, and the end of the run.
 
 use crate::classify::form::{self, Form};
 use crate::digest::frame::wording;
@@ -13,7 +13,7 @@ use crate::{Budget, Output, Result, rank, terminal};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Plans the view of a run that failed, of a run of tests, and of an output of which only what is asked for is shown.
+/// Plans the view of a failed run, of a test run, and of an output that is shown only in its requested parts.
 pub(crate) fn recognize<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,
@@ -25,7 +25,7 @@ pub(crate) fn recognize<'p>(
     })
 }
 
-/// Units of which a view of passages is made, if it is made of such.
+/// Units for a view of passages, if the output gets such a view.
 fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
     let output = probe.output;
     let form = probe.form()?;
@@ -36,7 +36,7 @@ fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
             .map(|intent| rank::answering(output, intent))
             .transpose();
     }
-    // Tests that a command names are found only in runs.
+    // Tests named by a command occur only in runs.
     let is_run = matches!(form, Form::Log | Form::TestRun | Form::Text);
     let asked = if is_run { wanted.text.as_deref() } else { wanted.intent() };
     let ranked = probe.ranked()?;
@@ -53,7 +53,7 @@ fn units(probe: &Probe, wanted: &Wanted) -> Result<Option<Vec<RankedUnit>>> {
     Ok(Some(probe.weighted(units)))
 }
 
-/// Whether an output is of a run that failed, or of a run of tests.
+/// Whether an output comes from a failed run or from a test run.
 pub(crate) fn reports_failure(probe: &Probe) -> Result<bool> {
     let form = probe.form()?;
     if matches!(form, Form::Diff | Form::Json | Form::Matches | Form::Html | Form::Binary) {
@@ -63,8 +63,8 @@ pub(crate) fn reports_failure(probe: &Probe) -> Result<bool> {
     Ok(form == Form::TestRun || ranked.signal.highest >= FAILED_RUN && is_of_run(probe, form, ranked)?)
 }
 
-/// Whether an output that mentions failures is of a run. A document mentions errors that may happen, but it does not end
-/// with one; and a run may print what looks like a program, a list or a document.
+/// Whether an output that mentions failures comes from a run. A document mentions possible errors, but does not end
+/// with one; and a run may print text that looks like a program, a list or a document.
 fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
     let failed = probe.exited_badly();
     let starts_with_error = || ranked.starts_with_error();
@@ -79,7 +79,7 @@ fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
             let is_statement = end.trim_ascii_end().ends_with(b";");
             starts_with_error() || failed || !is_statement && probe.ends_badly()?
         }
-        // A command that succeeded may name failures: packages, options, strings of a program.
+        // The output of a successful command may mention failures: packages, options, strings of a program.
         Form::Text if !probe.is_document()? => {
             !probe.exited_well() || ranked.signal.has_verdict || starts_with_error() || probe.ends_badly()?
         }
@@ -88,7 +88,7 @@ fn is_of_run(probe: &Probe, form: Form, ranked: &Ranked) -> Result<bool> {
     })
 }
 
-/// Units of two rankings in one: each by its better rank, those that were asked for first.
+/// Merges two rankings: each unit has its better rank, and requested units come first.
 fn joined(units: Vec<RankedUnit>, asked: Vec<RankedUnit>) -> Vec<RankedUnit> {
     let best = |units: &[RankedUnit]| units.iter().map(|unit| unit.score).fold(f32::MIN_POSITIVE, f32::max);
     let scale = ASKED_FOR * best(&units) / best(&asked);
@@ -101,7 +101,7 @@ fn joined(units: Vec<RankedUnit>, asked: Vec<RankedUnit>) -> Vec<RankedUnit> {
     joined.into_values().collect()
 }
 
-/// View of the best units of a run. Its first line counts the errors of a compiler that printed many.
+/// View of the best units of a run. If there are many compiler errors, its first line counts them.
 fn view(probe: &Probe, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
     let output = probe.output;
     let room = (budget.tokens as f64 * ERROR_COUNTS) as u64;
@@ -116,18 +116,18 @@ fn view(probe: &Probe, budget: Budget, units: Vec<RankedUnit>) -> Result<View> {
     })
 }
 
-/// Units in which an area that was painted more than once is one unit.
+/// Units in which each repainted area is a single unit.
 struct Painted {
     units: Vec<RankedUnit>,
     /// Number of the last unit of the output.
     last: u64,
 }
 
-/// Joins the units of each area that was painted more than once, since it is shown whole or not at all. The units get new
-/// numbers, so that what follows such an area has the next number.
+/// Joins the units of each repainted area, since the area is shown whole or not at all. Units are renumbered, so that
+/// the numbers after such an area are consecutive.
 fn painted_once(output: &Output, units: Vec<RankedUnit>, areas: &[Range<u64>]) -> Result<Painted> {
     let mut painted: BTreeMap<u64, RankedUnit> = BTreeMap::new();
-    // Numbers of the areas, and how many numbers each takes too many.
+    // Numbers of the areas, and the number of surplus units in each.
     let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
     let mut once = Vec::with_capacity(units.len());
     for unit in units {

@@ -1,4 +1,4 @@
-//! Outputs that were painted again and again, such as progress bars: all that is left on the screen.
+//! Repainted outputs, such as progress bars: the final content of the screen.
 
 use crate::digest::frame::{framed, wording};
 use crate::digest::plan::{Plan, Wanted};
@@ -6,10 +6,10 @@ use crate::digest::probe::Probe;
 use crate::view::{View, repainted};
 use crate::{Budget, Result};
 
-/// Largest output that is rendered whole to see whether it fits, in bytes.
+/// Maximum bytes of an output that is rendered whole to see whether it fits.
 const RENDERED_WHOLE: u64 = 1024 * 1024;
 
-/// Plans the view of a repainted output of which all that is left fits.
+/// Plans the view of a repainted output whose final screen fits.
 pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) -> Result<Option<Plan<'p>>> {
     let output = probe.output;
     if output.len() > RENDERED_WHOLE || repainted::areas(output)?.is_empty() {

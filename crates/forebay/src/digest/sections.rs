@@ -15,7 +15,7 @@ use crate::weights::folding::{
 use crate::{Budget, Output, Result, printable};
 use std::ops::Range;
 
-/// Plans the view of a list that has a few sections, or that has a state before each of its lines.
+/// Plans the view of a list that has a few sections, or a state before each of its lines.
 pub(crate) fn recognize<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,
@@ -38,14 +38,14 @@ pub(crate) fn recognize<'p>(
 
 /// Sections of a list.
 pub(crate) struct Sections {
-    /// Their beginnings, the shortest section first.
+    /// Beginnings of the sections, the shortest section first.
     pub(crate) beginnings: Vec<Range<u64>>,
-    /// Titles of those that are not shown whole, with the number of lines of each.
+    /// Titles of the sections that are not shown whole, with their numbers of lines.
     pub(crate) longer: Vec<(String, u64)>,
 }
 
 impl Summarize for Sections {
-    /// Lines of each section that is not shown whole.
+    /// Number of lines of each section that is not shown whole.
     fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
         let lines = self.longer.iter().map(|(title, lines)| format!("{title} {}", count("line", *lines)));
         let listed = fitting_lines(lines, room);
@@ -53,7 +53,7 @@ impl Summarize for Sections {
     }
 }
 
-/// Sections of a list that has a few and hardly anything else.
+/// Finds the sections of a list that consists of a few sections and hardly anything else.
 fn of(bytes: &[u8]) -> Option<Sections> {
     let mut sections: Vec<Vec<Range<u64>>> = Vec::new();
     let (mut at, mut is_open, mut lines) = (0, false, 0);

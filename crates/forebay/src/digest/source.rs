@@ -25,7 +25,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) ->
     Ok(Some(Plan::Ends(Parts { skipped, ..Parts::new(shares, OutlineItems::new(outline)) })))
 }
 
-/// Licence at the beginning of a file, without its first line.
+/// Licence at the beginning of a file, except its first line.
 fn licence(beginning: &[u8]) -> Option<Range<u64>> {
     let mut at = 0;
     let mut first = None;

@@ -7,8 +7,8 @@ use crate::weights::folding::{
 };
 use std::ops::Range;
 
-/// Lines of a list by the state before each, as in `git status --short`, `git diff --name-status`, `svn status` and
-/// `rsync --itemize-changes`, if there are a few states and hardly any other lines.
+/// Groups the lines of a list by the state before each, as in `git status --short`, `git diff --name-status`, `svn
+/// status` and `rsync --itemize-changes`. `None` unless there are a few states and hardly any other lines.
 pub(crate) fn of(bytes: &[u8]) -> Option<Sections> {
     let mut states: Vec<(&[u8], Vec<Range<u64>>)> = Vec::new();
     let (mut at, mut lines, mut stated, mut pathlike) = (0, 0, 0, 0);
@@ -17,7 +17,7 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Sections> {
         at = range.end;
         lines += usize::from(!line.trim_ascii().is_empty());
         let Some((state, path)) = state(line) else {
-            // Another output is not read to its end.
+            // Any other output is not read to its end.
             if lines > MIN_STATED * 4 && stated * 2 < lines {
                 return None;
             }
@@ -55,7 +55,7 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Sections> {
     })
 }
 
-/// Longest state, in bytes: that of `rsync` has eleven.
+/// Maximum bytes of a state: that of `rsync` has eleven.
 const STATE: usize = 12;
 
 /// The state before a path, and the path: `M`, `??`, `R100`, `>f+++++++++`, `*deleting`.
@@ -124,7 +124,7 @@ mod tests {
             let text: String = (0..60).map(|n| line.replace('#', &n.to_string()) + "\n").collect();
             assert!(of((text + other).as_bytes()).is_none(), "{line}");
         }
-        // One state alone says nothing, and too many are none.
+        // A single state says nothing, and too many are not states.
         let one: String = (0..60).map(|n| format!("M a{n}.rs\n")).collect();
         let many: String = (0..60).map(|n| format!("R{n} a.rs\n")).collect();
         for text in [one, many] {

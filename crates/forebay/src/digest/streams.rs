@@ -1,4 +1,4 @@
-//! Outputs whose standard output is JSON or a page: it is shown as such, with standard error beside it.
+//! Outputs whose standard output is JSON or a page: it is shown in that form, with standard error beside it.
 
 use crate::classify::stdout::Stdout;
 use crate::digest::fit::top_and_bottom;
@@ -10,10 +10,10 @@ use crate::weights::folding::STDERR_SHARE;
 use crate::{Budget, Kind, Output, Result};
 use std::ops::Range;
 
-/// What the first line of such a view adds.
+/// Text that the first line of such a view adds.
 const NOTE: &str = "; stdout by itself, stderr beside it]\n";
 
-/// View of an output: of its streams, if standard output has a form of its own, else of all of it.
+/// View of an output: of its separate streams if standard output has a form of its own, otherwise of all of it.
 pub(crate) fn overview(probe: &Probe, budget: Budget) -> Result<View> {
     match apart(probe.output, budget)? {
         Some(view) => Ok(view),
@@ -21,7 +21,7 @@ pub(crate) fn overview(probe: &Probe, budget: Budget) -> Result<View> {
     }
 }
 
-/// View of an output with both streams, of which standard output has a form of its own.
+/// View of an output with two streams whose standard output has a form of its own.
 fn apart(output: &Output, budget: Budget) -> Result<Option<View>> {
     let Some(stdout) = Stdout::of(output)? else { return Ok(None) };
     let Some(stderr) = output.stderr()? else { return Ok(None) };
@@ -34,7 +34,7 @@ fn apart(output: &Output, budget: Budget) -> Result<Option<View>> {
         Some((tokens, _)) if tokens <= beside.tokens => vec![Piece::Verbatim(0..told.len())],
         _ => top_and_bottom(&told, beside)?.pieces().to_vec(),
     };
-    // The cost of standard error in its markers is known only after printing.
+    // The cost of standard error and its markers is known only after printing.
     for share in [1.0, 0.9, 0.75, 0.5] {
         let tokens = ((budget.tokens as f64 - beside.tokens as f64) * share) as u64;
         let view = recognizers::view(&Probe::new(&stdout.output), Budget { tokens, ..budget })?;
@@ -53,8 +53,8 @@ fn apart(output: &Output, budget: Budget) -> Result<Option<View>> {
     Ok(None)
 }
 
-/// The pieces of a stream at their places in the output. A piece that the other stream divides becomes several; a summary
-/// stays with the first.
+/// Pieces of a stream at their places in the output. A piece that the other stream interrupts becomes several; a
+/// summary stays with the first.
 fn placed(pieces: &[Piece], origins: impl Fn(&Range<u64>) -> Vec<Range<u64>>) -> Vec<Piece> {
     let mut placed = Vec::new();
     for piece in pieces {

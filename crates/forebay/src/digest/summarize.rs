@@ -4,9 +4,9 @@ use crate::view::Summary;
 use crate::view::print::Gap;
 use crate::{Output, Result, tokens};
 
-/// Sums up a part of an output that is not shown.
+/// Summarises a part of an output that is not shown.
 pub(crate) trait Summarize {
-    /// Summary of a gap, whose list has about `room` tokens; `None` if there is nothing to say.
+    /// Summary of a gap, with a list of about `room` tokens; `None` if there is nothing to say.
     fn summary(&self, output: &Output, gap: &Gap, room: u64) -> Result<Option<Summary>>;
 }
 
@@ -16,7 +16,7 @@ impl<T: Summarize> Summarize for &T {
     }
 }
 
-/// Builds a summary of at most `room` tokens, if there is one. Its list gets what its first line leaves.
+/// Builds a summary of at most `room` tokens, if there is one. The list gets the tokens that the first line leaves.
 pub(crate) fn within(
     summarize: &dyn Summarize,
     output: &Output,
@@ -46,7 +46,7 @@ pub(crate) fn fitting_lines(lines: impl IntoIterator<Item = String>, room: u64) 
     listed.lines
 }
 
-/// A list that grows while its tokens last.
+/// A list that grows until its tokens are used up.
 pub(crate) struct Listed {
     pub(crate) lines: Vec<String>,
     text: String,
@@ -54,12 +54,12 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// An empty list with room for so many tokens.
+    /// An empty list with room for `room` tokens.
     pub(crate) fn new(room: u64) -> Listed {
         Listed { lines: Vec::new(), text: String::new(), room }
     }
 
-    /// Takes a line. Returns whether it fits.
+    /// Adds a line if it fits; returns whether it does.
     pub(crate) fn take(&mut self, line: String) -> bool {
         let more = format!("\n{line}");
         let fits = tokens::count(&self.text) + tokens::count(&more) <= self.room;
@@ -71,7 +71,7 @@ impl Listed {
     }
 }
 
-/// The largest count up to `most` that fits, if each smaller one fits too.
+/// The largest count up to `most` that fits, if all smaller ones fit too.
 pub(crate) fn fitting(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {

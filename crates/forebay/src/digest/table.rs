@@ -1,4 +1,4 @@
-//! Tables: their columns, and the rows that are unlike the others.
+//! Tables: their columns, and unusual rows.
 
 use crate::classify::form::Form;
 use crate::digest::ends::Parts;
@@ -27,7 +27,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) ->
     let mut starts = starts.collect::<Result<Vec<u64>>>()?;
     // Rows may differ in a way that no column shows.
     starts.extend(templates?.rare());
-    // The header may be too far below the title of the table to be in the beginning.
+    // The header may be too far below the title of the table to be part of the shown beginning.
     let header = output.line_start(outline.items.first().map_or(0, |table| table.line - 1))?;
     if header as f64 > budget.tokens as f64 * shares.head * DENSE_BYTES_PER_TOKEN {
         starts.insert(0, header);
@@ -40,7 +40,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, budget: Budget) ->
 struct Columns(Outline);
 
 impl Summarize for Columns {
-    /// Columns of the table, those first of which something is known.
+    /// Columns of the table, those with known facts first.
     fn summary(&self, _: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
         let Some((table, columns)) = self.0.items.split_first() else { return Ok(None) };
         let mut order: Vec<usize> = (0..columns.len()).collect();
@@ -104,7 +104,7 @@ mod tests {
     fn the_header_of_a_table_is_shown_also_where_much_is_said_above_it() {
         let above: String =
             (0..5).map(|n| format!("Tasks of part {n}: {}\n", "70 total ".repeat(20))).collect();
-        // No two rows are alike, so that the header is not found as the line that is like no other.
+        // No two rows are similar, so that the header is not found as the only unusual line.
         let word = |n: u64| -> String { format!("{n:b}").replace('0', "a").replace('1', "b") };
         let rows: String =
             (0..90).map(|n| format!("{n:>5} root {:>6} {:>6}  0.0 {}\n", n * 7, n * 3, word(n))).collect();

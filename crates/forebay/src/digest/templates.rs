@@ -14,29 +14,29 @@ use memchr::memchr;
 use std::collections::{HashMap, hash_map::Entry};
 use std::ops::Range;
 
-/// Maximum templates kept, which bounds memory. Lines of further ones are only counted.
+/// Maximum templates kept, which bounds memory. Lines with other templates are only counted.
 const MAX_TEMPLATES: usize = 4_096;
 
-/// Maximum bytes of a line that its template is made from.
+/// Maximum bytes of a line that its template uses.
 const LINE_BYTES: usize = 1_024;
 
-/// Maximum characters printed of a template: a line of a terminal.
+/// Maximum characters printed of a template: one line of a terminal.
 const PRINTED: usize = 100;
 
 /// Templates of a log.
 pub(crate) struct Templates {
-    /// The most frequent first.
+    /// Templates, the most frequent first.
     templates: Vec<Template>,
-    /// Number of lines of templates that are not kept.
+    /// Number of lines whose template is not kept.
     others: u64,
     lines: u64,
 }
 
 struct Template {
     count: u64,
-    /// Numbers of its first and its last line, counted from 1.
+    /// Numbers of the first and the last line with this template, counted from 1.
     lines: (u64, u64),
-    /// Its first line.
+    /// First line with this template.
     first: Range<u64>,
 }
 
@@ -52,12 +52,12 @@ impl Templates {
         Ok(Templates { templates, others: all.others, lines: all.lines })
     }
 
-    /// Whether the log repeats itself: a template then says more than any of its lines.
+    /// Whether the log repeats itself, so that a template says more than any of its lines.
     pub(crate) fn are_alike(&self) -> bool {
         self.lines >= MIN_LOG_LINES && self.frequent_lines() * 100 >= self.lines * REPEATING_PERCENT
     }
 
-    /// Offsets of the last lines of rare templates, if most lines are of frequent ones.
+    /// Offsets of the last lines of rare templates, if most lines have frequent ones.
     pub(crate) fn rare(&self) -> Vec<u64> {
         if self.lines < MIN_LOG_LINES || self.frequent_lines() * 100 < self.lines * MOSTLY_ALIKE_PERCENT {
             return Vec::new();
@@ -74,7 +74,7 @@ impl Templates {
 }
 
 impl Summarize for Templates {
-    /// The most frequent templates with how often they occur.
+    /// The most frequent templates with their counts.
     fn summary(&self, output: &Output, _: &Gap, room: u64) -> Result<Option<Summary>> {
         let mut listed = Listed::new(room);
         for template in self.templates.iter().filter(|template| template.is_frequent()) {
@@ -118,7 +118,7 @@ struct Known {
 impl Known {
     fn in_part(output: &Output, part: Range<u64>) -> Result<Known> {
         let mut known = Known::default();
-        // The part before this one has the line that this one may begin inside of.
+        // If a part begins inside a line, that line belongs to the part before it.
         let mut inside = part.start > 0 && output.read(part.start - 1..part.start)? != b"\n";
         let mut open: Vec<u8> = Vec::new();
         let mut opened = 0;
@@ -152,7 +152,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Takes a line, or the beginning of a long one.
+    /// Counts a line, or the beginning of a long one.
     fn take(&mut self, line: &[u8], start: u64) {
         self.lines += 1;
         let seen = timestamp::unstamped(&line[..line.len().min(LINE_BYTES)]).trim_ascii();
@@ -188,7 +188,7 @@ impl Known {
     }
 }
 
-/// A template without two or more numbers at its beginning: a date and a time.
+/// A template without its first numbers if there are two or more: a date and a time.
 fn untimed(pattern: &str) -> &str {
     let rest = pattern.trim_start_matches("# ");
     if pattern.starts_with("# # ") && !rest.is_empty() { rest } else { pattern }

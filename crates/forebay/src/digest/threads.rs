@@ -1,4 +1,4 @@
-//! Dumps of the threads of a program: threads with the same calls are one group, and threads of small groups are outliers.
+//! Thread dumps: threads with the same calls are a group, and threads of small groups are outliers.
 
 use crate::classify::form::Form;
 use crate::digest::ends::Parts;
@@ -18,20 +18,20 @@ use crate::{Budget, Output, Result, tokens};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Plans the view of a dump of threads.
+/// Plans the view of a thread dump.
 pub(crate) fn recognize<'p>(
     probe: &'p Probe<'p>,
     wanted: &Wanted,
     budget: Budget,
 ) -> Result<Option<Plan<'p>>> {
-    // The calls of a dump look like a program.
+    // The calls in a dump look like a program.
     let may_be_dump =
         matches!(probe.form()?, Form::Code(_) | Form::Matches | Form::TestRun | Form::Text | Form::Log);
     if wanted.exclusive || !may_be_dump {
         return Ok(None);
     }
     let Some(threads) = probe.whole()?.and_then(Threads::of) else { return Ok(None) };
-    // Failures outside of the stacks say why the threads were dumped.
+    // Failures outside of the stacks explain the dump.
     let failures = probe.failures()?;
     let units = failures.units.iter().filter(|unit| !threads.hold(unit.range.start)).cloned().collect();
     let part = Budget { tokens: budget.tokens / FAILURES_OF_DUMP, ..budget };
@@ -43,13 +43,13 @@ pub(crate) fn recognize<'p>(
 /// Words in the innermost calls or the notes of a thread that waits for a lock.
 const BLOCKED: &[&str] = &["mutex", "Mutex", "BLOCKED", "waiting to lock", "lock_wait", "semacquire"];
 
-/// Title above the locks that a thread of Java holds.
+/// Title above the locks that a Java thread holds.
 const LOCKED: &str = "Locked ownable synchronizers:";
 
 /// Threads of a program.
 pub(crate) struct Threads {
     threads: Vec<Thread>,
-    /// Numbers of threads with the same calls, the largest group first.
+    /// Indexes of threads with the same calls, the largest group first.
     groups: Vec<Vec<usize>>,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Threads {
 #[derive(Default)]
 struct Thread {
     heading: Range<u64>,
-    /// Functions, the innermost first, each with its lines.
+    /// Functions, the innermost first, each with its range.
     calls: Vec<(String, Range<u64>)>,
     /// Lines about locks and states.
     notes: Vec<Range<u64>>,
     is_blocked: bool,
-    /// Offset of its end.
+    /// Offset of the thread's end.
     end: u64,
 }
 
 impl Threads {
-    /// Threads of an output that has hardly anything else.
+    /// Parses an output that consists almost only of threads.
     pub(crate) fn of(bytes: &[u8]) -> Option<Threads> {
         let mut threads: Vec<Thread> = Vec::new();
         let (mut at, mut lines, mut inside, mut is_open) = (0, 0, 0, false);
@@ -94,7 +94,7 @@ impl Threads {
                 is_open = thread.take(text, range);
             }
             inside += usize::from(is_open);
-            // Another output is not read to its end.
+            // Any other output is not read to its end.
             if lines > LINES_BEFORE_THREADS && threads.is_empty() {
                 return None;
             }
@@ -113,7 +113,8 @@ impl Threads {
         Some(Threads { threads, groups })
     }
 
-    /// Lines of threads of small groups, without the calls that most threads have. Threads that wait for a lock come first.
+    /// Lines of threads of small groups, except the calls that most threads have. Threads that wait for a lock come
+    /// first.
     fn outliers(&self) -> Vec<Range<u64>> {
         let mut having: HashMap<&str, usize> = HashMap::new();
         for thread in &self.threads {
@@ -132,7 +133,7 @@ impl Threads {
                 let is_own = calls.iter().any(|(function, _)| !is_of_library(function));
                 (!is_own, is_common, !is_blocked, place, group.len(), number)
             };
-            // Of a large group one thread is shown, if it calls functions of the program.
+            // One thread of a large group is shown if it calls functions of the program.
             let calling =
                 group.iter().enumerate().filter(|(_, number)| !self.threads[**number].calls.is_empty());
             let keys = calling.map(key).take(if is_common { 1 } else { usize::MAX });
@@ -162,7 +163,7 @@ impl Threads {
         ranges
     }
 
-    /// Whether an offset is inside of a thread.
+    /// Whether an offset is inside a thread.
     pub(crate) fn hold(&self, at: u64) -> bool {
         let next = self.threads.partition_point(|thread| thread.heading.start <= at);
         self.threads[..next].last().is_some_and(|thread| at < thread.end)
@@ -192,7 +193,8 @@ impl Summarize for Threads {
     }
 }
 
-/// Innermost calls of a thread. Where they are of a library, the first one is followed by those of the program.
+/// Innermost calls of a thread. If they are in a library, only the first of them, followed by the calls of the
+/// program.
 fn calls_of(calls: &[(String, Range<u64>)]) -> String {
     let own = calls.iter().position(|(function, _)| !is_of_library(function)).unwrap_or(0);
     let innermost = if own > 1 { calls.first() } else { None };
@@ -206,7 +208,7 @@ fn calls_of(calls: &[(String, Range<u64>)]) -> String {
 }
 
 impl Thread {
-    /// Takes a line, if it belongs to the thread.
+    /// Parses a line; returns whether it belongs to the thread.
     fn take(&mut self, line: &str, range: Range<u64>) -> bool {
         let (text, waits) = (line.trim_start(), waits(line));
         // Go prints the location of a call below it, and gdb its variables.
@@ -216,7 +218,7 @@ impl Thread {
             let last = self.calls.last_mut().filter(|(_, lines)| lines.end == range.start);
             last.into_iter().for_each(|(_, lines)| lines.end = range.end);
         } else if is_variable || text == "- None" {
-            // It belongs to the thread, and says nothing.
+            // This line belongs to the thread but carries no information.
         } else if text.starts_with("- ") || text.starts_with("java.lang.Thread.State:") {
             self.is_blocked |= waits;
             self.notes.push(range.clone());
@@ -235,7 +237,7 @@ fn waits(line: &str) -> bool {
     BLOCKED.iter().any(|word| line.contains(word))
 }
 
-/// Whether a function belongs to the runtime of a language, which has threads of its own.
+/// Whether a function belongs to the runtime of a language, which has its own threads.
 fn is_of_runtime_package(function: &str) -> bool {
     ["runtime.", "java.lang.ref.", "jdk.internal."].iter().any(|package| function.starts_with(package))
 }
@@ -270,7 +272,7 @@ fn function(line: &str) -> Option<String> {
         // `sync.(*Mutex).Lock(0xc00001)`
         return Some(call[..call.rfind('(')?].to_owned());
     }
-    // `wait (threading.py:312)`, as py-spy has it.
+    // `wait (threading.py:312)`, as py-spy prints it.
     if let Some((function, place)) = call.split_once(" (").filter(|_| line != call && call.ends_with(')')) {
         let number = place.trim_end_matches(')').rsplit(':').next().unwrap_or_default();
         if place.contains(':') && !function.contains(' ') && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -295,7 +297,7 @@ fn function(line: &str) -> Option<String> {
     Some(call.chars().filter(|sign| !sign.is_ascii_digit()).collect())
 }
 
-/// Short name of a function: of `File "a.py", line  in f` the last word.
+/// Short name of a function: the last word of `File "a.py", line in f`.
 fn shown(function: &str) -> &str {
     function.strip_prefix("File ").and_then(|call| call.rsplit(' ').next()).unwrap_or(function)
 }

@@ -1,4 +1,4 @@
-//! Texts, and the lines in them that are totals: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
+//! Texts with lines of totals: `0 upgraded, 157 newly installed, 0 to remove and 5 not upgraded.`
 
 use crate::classify::form::Form;
 use crate::compact::Row;
@@ -10,13 +10,13 @@ use crate::view::units;
 use crate::weights::folding::{MAX_TOTALS, Shares, TOTALS_BYTES};
 use crate::{Budget, Result, outline};
 
-/// Plans the view of a text: its totals, and the lines that are unlike all others.
+/// Plans the view of a text: its totals, and its unusual lines.
 pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Result<Option<Plan<'p>>> {
     if probe.form()? != Form::Text {
         return Ok(None);
     }
     let mut starts = probe.whole()?.map_or(Vec::new(), of);
-    // A text that was written to be read mentions most things once.
+    // A text that was written to be read mentions most things only once.
     if !probe.call().reads() {
         let templates = probe.templates()?;
         starts.extend(if templates.are_alike() { templates.rare() } else { Vec::new() });
@@ -26,7 +26,7 @@ pub(crate) fn recognize<'p>(probe: &'p Probe<'p>, _: &Wanted, _: Budget) -> Resu
     Ok(Some(Plan::Ends(Parts { outliers, ..Parts::new(Shares::of(Form::Text), items) })))
 }
 
-/// Offsets of the lines of totals, if they are few.
+/// Offsets of the lines of totals, if there are few.
 fn of(bytes: &[u8]) -> Vec<u64> {
     let mut places = Vec::new();
     let mut at = 0;
@@ -42,14 +42,14 @@ fn of(bytes: &[u8]) -> Vec<u64> {
     places
 }
 
-/// Rows that are totals, if they are few.
+/// Rows that are totals, if there are few.
 pub(crate) fn rows(rows: &[Row]) -> Vec<bool> {
     let totals: Vec<bool> = rows.iter().map(|row| sums_up(&row.text)).collect();
     let are_few = totals.iter().filter(|is_total| **is_total).count() <= MAX_TOTALS;
     if are_few { totals } else { vec![false; rows.len()] }
 }
 
-/// Whether a line is nothing but counts of something, two of them at least, in words.
+/// Whether a line consists of counts with words, two counts at least.
 fn sums_up(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     if line.len() > TOTALS_BYTES || !line.first().is_some_and(u8::is_ascii_digit) {

@@ -14,7 +14,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// Times that a model is asked the same question before the next model is.
+/// Attempts at the same question before the next model is used.
 const ATTEMPTS: usize = 2;
 
 /// Why a strategy has no findings.
@@ -75,9 +75,9 @@ pub(crate) struct Asking<'a> {
     pub(crate) models: &'a [&'a dyn Model],
     pub(crate) wrapper: &'a Wrapper,
     pub(crate) window: Window,
-    /// Guards the sums of requests that run at the same time.
+    /// Guards the sums of concurrent requests.
     pub(crate) spent: Mutex<Spent>,
-    /// Whether one of several requests has failed, so that the others are not waited for.
+    /// Whether one of several requests has failed, so that the others need not be awaited.
     pub(crate) abandoned: AtomicBool,
 }
 
@@ -85,8 +85,8 @@ pub(crate) struct Asking<'a> {
 const BYTES_PER_TOKEN: usize = 16;
 
 impl Asking<'_> {
-    /// The report on a text. A second attempt names the fault of the first answer: a model gives the same answer to the
-    /// same request. An answer that stays unusable is kept as far as its lines are in the document.
+    /// Report on a text. A second attempt names the fault of the first answer, because a model repeats its answer to
+    /// the same request. If the answer stays unusable, those of its lines that are in the document are kept.
     pub(crate) fn answer(&self, system: &str, question: Question) -> Result<String, Failure> {
         let kept: Mutex<Option<(String, Report)>> = Mutex::default();
         let wrong: Mutex<Option<Cause>> = Mutex::default();

@@ -19,7 +19,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Reads the output as the mode says, and returns the mode that was taken.
+    /// Reads the output in the given mode, and returns the mode that was actually used.
     pub(crate) fn read(&self) -> Result<(Mode, Done)> {
         let (mode, has_long_lines) = (self.wanted.mode, self.has_long_lines()?);
         let chunked = self.chunked(has_long_lines, mode == Mode::FullChunked);
@@ -65,7 +65,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Has models read and search. Where this fails and none of them has native tool calls, they read chunks.
+    /// Has models read and search. If that fails and none of them has native tool calls, they read chunks.
     fn read_grep(&self, has_long_lines: bool) -> Result<(Mode, Done)> {
         let file = self.output.clone().on(&Surface::Files);
         let settings = self.wanted.settings;

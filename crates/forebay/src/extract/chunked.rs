@@ -28,7 +28,7 @@ const LABEL: u64 = 32;
 /// The largest number of a chunk that a prompt leaves room for.
 const LAST_CHUNK: usize = 999_999;
 
-/// Outputs of more bytes than this are not cut into chunks only to count them: that would take seconds.
+/// Maximum bytes of an output that is cut into chunks only to count them. Larger ones would take seconds.
 const COUNTED: u64 = 16 * 1024 * 1024;
 
 /// Tokens of the passages that are read first. `ask` shows 81 % of the answers in 1,000.
@@ -46,8 +46,7 @@ pub(crate) struct Chunked<'a> {
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     /// Whether the output is read whole or not at all.
     pub(crate) whole: bool,
-    /// Whether its lines are given with their numbers where there is room for them. Those of an output with long lines
-    /// are not.
+    /// Whether lines have their numbers, if there is room for them. Long lines have none.
     pub(crate) numbered: bool,
     /// The output without numbers.
     pub(crate) unnumbered: Whole<'a>,
@@ -90,7 +89,7 @@ impl Chunked<'_> {
         }
     }
 
-    /// The chunks of the whole output, or `None` if those are more than there may be.
+    /// Chunks of the whole output; `None` if there are more than allowed.
     pub(crate) fn cut(&self) -> Result<Option<Cut>, Failure> {
         let sizes = self.sizes()?;
         // Numbers are worth little where they alone make it too long, and chunks of JSON are cut between records.
@@ -106,8 +105,8 @@ impl Chunked<'_> {
         Ok(None)
     }
 
-    /// Whether the lines that match the instructions are named again behind a chunk. A small model overlooks in 3,000
-    /// tokens what it finds in 300; others do not need it.
+    /// Whether lines that match the instructions are repeated after a chunk. A small model overlooks in 3,000 tokens
+    /// what it finds in 300; other models do not need this.
     fn names_likely_lines(&self) -> bool {
         self.asking.window.is_small && self.numbered
     }
@@ -394,7 +393,7 @@ fn wants_everything(instructions: &str) -> bool {
     instructions.split(|c: char| !c.is_alphanumeric()).any(is_one)
 }
 
-/// Neighbours that can be read together, so many as fit.
+/// Groups adjacent texts that fit `room` tokens together.
 fn grouped_within(texts: &[String], room: u64) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut used = 0;

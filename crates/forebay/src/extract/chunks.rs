@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// Minimum tokens of a chunk: with smaller ones a reading would never end.
 pub(crate) const LEAST: u64 = 64;
 
-/// Maximum bytes of a step, about.
+/// Approximate maximum bytes of a step.
 const STEP: usize = 512;
 
 /// A text that is read in parts.
@@ -48,7 +48,7 @@ pub(crate) trait Source {
 /// A whole output.
 pub(crate) struct Whole<'a> {
     output: &'a Output,
-    /// Its records, once they were looked for.
+    /// Records of the output, after the first search for them.
     records: OnceLock<Option<Records>>,
 }
 
@@ -253,7 +253,7 @@ fn balanced(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
     filled(steps, high)
 }
 
-/// Chunks that are filled one after the other. A step that is larger than a chunk has one of its own.
+/// Chunks filled one after the other. A step that is larger than a chunk gets a separate one.
 fn filled(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
     let mut chunks: Vec<Range<u64>> = Vec::new();
     let (mut full, mut before) = (0, 0);
@@ -271,7 +271,7 @@ fn filled(steps: &[Step], capacity: u64) -> Vec<Range<u64>> {
     chunks
 }
 
-/// Bytes of the largest step in chunks of so many tokens.
+/// Bytes of the largest step in chunks of `most` tokens.
 fn longest(most: u64) -> usize {
     STEP.min(usize::try_from(most / 16).unwrap_or(STEP)).max(16)
 }
@@ -321,7 +321,7 @@ fn step(bytes: &[u8], longest: usize) -> usize {
     text_border(bytes, longest)
 }
 
-/// Cuts what the steps measure into `count` chunks of about the same size.
+/// Divides the steps into `count` chunks of about the same size.
 fn cut(steps: &[Step], count: u64, sizes: Sizes) -> Vec<Range<u64>> {
     let total = steps.last().map_or(0, |step| step.tokens) as f64;
     let overlap = sizes.overlap.min(50) as f64 / 100.0;

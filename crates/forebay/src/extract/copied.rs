@@ -10,14 +10,14 @@ use crate::{Output, Result, tokens};
 use aho_corasick::AhoCorasick;
 use std::collections::BTreeSet;
 
-/// The lines of an unusable answer that are in the document it is about.
+/// Lines of an unusable answer that occur in its document.
 pub(crate) struct Copied {
     pub(crate) report: Report,
     /// Whether these are all of its lines.
     pub(crate) is_whole: bool,
 }
 
-/// Keeps the lines of an answer that the document has; `None` if it has none of them.
+/// Keeps the lines of an answer that occur in the document; `None` if there are none.
 pub(crate) fn copied(document: &str, answer: Report) -> Option<Copied> {
     /// Shorter lines, such as brackets, are in every document.
     const SHORTEST: usize = 6;
@@ -38,7 +38,7 @@ pub(crate) fn copied(document: &str, answer: Report) -> Option<Copied> {
 struct CopiedLine {
     /// Position among the lines of the abstract.
     at: usize,
-    /// The number that the model wrote; 0 if none, so that the first of several places counts.
+    /// The number that the model wrote; 0 if none, so that the first of several places is used.
     number: u64,
     /// The text, with single blanks.
     text: String,

@@ -1,4 +1,4 @@
-//! The envelope of an answer: of which output it is, by which strategy, and what is left out for the budget.
+//! The envelope of an answer: its output, its strategy, and what is omitted to fit the budget.
 
 use crate::event::Reading;
 use crate::extract::answer::Extract;
@@ -38,8 +38,8 @@ pub(crate) fn part_of(instructions: &str) -> (&str, usize) {
     }
 }
 
-/// The answer of models in its envelope, cut where it does not fit, with the first note that leaves most of the budget
-/// to the answer.
+/// The answer of models in its envelope, cut to fit, with the first note that leaves most of the budget to the
+/// answer.
 pub(crate) fn in_envelope(output: &Output, found: &Abstract, budget: Budget) -> Extract {
     let Abstract { strategy, answer, notes, share, from } = found;
     let all = answer.chars().count();

@@ -1,4 +1,4 @@
-//! Extraction from a session's outputs: answers are recorded, and repeated where the same extraction comes again.
+//! Extraction from a session's outputs. Answers are recorded, and returned again for the same extraction.
 
 use crate::event::{
     self, Event, Extracted, ExtractionCall, ExtractionFailure, FellBack, Memory, Reading, What,
@@ -19,7 +19,7 @@ struct Remembered {
     reading: Reading,
 }
 
-/// A failed extraction, with its explanation for the model that asked.
+/// A failed extraction, with an explanation for the calling model.
 pub(crate) struct Failed {
     error: Error,
     pub(crate) explanation: String,

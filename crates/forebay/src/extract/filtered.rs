@@ -144,7 +144,7 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The document of an output; `None` where it is not whole, or too large to be put together.
+    /// The document of an output; `None` if it is not complete, or too large to be joined.
     fn of(output: &'a Output) -> Result<Option<Document<'a>>> {
         if output.record().kind == Kind::JsonLines && output.len() > PUT_TOGETHER {
             return Ok(None);
@@ -245,7 +245,7 @@ impl<'a> Document<'a> {
         paths.filter_map(|path| looked_for(&path.path).ok()).flat_map(|path| path.keys).collect()
     }
 
-    /// The number that a filter gives, if it gives one.
+    /// The number that a filter returns, if it returns one.
     fn counted(&self, filter: &str) -> Result<Option<u64>> {
         match run_filter(&self.output.for_one_query(), filter, 64) {
             Ok(values) => Ok(values.values.first().and_then(|value| value.json.parse().ok())),

@@ -36,8 +36,8 @@ pub(crate) fn is_fence(line: &str) -> bool {
     line.trim().strip_prefix("```").is_some_and(|rest| !rest.contains('`'))
 }
 
-/// Passes each line without its newline to `take`, and whether the line ends there: lines longer than [`LONG_LINE`] come
-/// in parts that overlap.
+/// Passes each line without its newline to `take`, and whether the line ends there: lines longer than [`LONG_LINE`]
+/// are passed as overlapping parts.
 pub(crate) fn for_each_line(output: &Output, mut take: impl FnMut(&[u8], bool)) -> Result<()> {
     let mut rest: Vec<u8> = Vec::new();
     output.for_each_block(0..output.len(), |_, block| {

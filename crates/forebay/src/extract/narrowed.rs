@@ -7,7 +7,7 @@ use crate::query::Found;
 use crate::{Budget, Output, Piece, Query, Result, digest, excerpt, tokens};
 use std::ops::Range;
 
-/// Text that a model reads in place of the whole output, and where it comes from.
+/// Text for a model in place of the whole output, and its origin.
 pub(crate) struct Narrowed {
     pub(crate) text: String,
     pub(crate) ranges: Vec<Range<u64>>,

@@ -22,7 +22,7 @@ pub struct Plan {
     pub models: Vec<String>,
     /// Tokens that one request may have, its answer included.
     pub context_tokens: u64,
-    /// Requests at the same time.
+    /// Number of concurrent requests.
     pub parallel: u64,
     /// Chunks of the output; `None` if an agent reads and searches.
     pub chunks: Option<u64>,

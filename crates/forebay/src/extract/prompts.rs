@@ -98,7 +98,7 @@ WHAT TO EXTRACT
         )
     }
 
-    /// The request behind the first message to an agent, and behind the last of its results.
+    /// The request at the end of the first message to an agent, and after the last of its results.
     pub(crate) fn behind_file(&self) -> String {
         let (opening, closing) = (self.wrapper.opening(), self.wrapper.closing());
         format!(

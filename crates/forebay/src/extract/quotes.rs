@@ -95,7 +95,7 @@ fn quotes(text: &str) -> Vec<Quote> {
     quotes
 }
 
-/// Texts between quotation marks in a line, and where the line goes on behind them.
+/// Texts between quotation marks in a line, and where the line continues after each.
 fn between_marks(line: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
     const MARKS: [(char, char); 3] = [('`', '`'), ('"', '"'), ('“', '”')];
     let mut at = 0;

@@ -32,7 +32,7 @@ const REPEATED: &str =
 /// Maximum turns in a row in which every call was made before.
 const MOST_CIRCLES: u64 = 2;
 
-/// Tokens of the names and brackets around a tool result, about.
+/// Approximate tokens of the names and brackets around a tool result.
 const RESULT_FRAME: u64 = 16;
 
 /// An agent with its output, its models and its tools.
@@ -85,7 +85,7 @@ impl<'a> ReadGrep<'a> {
         ReadGrep { output, asking, prompts, settings, progress, tools: declared() }
     }
 
-    /// Has one model after the other read the output, until one gives an answer.
+    /// Has models read the output, one after the other, until one answers.
     pub(crate) fn read(&self) -> Done {
         self.asking.of_each(1, |model| self.read_by(model))
     }

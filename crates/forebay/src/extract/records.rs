@@ -20,7 +20,7 @@ const SHARE: u64 = 16;
 /// Maximum bytes of neighbours of equal weight that are chosen together.
 const TOGETHER: u64 = 2_048;
 
-/// Tokens of the line above a group of records, about.
+/// Approximate tokens of the line above a group of records.
 const MARKER: u64 = 24;
 
 /// Records too large for the rest of the room, after which the room counts as used.
@@ -35,7 +35,7 @@ const COLUMNS: u64 = 64;
 /// Maximum characters of a printed path.
 const LONGEST_PATH: usize = 120;
 
-/// Maximum tokens of the line above a chunk of records, about.
+/// Approximate maximum tokens of the line above a chunk of records.
 pub(crate) const LABEL: u64 = 2 * COLUMNS;
 
 /// Records that were chosen, as they are printed.
@@ -120,7 +120,7 @@ struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// Takes records while `left` tokens last.
+    /// Takes records while they fit `left` tokens.
     fn take(&mut self, order: &[usize], mut left: u64) -> Result<()> {
         let mut misfits = 0;
         for &at in order {
@@ -151,7 +151,7 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Gives back the records that were taken last, up to this many tokens; returns whether there were any.
+    /// Drops the records that were taken last, for this many tokens; returns whether there were any.
     fn drop(&mut self, tokens: u64) -> bool {
         let mut given = 0;
         while given <= tokens {

@@ -3,8 +3,8 @@
 use crate::model::Model;
 use crate::settings::Extract as Settings;
 
-/// Window in tokens where neither a setting nor a server gives one: the least of the models that are rented for this,
-/// 128,000, less a quarter for vocabularies that make more tokens of the same text.
+/// Window in tokens if neither a setting nor a server names one: the smallest window of the hosted models that are
+/// used for this, 128,000, less a quarter for vocabularies that need more tokens for the same text.
 const USUAL: u64 = 100_000;
 
 /// Smallest context that a reading is planned with after overflows: the prompt alone has about half of it.
@@ -23,7 +23,7 @@ pub(crate) struct Window {
     pub(crate) context: u64,
     /// Tokens of the answer.
     pub(crate) answer: u64,
-    /// Requests at the same time.
+    /// Number of concurrent requests.
     pub(crate) at_once: u64,
     /// Whether a model of the list is known to have a small window.
     pub(crate) is_small: bool,

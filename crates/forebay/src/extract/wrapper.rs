@@ -1,7 +1,7 @@
-//! The wrapper around a model's report: a tag with a nonce that nothing the model has read can know.
+//! The wrapper around a model's report: a tag with a nonce that occurs in nothing that the model has read.
 //!
-//! Small models rarely keep to a format. A report is read for what it says where that is clear, and every departure from
-//! the format is reported as a [`Leniency`].
+//! Small models rarely keep to a format. If the meaning of a report is clear, it is accepted, and every departure
+//! from the format is reported as a [`Leniency`].
 
 use crate::model::{Answer, Stop};
 use crate::text::count::count;
@@ -173,7 +173,7 @@ impl Wrapper {
         read
     }
 
-    /// The report by its tags, or by the words that say that nothing was found.
+    /// The report between its tags, or the words that say that nothing was found.
     fn tagged(&self, text: &str, has_read: &dyn Fn(&str) -> bool) -> Result<Report, Unusable> {
         let tags = tags(text);
         let named = |nonce: &str| tags.iter().filter(|tag| tag.nonce == nonce).copied().collect::<Vec<_>>();

@@ -74,7 +74,7 @@ impl Formats {
         })
     }
 
-    /// Whether the name of a test stands behind an option.
+    /// Whether the name of a test follows an option.
     fn filters_tests(&self, option: &str) -> bool {
         BUILT_IN.iter().any(|format| format.test_filters.contains(&option))
             || self.user().iter().flat_map(|format| format.test_filters()).any(|own| own == option)

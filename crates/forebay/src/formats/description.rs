@@ -15,7 +15,7 @@ pub struct Description {
     pub about: String,
     /// Names of the programs.
     pub programs: Vec<String>,
-    /// Options of the programs that stand before the name of a test.
+    /// Options of the programs that are followed by the name of a test.
     pub test_filters: Vec<String>,
     /// The lines that the tools print.
     pub lines: Vec<DescribedLine>,

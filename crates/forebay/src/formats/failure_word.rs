@@ -129,7 +129,7 @@ fn spoken(line: &[u8]) -> impl Iterator<Item = f32> {
     })
 }
 
-/// Whether a line has words of the vocabulary, and none of them reports a failure: `0 errors`.
+/// Whether a line has words for failures, but reports none: `0 errors`.
 pub(crate) fn is_harmless(line: &[u8]) -> bool {
     let mut spoken = spoken(line).peekable();
     spoken.peek().is_some() && spoken.all(|weight| weight == 0.0)
@@ -138,11 +138,11 @@ pub(crate) fn is_harmless(line: &[u8]) -> bool {
 /// Beginning of the lines in which RSpec lists the failed examples: `rspec ./spec/shop_spec.rb:5 # Shop adds up`.
 const RUN_AGAIN: &str = "rspec ./";
 
-/// Words of a plan for a resource that it removes, in the heading of the resource.
+/// Words in the heading of a plan that say that a resource is removed.
 const TAKEN_AWAY: &[&str] = &["replaced", "destroyed"];
 
-/// Words that make a failure word before them part of a name, and the share of its weight that is left: `error messages`,
-/// `failure detection`.
+/// Words that make a failure word before them part of a name, and the remaining share of its weight: `error
+/// messages`, `failure detection`.
 const NAMING: &[&str] =
     &["message", "handl", "report", "log", "page", "check", "output", "detect", "recovery"];
 const NAMED: f32 = 0.4;
@@ -245,7 +245,7 @@ pub(crate) fn said(
         }
 }
 
-/// Whether the text around a word counts none: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
+/// Whether the text around a word gives a count of zero: `0 errors`, `errors: 0`, `errors | 0`, `no failures`.
 fn counts_none(start: &[u8], rest: &[u8]) -> bool {
     let number_before = last_word(start);
     let harmless =

@@ -123,7 +123,7 @@ pub(crate) fn result(line: &[u8]) -> &[u8] {
     &all[start.min(all.len())..]
 }
 
-/// The same with what stands before it.
+/// Result of a test on a line, with the text before it.
 fn result_with_margin(line: &[u8]) -> &[u8] {
     untimed(unnumbered_end(visible_end(last_written(line))))
 }

@@ -10,8 +10,8 @@ pub(crate) struct Matcher {
     wanted: &'static [Role],
     /// Patterns in the order of their roles.
     patterns: Vec<Pattern>,
-    /// Those that match only at the beginning of a line. A search together with the others would look in all of the line
-    /// for each byte that one of them can begin with.
+    /// Patterns that match only at the beginning of a line. In a joint search with the others, every byte with which
+    /// one of them can begin would start a search in the whole line.
     at_start: Group,
     /// Those that may match anywhere.
     anywhere: Group,
@@ -73,7 +73,7 @@ impl Pattern {
 }
 
 impl Matcher {
-    /// Looks for these roles. Where a line has several of them, the role that is named first here holds.
+    /// A matcher for these roles. If a line has several of them, the first one in this list applies.
     pub(crate) fn of(wanted: &'static [Role]) -> Matcher {
         let all = || BUILT_IN.iter().flat_map(|format| format.lines);
         let of_role = |role: &'static Role| all().filter(move |line| line.role == *role);

@@ -22,7 +22,7 @@ pub enum Role {
     TestRun,
     /// A test passed, was not run, or failed as it should.
     Passed,
-    /// A test will run now. Tests are named after the failures that they look for.
+    /// A test is about to run. Its name may contain the failure that it checks for.
     Announcement,
     /// A form in which only this tool says that something failed. Where the pattern has a group, the group begins with
     /// the word that says so: `error`, `FAIL`.
@@ -39,13 +39,13 @@ pub enum Role {
     RunnerFrame,
     /// Source code that is quoted.
     QuotedCode,
-    /// A message for whoever debugs the tool itself.
+    /// A message for developers of the tool itself.
     Detail,
     /// Nothing that helps a reader: the line is the same in every output, or only a machine reads it.
     Noise,
     /// A section of a log begins; the group of the pattern is its title.
     Section,
-    /// The same for a section that ends with a `group-end` line.
+    /// A section begins that ends with a `group-end` line; the group of the pattern is its title.
     Group,
     /// A section of a log ends.
     GroupEnd,
@@ -53,7 +53,7 @@ pub enum Role {
     Log,
 }
 
-/// One file: what is known of one tool, or of tools that print alike.
+/// One file: the format of one tool, or of tools with similar output.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
@@ -62,7 +62,7 @@ pub(crate) struct File {
     /// Names of the programs.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// Options of the programs that stand before the name of a test.
+    /// Options of the programs that are followed by the name of a test.
     #[serde(default)]
     pub(crate) test_filters: Vec<String>,
     /// The lines that the tools print.
@@ -77,7 +77,7 @@ pub(crate) struct Line {
     pub(crate) role: Role,
     /// Regular expression that finds the line. Letters, digits and word boundaries are those of ASCII.
     pub(crate) pattern: Spanned<String>,
-    /// Remark for whoever reads the file.
+    /// Remark for readers of the file.
     #[serde(default)]
     pub(crate) hint: String,
     /// Lines that the pattern must match.

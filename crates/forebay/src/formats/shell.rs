@@ -89,7 +89,7 @@ const WRAPPERS: &[Wrapper] = &[
 
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ash", "ksh", "fish"];
 
-/// Shells inside of shells that are looked into.
+/// Maximum nesting of shells that are parsed.
 const DEEPEST: usize = 4;
 
 /// Commands of a line that print what the line prints: of a pipeline the last one that does more than pass on, and each of
@@ -148,7 +148,7 @@ fn inner_line(words: &Words) -> Option<&str> {
     None
 }
 
-/// A command without what only runs it.
+/// A command without the programs that only run it.
 fn unwrapped(mut words: Words) -> Words {
     loop {
         let leading =
@@ -241,7 +241,7 @@ fn pipelines(line: &str) -> Vec<Vec<Written>> {
 
 enum Token {
     Word(String),
-    /// A redirection, and whether it takes the output away.
+    /// A redirection, and whether the output then no longer reaches standard output.
     Into(bool),
     Pipe,
     End,
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
         Some(Token::Into(is_written && !matches!(&*target, "/dev/stdout" | "/dev/tty" | "/dev/stderr")))
     }
 
-    /// Goes behind a text that ends with a line of one word.
+    /// Skips a text that ends with a line of one given word.
     fn skip_here(&mut self, word: &str) {
         while !self.rest.is_empty() {
             let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));

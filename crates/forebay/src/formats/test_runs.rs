@@ -4,7 +4,7 @@ use crate::formats::matcher::Matcher;
 use crate::formats::{Formats, Role};
 use std::sync::LazyLock;
 
-/// Maximum bytes of a line that is looked at: runners cut names, and a longer line is data that a test printed.
+/// Maximum bytes of a line that is examined. Runners shorten names, so a longer line is data that a test printed.
 const LONGEST: usize = 400;
 
 impl Formats {

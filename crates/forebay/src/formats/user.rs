@@ -79,7 +79,7 @@ impl UserFormat {
         }
     }
 
-    /// Role of a text, if it is one of those that are wanted; one that is named earlier comes first.
+    /// Role of a text among the wanted ones. If it has several, the first wanted one.
     pub(crate) fn role(&self, wanted: &[Role], text: &[u8]) -> Option<Role> {
         if !self.set.is_match(text) {
             return None;
@@ -93,7 +93,7 @@ impl UserFormat {
         &self.file.programs
     }
 
-    /// Options of the programs that stand before the name of a test.
+    /// Options of the programs that are followed by the name of a test.
     pub(crate) fn test_filters(&self) -> &[String] {
         &self.file.test_filters
     }

@@ -41,7 +41,7 @@ pub(crate) fn is_verdict(block: &[u8], found: &Range<usize>, unit: &Range<usize>
 const BEFORE: usize = 400;
 const BEHIND: usize = 80;
 
-/// Whether a word is a verdict in a form of one tool, by what stands before and behind it on the line.
+/// Whether a word is a verdict in the form of one tool, judged by the text before and after it on the line.
 fn is_verdict_of_tool(start: &[u8], word: &[u8], rest: &[u8]) -> bool {
     static VERDICTS: LazyLock<Matcher> = LazyLock::new(|| Matcher::of(&[Role::Verdict]));
     if start.len() > BEFORE {

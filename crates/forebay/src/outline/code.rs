@@ -16,7 +16,7 @@ pub(crate) const MAX_PARSED_OUTLINE: u64 = 4 * 1024 * 1024;
 /// How definitions are found where nothing is parsed.
 const BY_LINES: &str = "definitions were found by their lines";
 
-/// Adds the definitions, of which up to `most` bytes are parsed. Returns a note on what was not parsed, and why.
+/// Adds the definitions in up to `most` parsed bytes. Returns a note on the unparsed part, with the reason.
 #[cfg_attr(not(feature = "outline"), expect(unused_variables, reason = "nothing is parsed"))]
 pub(crate) fn outline(
     source: &Source,
@@ -32,7 +32,7 @@ pub(crate) fn outline(
     Ok(Some(format!("there is no grammar for it here; {BY_LINES}")))
 }
 
-/// Adds the definitions that the syntax tree of the first `most` bytes has, and those behind them by their lines.
+/// Adds the definitions in the syntax tree of the first `most` bytes, and finds those after them by their lines.
 #[cfg(feature = "outline")]
 fn parsed(source: &Source, language: Language, most: u64, items: &mut Items) -> Result<Option<String>> {
     let text = text(source, most)?;

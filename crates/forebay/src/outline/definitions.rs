@@ -1,4 +1,4 @@
-//! Definitions found by their lines, where there is no grammar or parsing would take too much work.
+//! Definitions found by their lines, if there is no grammar or parsing would take too much work.
 
 use crate::Result;
 use crate::classify::languages::Language;

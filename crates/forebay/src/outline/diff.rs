@@ -10,13 +10,13 @@ use crate::terminal::without_codes;
 struct File {
     line: u64,
     path: String,
-    /// Change other than its lines, such as `renamed`.
+    /// Change besides its lines, such as `renamed`.
     change: Option<&'static str>,
     added: u64,
     removed: u64,
     /// Whether it has a hunk. Not all hunks are kept.
     has_hunks: bool,
-    /// Whether it is not unified.
+    /// Whether the diff is not a unified one.
     is_plain: bool,
     /// Each hunk with its first and last line.
     hunks: Vec<(u64, u64, String)>,

@@ -28,7 +28,8 @@ fn is_nothing(value: &[u8]) -> bool {
 /// Values of a field, with their places.
 #[derive(Clone, Debug)]
 pub(crate) struct Twice<P> {
-    /// First place of each value by its hash, and whether it came again. `None` once the values do not identify records, or are too many.
+    /// First place of each value by its hash, and whether it was repeated. `None` once the values do not identify
+    /// records, or are too many.
     seen: Option<HashMap<u64, (P, bool)>>,
     /// First and second place of each duplicate.
     again: Vec<[P; 2]>,

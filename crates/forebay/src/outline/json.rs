@@ -52,7 +52,7 @@ pub struct JsonPath {
     /// The first few values that are neither arrays nor objects, as JSON, cut where they are long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// All such values with how often they occur, where they are few and short.
+    /// All such values with their counts, if they are few and short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distinct: Option<Vec<(String, u64)>>,
     /// The least and the greatest number, as they are written.
@@ -75,14 +75,14 @@ pub struct JsonPath {
     /// In how many objects the outermost array or map lies whose members are one path, and how long the path to it is.
     #[serde(skip)]
     pub(crate) merged: Option<(usize, usize)>,
-    /// Where it first occurs; then where each of the values does, and each of the types.
+    /// Place of the first occurrence; then of the first occurrence of each value and of each type.
     #[serde(skip)]
     pub(crate) place: Place,
     #[serde(skip)]
     pub(crate) values: Vec<Vec<Place>>,
     #[serde(skip)]
     pub(crate) of_types: Vec<Place>,
-    /// Where numbers are that are many times as great as the others.
+    /// Places of numbers that are many times as large as the others.
     #[serde(skip)]
     pub(crate) outliers: Vec<Place>,
     /// Where values are that occur twice, though they tell records apart: both times.
@@ -105,7 +105,7 @@ pub(crate) struct Place {
     pub(crate) keys: [u64; NAMED],
 }
 
-/// The keys of so many objects that lie in each other are kept in mind.
+/// Maximum nested objects whose keys are remembered.
 const NAMED: usize = 6;
 
 /// The keys of objects that are used as maps.
@@ -142,7 +142,7 @@ const MANY_KEYS: usize = 50;
 /// An object with more keys is a map whatever is in it.
 const TOO_MANY_KEYS: usize = 300;
 
-/// Least keys from which can be told that all of them look like ids.
+/// Minimum keys for deciding that all of them look like ids.
 const SOME_KEYS: usize = 5;
 
 /// A string is kept in the buffer up to this length; of a longer one only its beginning.
@@ -179,7 +179,7 @@ const ARRAY: usize = 4;
 const OBJECT: usize = 5;
 const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
-/// The node of what is not kept.
+/// Node for values that are not kept.
 const NOWHERE: usize = usize::MAX;
 
 /// A value as it is written, how often it occurs, and where it does first.
@@ -322,7 +322,7 @@ struct Tree {
     /// Nodes that were merged into others, to be used again.
     free: Vec<usize>,
     more: bool,
-    /// How many fields are looked at that tell records apart.
+    /// Number of examined fields that identify records.
     told_apart: usize,
 }
 
@@ -612,11 +612,11 @@ struct Way {
     also: Also,
 }
 
-/// Records that a path gives beside the values of its node.
+/// Records of a path besides the values of its node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Also {
     Nothing,
-    /// Nulls, where there is none.
+    /// Nulls for missing values.
     Null,
     /// Values of other nodes.
     Others,
@@ -661,7 +661,7 @@ fn looks_like_an_id(key: &[u8]) -> bool {
             || key.len() >= 6 && digits * 2 >= key.len())
 }
 
-/// The bytes, so that every short token lies in one piece.
+/// Bytes of an output, buffered so that no short token is split.
 struct Text<'a> {
     output: &'a Output,
     buffer: Vec<u8>,
@@ -672,7 +672,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Gets more bytes, keeping those from `from` on; says whether there were any.
+    /// Reads more bytes, keeping those from `from` on; returns whether there were any.
     fn more(&mut self, from: usize) -> Result<bool> {
         self.buffer.drain(..from);
         self.start += from as u64;
@@ -732,7 +732,7 @@ struct Open {
     start: u64,
 }
 
-/// Where a value is that begins at a byte, in what is open. It may be an array or an object itself.
+/// Place of a value that begins at a byte, within the open containers. It may itself be an array or object.
 fn place(open: &[Open], at: u64, holds: bool, document: u64) -> Place {
     let mut items =
         open.windows(2).filter(|pair| !pair[0].object).map(|pair| (pair[1].start, pair[0].members - 1));
@@ -775,7 +775,7 @@ impl Walk<'_> {
         Ok(Ok(()))
     }
 
-    /// Closes what is open where the bytes break off, so that what was seen of it counts.
+    /// Closes the open containers where the bytes end, so that the part seen of them counts.
     fn give_up(&mut self) {
         while let Some(open) = self.open.pop() {
             self.closed(&open);
@@ -860,7 +860,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes to the next member: passes its key, and finds the node of its value.
+    /// Moves to the next member: skips its key, and finds the node of its value.
     fn member(&mut self, object: bool, parent: usize) -> Result<std::result::Result<usize, BrokenOff>> {
         if !object {
             if let Some(open) = self.open.last_mut() {

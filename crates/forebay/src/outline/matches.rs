@@ -5,7 +5,7 @@ use crate::classify::lines::Source;
 use crate::classify::search::{Grouped, Groups, path};
 use crate::outline::{Items, LineSpan, shortened};
 
-/// Count of matching lines of a file, as a search prints it that only counts.
+/// Number of matching lines of a file, as printed by a search that only counts.
 fn counted(line: &[u8], path: &[u8]) -> Option<u64> {
     std::str::from_utf8(line.strip_prefix(path)?.strip_prefix(b":")?).ok()?.parse().ok()
 }

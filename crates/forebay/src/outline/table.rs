@@ -105,7 +105,7 @@ impl Table {
         self.take_row(line, row);
     }
 
-    /// Whether a row has totals: it says so, or some column is empty.
+    /// Whether a row has totals: it says so, or a column is empty.
     fn sums_up(&self, row: &[u8]) -> bool {
         let small = row.to_ascii_lowercase();
         let says = [&b"total"[..], b"sum", b"average"]

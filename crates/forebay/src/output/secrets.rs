@@ -18,7 +18,7 @@ pub struct FoundSecret {
     pub kind: String,
     /// Tag in its mask, the same for equal values.
     pub tag: String,
-    /// Fingerprint of its value, by which `secrets.allow` lets it pass.
+    /// Fingerprint of its value, for the setting `secrets.allow`.
     pub fingerprint: String,
 }
 
@@ -107,8 +107,7 @@ impl Output {
         Ok(String::from_utf8_lossy(&lines).trim_end().to_owned())
     }
 
-    /// Gives the secrets of each block to `take`, with the offset of the bytes in which they were found, until it returns
-    /// false.
+    /// Passes the secrets of each block to `take`, with the offset of the searched bytes, until it returns false.
     fn each_block_of_secrets(
         &self,
         mut take: impl FnMut(u64, Vec<forebay_secrets::Secret>) -> Result<bool>,

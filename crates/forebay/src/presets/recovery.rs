@@ -172,7 +172,7 @@ fn structure(output: &Output) -> Result<Vec<Item>> {
     Ok(defined.filter_map(item).collect())
 }
 
-/// An output with what its suggestions are made from.
+/// An output, and the data for its suggestions.
 struct Source<'a> {
     output: &'a Output,
     settings: &'a Recovery,

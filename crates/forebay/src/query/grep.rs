@@ -27,7 +27,7 @@ pub struct Match {
     /// Whether the text is only a part of its line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// First byte for a search that goes on after it.
+    /// First byte for the search that continues this one.
     #[serde(skip)]
     pub(crate) end: u64,
     /// Whether the line has more before and after the text.

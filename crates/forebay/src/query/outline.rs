@@ -59,7 +59,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The first `count` of the items as text, and the query that goes on.
+    /// The first `count` of the items as text, and the query that continues.
     fn text(&self, items: &[&Item], count: usize) -> (String, Option<Query>) {
         let Page { output, outline, depth, wanted, .. } = self;
         let handle = output.record().handle.short();

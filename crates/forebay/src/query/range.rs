@@ -236,7 +236,7 @@ fn start_of(
     within_budget(excerpt(missing)?, budget)
 }
 
-/// The least number from `low` to `high` that holds; `high` if none does.
+/// The smallest number from `low` to `high` for which the condition holds; `high` if there is none.
 fn least(mut low: usize, mut high: usize, holds: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     if low < high && holds(low)? {
         return Ok(low);
@@ -336,7 +336,7 @@ fn print(
     Ok(excerpt)
 }
 
-/// The query that goes on: for the rest that did not fit, or for the text after it.
+/// The query that continues: for the rest that did not fit, or for the following text.
 fn next(output: &Output, wanted: &RequestedRange, then: &[RequestedRange], shown: &Shown) -> Option<Query> {
     let Shown { range, first, last, starts_line, ends_line } = shown;
     if range.start > wanted.range.start {

@@ -163,7 +163,7 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Returns the first unit that must be shown with a unit: lines above it without which it means nothing. A source line
+    /// Returns the first line that must be shown with a unit because the unit means nothing without it. A source line
     /// needs the call above it, and a mark (`^^^`) the line above it.
     fn leans_on(&self, unit: &RankedUnit) -> u64 {
         let mut text = &unit.text;
@@ -216,7 +216,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Returns the ranges of units, neighbours merged. Blank units count only between others.
+/// Returns the ranges of units, with adjacent ones merged. Blank units count only between others.
 pub(crate) fn ranges(units: &[&RankedUnit]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut next = None;

@@ -357,7 +357,7 @@ impl FoundUnits<'_> {
         }
     }
 
-    /// Returns the share that a line gets which says nothing itself. Such lines do not make the score fade.
+    /// Returns the share for a line that says nothing itself. Such lines do not make the score fade.
     fn fixed_share(&self, place: &Place, at: usize, line: &[u8]) -> Option<f32> {
         let start = place.from + place.all[at].start as u64;
         if self.is_about_failure() && is_noise(line) {
@@ -367,7 +367,7 @@ impl FoundUnits<'_> {
         }
     }
 
-    /// Returns the score of a line: what is left of the good unit's score, less for lines that rarely help.
+    /// Returns the score of a line: the remaining share of the good unit's score, less for lines that rarely help.
     fn adjusted(&self, left: f32, line: &[u8], repeats: &Repeats) -> f32 {
         let most_repeats = if is_frame(line) { weights::MAX_EQUAL_CALLS } else { 1 };
         if self.question.asks_for_cause() && has_passed(line) {
@@ -417,7 +417,7 @@ impl FoundUnits<'_> {
         self.give(place, at, score * factor);
     }
 
-    /// Gives a unit a score. The highest counts.
+    /// Sets the score of a unit to the highest one given.
     fn give(&mut self, place: &Place, at: usize, score: f32) {
         let unit = &place.all[at];
         let index = place.index_of(at);
@@ -437,7 +437,7 @@ struct Line {
     blank: bool,
     /// It is indented deeper than the good unit, or a call of a stack trace.
     deeper: bool,
-    /// It is part of a comparison of what was expected with what came.
+    /// It is part of a comparison of expected and actual text.
     in_change: bool,
 }
 
@@ -520,7 +520,7 @@ fn quoted_command(place: &Place) -> usize {
     lines.find(|at| quoted && begins(at)).unwrap_or(own)
 }
 
-/// Whether a line shows a difference between what was expected and what came: `-'a'`, `+'b'`, `@@ @@`.
+/// Whether a line shows a difference between expected and actual text: `-'a'`, `+'b'`, `@@ @@`.
 fn is_change(line: &[u8]) -> bool {
     let sign = line.first().filter(|sign| b"+-@".contains(sign));
     let same = line.iter().take_while(|byte| Some(*byte) == sign).count();

@@ -21,7 +21,7 @@ const READ: usize = 8 * 1024;
 const FEW_LINES: usize = 3;
 const COMMON_SHARE: f32 = 0.2;
 
-/// Maximum bytes of a line whose words are looked at.
+/// Maximum bytes of a line whose words are examined.
 const LONG: usize = 5_000;
 
 /// Words that a call and a line have in common by chance.
@@ -125,7 +125,7 @@ impl Interest {
         found.iter().map(score).collect()
     }
 
-    /// Names that the session states and that stand in a text, the weightiest first.
+    /// Names mentioned in the session that occur in a text, those with the highest weight first.
     pub(crate) fn names_in<'t>(&self, text: &'t [u8]) -> Vec<&'t str> {
         let mut found: Vec<(f32, &str)> = Vec::new();
         let mut seen = HashSet::new();

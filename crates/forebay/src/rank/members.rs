@@ -59,7 +59,7 @@ pub(crate) fn line_of(index: u64) -> usize {
 /// Bits of an index for the part of a member: a value of 400 MB has a million parts.
 const PART_BITS: u32 = 20;
 
-/// Members of documents, and what is asked of them.
+/// Members of documents, and the question about them.
 #[derive(Clone, Copy)]
 struct Document<'a> {
     members: &'a Members,
@@ -178,7 +178,7 @@ struct Container {
     beside: u64,
     /// In the members beside the containers above it.
     far: u64,
-    /// That name it: those that are the whole value of one of its members.
+    /// That name it: terms that are the whole value of one of its members.
     names: u64,
     /// That name the containers above it.
     names_above: u64,

@@ -9,7 +9,7 @@ use crate::weights::page as weights;
 use crate::{Output, Result};
 use std::collections::HashSet;
 
-/// Returns the blocks of a page that nobody asked about: those of prose, the first ones best. The others score 0, so that
+/// Returns the blocks of a page without a question: those of prose, the first ones best. The others score 0, so that
 /// they may be shown between them. A page without prose is shown from its beginning.
 pub(crate) fn overview(derived: &Derived) -> Vec<RankedUnit> {
     let mut units = all(derived);
@@ -143,7 +143,7 @@ fn weigh_named_sections(derived: &Derived, units: &mut [RankedUnit], question: &
     }
 }
 
-/// Whether most words of one text are those of the other.
+/// Whether most words of one text occur in the other.
 fn is_alike(one: &str, other: &str) -> bool {
     let words = |text: &str| -> HashSet<String> {
         text.split(|c: char| !c.is_alphanumeric())

@@ -1,4 +1,4 @@
-//! A question in plain words, taken apart into terms to look for.
+//! A question in plain words, split into search terms.
 
 use crate::rank::date;
 use crate::weights::question as weights;
@@ -14,10 +14,10 @@ pub(crate) enum Aim {
     Subject,
 }
 
-/// Something to look for.
+/// A search term.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Term {
-    /// Text to look for, in lower case; for a word, its stem.
+    /// Text to search for, in lower case; for a word, its stem.
     pub(crate) text: String,
     /// Form in which the question has it.
     pub(crate) form: String,
@@ -40,7 +40,7 @@ impl Term {
 /// A question, taken apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    /// The question as it was asked, cut to [`weights::MAX_QUESTION_CHARS`].
+    /// The question as written, cut to [`weights::MAX_QUESTION_CHARS`].
     pub(crate) text: String,
     pub(crate) terms: Vec<Term>,
     /// Phrases in quotes, in lower case.

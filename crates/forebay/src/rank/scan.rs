@@ -125,11 +125,11 @@ pub(crate) struct Scanner<'a> {
     /// Terms that may match inside other words, a bit each.
     inside: u64,
     automaton: AhoCorasick,
-    /// Whether failures are looked for.
+    /// Whether failures are searched for.
     finds_failures: bool,
 }
 
-/// Scans an output for the terms of a question; `None` if there is too much to look for. A term that occurs nowhere as a
+/// Scans an output for the terms of a question; `None` if there are too many terms. A term that occurs nowhere as a
 /// word may match inside other words: `guava` in `libguava-java`.
 pub(crate) fn scan(output: &Output, question: &Question) -> Result<Option<Scanned>> {
     let Some(mut scanner) = Scanner::new(&question.terms, question.mentions_failure) else {
@@ -258,7 +258,7 @@ struct Closing<'a> {
     base: u64,
     /// Terms that do not make a unit worth keeping.
     common: u64,
-    /// Formats with files of the user, if failures are looked for.
+    /// Formats with files of the user, if failures are searched for.
     user: Option<&'a Formats>,
 }
 

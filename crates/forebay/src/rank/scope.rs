@@ -22,7 +22,7 @@ pub(crate) enum Scope {
     Failures(f64),
     /// The overview.
     Overview,
-    /// Nothing: the output has none of its words.
+    /// No part: the output contains none of its words.
     Nowhere,
 }
 
@@ -103,7 +103,7 @@ fn leads_to_place(term: &Term) -> bool {
     term.weight >= weights::MIN_TERM_WEIGHT && !(term.word && is_general())
 }
 
-/// Words that fit any output: its parts, what is said of them, and what is wanted from them.
+/// Words that fit any output: its parts, its properties, and what is wanted from it.
 static GENERAL: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let words = [PARTS, QUALITIES, VERBS];
     words.iter().flat_map(|words| words.split_whitespace()).map(stem).collect()

@@ -255,7 +255,7 @@ fn first_of_template(output: &Output, units: &mut [Scored]) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the best `count` units, in no order.
+/// Keeps the best `count` units, unordered.
 fn keep_best(units: &mut Vec<Scored>, count: usize) {
     if units.len() > count {
         units.select_nth_unstable_by(count, better);
@@ -378,7 +378,7 @@ fn length_factor(length: f32, average: f32) -> f32 {
     (weights::SATURATION_SCALE / (1.0 + weights::SATURATION * norm)).max(weights::MIN_LENGTH_FACTOR)
 }
 
-/// Adds to failures shortly after a unit that names what the question is about.
+/// Adds to failures shortly after a unit with the name that the question is about.
 fn add_after_names(scored: &mut [Scored], told: impl Fn(u64) -> f32) {
     let highest = scored.iter().map(|unit| told(unit.seen.terms)).fold(0.0, f32::max);
     let mut named: Option<(u64, f32)> = None;

@@ -25,7 +25,7 @@ pub struct ShownView {
 }
 
 impl ShownView {
-    /// Reads the view that was shown of an output; `None` if there was none.
+    /// Reads the view that the model got of an output; `None` if there was none.
     pub fn of(store: &dyn Store, handle: &Handle) -> Result<Option<ShownView>> {
         let part = store.open_part(handle, Part::View)?;
         let cannot = || Error::store(format!("read the view of {handle}"));

@@ -50,7 +50,7 @@ pub struct Value {
     pub json: String,
     /// Bytes of the whole result.
     pub length: u64,
-    /// The bytes of the output that it comes from, if it comes from one of many documents or members.
+    /// Bytes of the output that the value comes from, if there are many documents or members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Range<u64>>,
     /// Line on which these bytes begin, counted from 1.

@@ -5,8 +5,9 @@ use crate::store::retention::{Cause, Gone, Rules, decide};
 use crate::{Error, Handle, Result, Session, Timestamp};
 use std::collections::HashMap;
 
-/// Removes from a store what the rules select, in all sessions or in one; returns what is gone, or would be. What is in use
-/// stays. [`crate::DiskStore::sweep`] does the same for a folder, with what else is to be cleaned there.
+/// Removes from a store the outputs that the rules select, in all sessions or in one; returns those removed, or those
+/// that would be. Outputs in use stay. [`crate::DiskStore::sweep`] does the same for a folder, and also cleans other
+/// files there.
 pub fn remove_by_rules(
     store: &dyn Store,
     rules: &Rules,
@@ -27,7 +28,8 @@ pub fn remove_by_rules(
     Ok(removed)
 }
 
-/// Removes all outputs of a session that are not in use, also those without bytes; returns what is gone, or would be.
+/// Removes all outputs of a session that are not in use, including those without bytes; returns those removed, or
+/// those that would be.
 pub fn remove_all(store: &dyn Store, session: &Session, dry_run: bool) -> Result<Vec<Gone>> {
     let mut removed = Vec::new();
     for weight in store.weights(session)?.into_iter().filter(|weight| !weight.in_use) {
@@ -37,7 +39,7 @@ pub fn remove_all(store: &dyn Store, session: &Session, dry_run: bool) -> Result
     Ok(removed)
 }
 
-/// Removes an output; `None` if somebody else was faster.
+/// Removes an output; `None` if another process removed it first.
 fn remove(store: &dyn Store, gone: Gone, dry_run: bool) -> Result<Option<Gone>> {
     if !dry_run {
         match store.delete(&gone.handle) {

@@ -8,13 +8,13 @@ use std::io;
 /// The result of copying an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// It is there now.
+    /// It was copied.
     New,
-    /// It was there.
+    /// The target already had it.
     AlreadyThere,
-    /// It still grows, and is copied when it has ended.
+    /// It still grows, and can be copied when it has ended.
     Growing,
-    /// Another output has its name there.
+    /// Another output in the target has its name.
     NameTaken,
 }
 
@@ -77,7 +77,7 @@ fn write(from: &dyn Store, to: &dyn Store, record: &Record, mut sink: Box<dyn Si
     Ok(())
 }
 
-/// Whether what is there is the beginning of a copy that was broken off.
+/// Whether the output in the target is the beginning of an interrupted copy.
 fn is_broken_off(from: &dyn Store, to: &dyn Store, record: &Record, there: &Record) -> Result<bool> {
     if there.call != record.call || !matches!(there.state, State::CutShort(_)) || there.kept() > record.kept()
     {

@@ -67,15 +67,16 @@ const SYNCED: u64 = 16 * 1024 * 1024;
 /// Keeps outputs as files below a folder.
 pub struct DiskStore {
     root: PathBuf,
-    /// Whether readers are told where files lie.
+    /// Whether readers get the paths of files.
     tells_paths: bool,
     /// Called with every event that this store logs.
     observer: Option<Observer>,
     /// Waits for locks that other processes hold.
     patience: Patience,
-    /// Guards the first note that could not be written because somebody else has the file, or made it something else.
+    /// Guards the first note that could not be written because another process locks the file, or because it is not a
+    /// regular file.
     problem: Mutex<Option<String>>,
-    /// The key of the tags in masks of secrets, once it is known. It is written when the first output comes.
+    /// Key of the tags in masks of secrets, once it is known. It is written with the first output.
     key: OnceLock<[u8; 32]>,
 }
 
@@ -83,7 +84,7 @@ pub struct DiskStore {
 pub type Observer = Arc<dyn Fn(&Session, &[u8]) + Send + Sync>;
 
 impl DiskStore {
-    /// A store below `root`, which is made when the first output comes.
+    /// A store below `root`, which is created with the first output.
     pub fn new(root: impl Into<PathBuf>) -> DiskStore {
         DiskStore {
             root: root.into(),
@@ -95,12 +96,12 @@ impl DiskStore {
         }
     }
 
-    /// A store below another root, with the same listener.
+    /// A store with another root and the same listener.
     pub fn at(&self, root: impl Into<PathBuf>) -> DiskStore {
         DiskStore::new(root).observed(self.observer.clone())
     }
 
-    /// The same store for readers who are elsewhere: no view and no record tells them a path.
+    /// The same store for remote readers: views and records contain no paths.
     pub fn without_paths(self) -> DiskStore {
         DiskStore { tells_paths: false, ..self }
     }
@@ -161,7 +162,7 @@ impl DiskStore {
         Err(Error::NotFound { wanted: handle.to_string() })
     }
 
-    /// Goes on writing an output that another process has begun and handed over, with the open file that it gave up.
+    /// Continues an output that another process has begun and handed over with its open file.
     pub fn resume(&self, handle: &Handle, file: File) -> Result<Writer<'_>> {
         let files = self.files(handle)?;
         let record = files.read_record()?;
@@ -256,8 +257,8 @@ impl DiskStore {
         }
     }
 
-    /// Ends an output for its dead writer. Where nothing can be written, the answer is the same, and the next
-    /// reader does the work again.
+    /// Ends an output of a dead writer. If nothing can be written, the result is the same, and the next reader
+    /// repeats the work.
     fn recover(&self, files: &Files, mut file: File, path: &Path) -> Result<Record> {
         let mut record = files.read_record()?;
         if record.state != State::Growing {
@@ -529,8 +530,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether a step failed as it does when a sweep removes the empty folder of a session meanwhile: a file has no folder
-/// to be in, or a folder that was said to be there is not.
+/// Whether a step failed because a sweep removed the empty folder of its session: the folder of a file is missing, or
+/// a folder that existed is gone.
 fn is_swept(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
 }
@@ -588,8 +589,8 @@ impl Files {
         })
     }
 
-    /// The names that the file of the bytes can have, twice: a writer that ends renames its part, and the new name may
-    /// have been looked for just before that. No file is renamed a second time.
+    /// Names that the file of the bytes can have, twice. A writer that ends renames its part, and a lookup of the new
+    /// name may have come just before. No file is renamed a second time.
     fn data_names(&self) -> impl Iterator<Item = PathBuf> {
         DATA.iter().chain(&DATA).map(|ending| self.named(ending))
     }
@@ -599,15 +600,15 @@ impl Files {
         self.data_names().find(|path| files::is_file(path))
     }
 
-    /// All of them that are there, but for the record.
+    /// All existing files except the record.
     fn without_record(&self) -> Vec<PathBuf> {
         let link = self.data().and_then(|data| link_path(&data).filter(|link| is_link_of(link, &data)));
         let named = DATA.iter().chain(&PARTS).map(|ending| self.named(ending));
         link.into_iter().chain(named.filter(|path| files::stat(path).is_some())).collect()
     }
 
-    /// Removes all of them. The record goes first: an output that is not listed is not asked for. It keeps a temporary
-    /// name until the others are gone, so that what a killed process leaves is known to be ours.
+    /// Removes all files. The record is removed first, because an output that is not listed is not read. It keeps a
+    /// temporary name until the others are gone, so that files left by a killed process are known to be ours.
     fn remove(&self, handle: &Handle) -> Result<()> {
         let record = beside(&self.meta());
         fs::rename(self.meta(), &record).map_err(|error| match error.kind() {
@@ -664,7 +665,7 @@ impl Files {
 struct DiskSink {
     handle: Handle,
     files: Files,
-    /// The bytes. Holding it holds the lock that says "growing".
+    /// The bytes. The open file holds the lock that means "growing".
     file: File,
     appended: u64,
     lines: Option<File>,

@@ -1,4 +1,4 @@
-//! Earlier outputs of a session that an output repeats: the same call made before, and outputs with the same bytes.
+//! Earlier outputs of a session that an output repeats: those of the same call, and those with the same bytes.
 
 use crate::Timestamp;
 use crate::call::Call;
@@ -54,7 +54,7 @@ pub fn earlier_run(store: &dyn Store, record: &Record) -> Option<Output> {
     None
 }
 
-/// Earlier calls of a session that say what the agent works on.
+/// Earlier calls of a session that show what the agent works on.
 const RECENT_CALLS: usize = 40;
 
 /// Outputs with fewer bytes fit every limit, so nothing is chosen from them.
@@ -137,8 +137,8 @@ fn reply_in(events: &[u8], handle: &Handle) -> Option<ReplyGiven> {
     })
 }
 
-/// Time since a reply, and tokens given since, within which the model surely still has it. Hosts keep the latest replies
-/// when they make room; a conversation that goes on after a longer pause may be another one of the same name.
+/// Time since a reply, and tokens given since, within which the model certainly still has it. Hosts keep the latest
+/// replies when they free room; after a longer pause, the conversation may be another one with the same name.
 const REMEMBERED_MINUTES: i64 = 30;
 const REMEMBERED_TOKENS: u64 = 30_000;
 

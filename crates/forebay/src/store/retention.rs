@@ -94,8 +94,8 @@ fn span(seconds: u64) -> String {
     crate::text::count::count(name, seconds / unit)
 }
 
-/// The rule about free space, if it would still be broken when everything has gone that can go. Then somebody else has
-/// filled the disk. `free` is as for [`decide`].
+/// The rule about free space, if it would still be broken after everything removable is gone. Then other files fill
+/// the disk. `free` is as for [`decide`].
 pub fn out_of_reach(weights: &[Weight], rules: &Rules, free: Option<u64>) -> Option<Cause> {
     let movable = weights.iter().filter(|weight| !weight.in_use);
     let most_free = movable.fold(free?, |sum, weight| sum.saturating_add(weight.bytes));

@@ -38,7 +38,7 @@ pub trait Rooms: Send + Sync {
     /// Tokens that a session has in use.
     fn in_use(&self, session: &Session) -> Result<InUse>;
 
-    /// Sets what a session has in use, whatever it was: also where that cannot be read.
+    /// Sets the tokens that a session has in use, even if the old value cannot be read.
     fn set_in_use(&self, session: &Session, in_use: InUse) -> Result<()>;
 
     /// Adds tokens to those handed over if there is room for them, in one step.

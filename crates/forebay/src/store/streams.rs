@@ -9,7 +9,7 @@ use crate::record::Streams;
 use crate::store::writer::Stream;
 use crate::store::{Part, Store};
 
-/// Maximum stretches kept in memory, so that they need not be read back for a small output.
+/// Maximum ranges kept in memory, so that they need not be read back for a small output.
 const REMEMBERED: usize = 4096;
 
 /// The map of an output that is being written.
@@ -74,7 +74,7 @@ pub(crate) fn remembered(part: &dyn ReadAt) -> Option<Vec<(u64, Stream)>> {
 /// Bytes of the map of stretches that are read at a time.
 const MAP_BLOCK: usize = 64 * 1024;
 
-/// Passes the bytes of an output to `take` in their order, each stretch with the stream it came by.
+/// Passes the bytes of an output to `take` in order, each range with its stream.
 pub fn for_each_stretch(
     store: &dyn Store,
     output: &Output,

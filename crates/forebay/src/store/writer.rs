@@ -1,4 +1,5 @@
-//! Stores an output while it comes: appends its bytes, measures them in the same pass, and survives a failing store.
+//! Stores an output while it arrives: appends its bytes, measures them in the same pass, and survives a failing
+//! store.
 
 pub(crate) mod measuring;
 
@@ -58,7 +59,7 @@ pub struct Writer<'a> {
     failure: Option<(u64, String)>,
 }
 
-/// Starts an output, named after its call; a name that is taken gets a number behind it.
+/// Starts an output, named after its call. If the name is taken, a number is appended.
 fn named(store: &dyn Store, call: &Call) -> Result<Box<dyn Sink>> {
     let mut attempt = 1;
     loop {
@@ -100,7 +101,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Goes on with an output whose bytes so far are measured.
+    /// Continues an output whose previous bytes are measured.
     pub(crate) fn resume(
         store: &'a dyn Store,
         sink: Box<dyn Sink>,
@@ -177,7 +178,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes what one read of `source` gives, without copying it first; returns how many bytes that were.
+    /// Stores the bytes of one read of `source` without copying them first; returns their number.
     pub fn read_from(&mut self, stream: Stream, source: &mut dyn Read) -> io::Result<usize> {
         let read = source.read(self.measuring.room())?;
         if read > 0 {

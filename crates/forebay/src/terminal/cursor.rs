@@ -1,5 +1,5 @@
-//! Programs that repaint: what is left on a screen when the cursor has gone back, in a line or above it, and written over
-//! what was there.
+//! Programs that repaint: what remains on a screen after the cursor has moved back, in a line or above it, and
+//! overwritten earlier text.
 
 use crate::terminal::code;
 use crate::text::timestamp::unstamped;
@@ -33,7 +33,7 @@ enum Code {
 }
 
 impl Code {
-    /// The code that some bytes begin with, of which so many are its own.
+    /// Parses an escape code from exactly its bytes.
     fn of(bytes: &[u8]) -> Code {
         let Some((&letter, digits)) = bytes.strip_prefix(b"\x1b[").and_then(<[u8]>::split_last) else {
             return Code::Other;
@@ -61,7 +61,7 @@ impl Code {
         }
     }
 
-    /// Whether what comes next is written over lines above.
+    /// Whether the following text overwrites lines above.
     fn goes_up(self) -> bool {
         matches!(self, Code::Up(_) | Code::LineUp(_) | Code::Place(..))
     }

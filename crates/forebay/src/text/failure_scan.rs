@@ -5,8 +5,8 @@ use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
 use std::{collections::VecDeque, ops::Range, sync::LazyLock};
 
-/// How words of failure begin. Each is looked for in small, in capitals and with a capital, so that the scan can
-/// compare many bytes at once; what is found is then looked at closely.
+/// Beginnings of words for failures. Each is searched for in lower case, in upper case and capitalised, so that the
+/// scan can compare many bytes at once. Matches are then examined closely.
 const BEGINNINGS: [&str; 18] = [
     "error",
     "fail",
@@ -131,7 +131,7 @@ fn stretch_around(bytes: &[u8], place: usize) -> Range<usize> {
     start..end
 }
 
-/// Whether what is said at a place of a line is that nothing failed. What else the line says is judged by itself.
+/// Whether the text at a place of a line says that nothing failed. The rest of the line is judged separately.
 fn is_harmless(line: &[u8], place: usize) -> bool {
     line.trim_ascii_end().ends_with(b"... ok")
         || HARMLESS.find_iter(line).any(|said| said.range().contains(&place))

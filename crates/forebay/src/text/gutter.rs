@@ -1,4 +1,4 @@
-//! Where the text of a line begins, behind the signs that reports put in front of their lines.
+//! The start of a line's text, after the signs that reports put in front of their lines.
 
 /// A line without the sign that some reports put in front of every line: `= `, `| `, `> `, `E   `, `#  `.
 pub(crate) fn without_gutter(line: &[u8]) -> &[u8] {

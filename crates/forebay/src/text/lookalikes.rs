@@ -1,12 +1,13 @@
-//! Lines of an output that look like ours, told apart from those that are.
+//! Lines of an output that look like Forebay's own.
 //!
-//! An output may hold a line such as `[… 40:90]` or `[next: forebay read …]`: by chance, because it shows an earlier view, or
-//! because somebody wants a model to take it for ours. In a view such a line stands with a backslash before its bracket.
+//! An output may contain a line such as `[… 40:90]` or `[next: forebay read …]`: by chance, because it shows an
+//! earlier view, or because its author wants to deceive a model. In a view, such a line has a backslash before its
+//! bracket.
 
 use memchr::memmem;
 use std::ops::Range;
 
-/// How lines of ours begin, apart from those that say a call.
+/// Beginnings of Forebay's own lines, except those that contain a call.
 const BEGINNINGS: [&str; 10] = [
     "[view of ",
     "[forebay ",
@@ -23,7 +24,7 @@ const BEGINNINGS: [&str; 10] = [
 /// Beginnings of the calls in our own lines.
 const CALLS: [&str; 4] = ["forebay ", "output_", "tool_output(", "context."];
 
-/// Whether what stands at the beginning of a line looks like ours.
+/// Whether the beginning of a line looks like one of ours.
 fn begins_like_ours(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     if !line.starts_with(b"[") || matches!(line.get(1), Some(b'{' | b'"' | b'[' | b']') | None) {
@@ -69,7 +70,7 @@ pub(crate) fn like_ours(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     lines(if any { bytes } else { &[] }).filter(|line| !brackets(&bytes[line.clone()]).is_empty())
 }
 
-/// The same bytes, with a backslash before each bracket that looks like the beginning of ours.
+/// The bytes with a backslash before each bracket that looks like the beginning of one of our lines.
 pub(crate) fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(bytes.len() + 8);
     for line in lines(bytes) {

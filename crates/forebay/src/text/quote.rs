@@ -10,7 +10,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Cuts a text to at most `most` characters: its beginning and its end. An error says what is wrong in one of them,
-/// whatever it repeats between.
+/// whatever it repeats in between.
 pub fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

@@ -16,7 +16,7 @@ pub(crate) fn unstamped(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a runner of builds wrote the time stamp of a line. Those of services are part of what they tell.
+/// Whether a build runner wrote the time stamp of a line. Time stamps of services are part of their output.
 pub(crate) fn is_of_runner(line: &[u8]) -> bool {
     /// Digits of a fraction of a second that runners write.
     const FRACTION: usize = 7;

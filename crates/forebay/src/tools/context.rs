@@ -286,7 +286,7 @@ fn read(outputs: &Outputs, arguments: &Arguments, budget: Budget) -> Result<Stri
     })
 }
 
-/// The answer with as much in it as the budget holds, up to `most`.
+/// The answer with as much content as the budget allows, up to `most`.
 fn largest(most: u64, budget: Budget, answer: impl Fn(u64) -> Result<Value>) -> Result<String> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     // The error of an answer that cannot be made is returned only for the largest one that fits.

@@ -1,5 +1,5 @@
-//! Secrets in a view: masks are places of the printed text, so that `verify` makes the same text again without knowing how
-//! secrets are found.
+//! Secrets in a view. Masks are ranges of the printed text, so `verify` produces the same text without searching for
+//! secrets.
 
 use crate::masking::{self, CONTEXT, KnownValues, Mask, Secrets};
 use crate::text::count::count;
@@ -10,7 +10,7 @@ use crate::{Output, Result};
 const RENDERED: u64 = 256 * 1024;
 
 impl View {
-    /// The same view with masks in place of secrets, as the mode of its tool says. Its first line counts them.
+    /// The same view with masks in place of secrets, by the mode of its tool. Its first line counts them.
     pub(crate) fn masked(self, output: &Output) -> Result<View> {
         let mode = output.secrets();
         let Some(scanner) = output.masking().scanner().filter(|_| mode != Secrets::Off) else {
@@ -67,7 +67,7 @@ impl View {
         self.masked(output)?.print(output)
     }
 
-    /// The same view with a fact in its first line, or in a last line where it has no first line of ours.
+    /// The same view with a fact in its first line, or in a last line if it has no first line of ours.
     fn saying(mut self, fact: &str) -> View {
         let first = self.opening.find('\n').unwrap_or(self.opening.len());
         let is_ours = self.opening.starts_with("[view of ") || self.opening.starts_with("[forebay view of ");

@@ -52,7 +52,7 @@ impl View {
         self.printed_with(output, |range| gap(self, output, range), None)
     }
 
-    /// Prints with counts of gaps from elsewhere: verification counts them again.
+    /// Prints with given counts of gaps, which verification computes again.
     pub(crate) fn print_with(
         &self,
         output: &Output,
@@ -61,7 +61,7 @@ impl View {
         Ok(concatenated(self.printed_with(output, count, None)?))
     }
 
-    /// Prints the pieces, with masks in place of secrets. A mask stands in the piece in which it begins.
+    /// Prints the pieces, with masks in place of secrets. A mask belongs to the piece in which it begins.
     fn printed_with(
         &self,
         output: &Output,
@@ -336,7 +336,7 @@ impl Summary {
         tokens::count(&(self.first_line(gap) + &self.further_lines()))
     }
 
-    /// Its facts without the count of what is missing, for a reader who is shown other parts of the same bytes.
+    /// Its facts without the count of omitted items, for a reader who sees other parts of the same bytes.
     pub(crate) fn facts(&self) -> String {
         let contents = self.contents.as_ref().map(|contents| format!("with {contents}"));
         let facts: Vec<String> = contents.into_iter().chain(self.text.clone()).collect();
@@ -357,7 +357,7 @@ pub(crate) fn marker_tokens(output: &Output, wording: Wording) -> u64 {
 }
 
 impl Gap {
-    /// Gap with the counts of the line index, and no count of characters.
+    /// Gap with counts from the line index, and no count of characters.
     pub(crate) fn at(output: &Output, range: &Range<u64>) -> Result<Gap> {
         let before = output.newlines_before(range.start)?;
         let inside_last = output.newlines_before(range.end - 1)?;
@@ -380,7 +380,7 @@ impl Gap {
     }
 }
 
-/// Counts a gap with the line index, and its characters where the wording of the view names them.
+/// Counts a gap with the line index, and its characters if the wording of the view names them.
 fn gap(view: &View, output: &Output, range: &Range<u64>) -> Result<Gap> {
     let gap = Gap::at(output, range)?;
     let characters = match view.wording {
@@ -401,8 +401,8 @@ fn characters(output: &Output, range: &Range<u64>) -> Result<u64> {
     Ok(characters.finish().0)
 }
 
-/// Counts the characters of a gap as those that the shown pieces leave of the whole, which reads less. `None` where they may
-/// not be the same: if another piece is not verbatim, a character is cut, or the record counts lost bytes.
+/// Counts the characters of a gap as the total less those of the shown pieces, which reads fewer bytes. `None` if
+/// that may be wrong: if another piece is not verbatim, a character is cut, or the record counts lost bytes.
 fn characters_left(view: &View, output: &Output, range: &Range<u64>) -> Result<Option<u64>> {
     let shown = || view.pieces.iter().filter(|piece| matches!(piece, Piece::Verbatim(_)));
     for edge in [range.start, range.end] {

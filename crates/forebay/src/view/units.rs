@@ -17,7 +17,7 @@ pub(crate) struct Unit {
     pub(crate) overwritten: bool,
 }
 
-/// The units of `range`. It should begin where a line does, or its first unit is what is left of one.
+/// The units of `range`, which should begin at a line start. Otherwise the first unit is the rest of a line.
 pub(crate) fn units(output: &Output, range: Range<u64>) -> Result<Vec<Unit>> {
     let bytes = output.read(range.start..range.end.min(output.len()))?;
     let mut units = Vec::new();
@@ -64,7 +64,7 @@ fn stretch(bytes: &[u8]) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// The units at the beginning, as many bytes as `enough`, and more where most are overwritten.
+/// Units at the beginning with `enough` bytes, or more if most are overwritten.
 pub(crate) fn first(output: &Output, enough: u64) -> Result<Vec<Unit>> {
     let mut reach = enough;
     loop {
@@ -92,7 +92,7 @@ pub(crate) fn last(output: &Output, enough: u64) -> Result<Vec<Unit>> {
     }
 }
 
-/// Nobody looks further than this for something that was not overwritten.
+/// Maximum bytes searched for text that was not overwritten.
 const FARTHEST: u64 = 1024 * 1024;
 
 fn is_enough(units: &[Unit], enough: u64) -> bool {

@@ -63,7 +63,7 @@ impl Tool {
 /// A call that a model made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The id that the result must name; empty where the wire has none.
+    /// Id that the result must name; empty if the wire has none.
     pub id: String,
     /// The name as it was called: `Wire::tool` finds the tool.
     pub name: String,

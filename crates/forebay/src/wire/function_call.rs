@@ -1,8 +1,8 @@
 //! Calls and their answers as records inside the assistant's text.
 //!
-//! Models without native calls write `<function_call>{"name": …, "arguments": …}</function_call>`. Their host appends the
-//! same record with the answer, `<function_call>{… "response": "…"}</function_call>`, to the assistant's text, and the
-//! model goes on from there.
+//! Models without native calls write `<function_call>{"name": …, "arguments": …}</function_call>`. Their host appends
+//! the same record with the answer, `<function_call>{… "response": "…"}</function_call>`, to the assistant's text,
+//! and the model continues from there.
 
 use crate::wire::arguments::{self, arguments};
 use crate::wire::call::{Tool, ToolCall, ToolResult};

@@ -27,8 +27,8 @@ impl Wire {
         tools.iter().map(|tool| if stays(&tool) { tool.name.clone() } else { free(tool) }).collect()
     }
 
-    /// The tool that is meant by a name in a call: the name for the model, the tool's own, or the name that a host
-    /// made of it for its vendor, such as `context_read` over MCP.
+    /// The tool named in a call: by its name for the model, by its own name, or by the name that a host made of it
+    /// for its vendor, such as `context_read` over MCP.
     pub fn tool<'a>(self, tools: &'a [Tool], called: &str) -> Option<&'a Tool> {
         let told = |wire: Wire| wire.names(tools).iter().position(|name| name == called);
         let own = || tools.iter().position(|tool| tool.name == called);
@@ -36,7 +36,7 @@ impl Wire {
         tools.get(at)
     }
 
-    /// A name as the vendor takes it, apart from other tools.
+    /// A name in the form that the vendor accepts, ignoring other tools.
     pub(crate) fn name(self, name: &str) -> String {
         // Text takes anything.
         if self == Wire::FunctionCall {
@@ -53,8 +53,8 @@ impl Wire {
         name
     }
 
-    /// Maximum characters of a name. Some vendors take more by now; old models and imitating servers take only the least
-    /// that was ever allowed.
+    /// Maximum characters of a name. Some vendors accept more by now; old models and imitating servers accept only
+    /// the original limit.
     fn longest(self) -> usize {
         match self {
             Wire::OpenaiChat | Wire::OpenaiResponses | Wire::Anthropic | Wire::Gemini => 64,

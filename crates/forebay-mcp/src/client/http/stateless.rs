@@ -44,16 +44,16 @@ struct Asked {
     heard: Instant,
 }
 
-/// A request that is being answered: its own id and token, as they are written, and where the answer goes.
+/// A request in progress: its own id and token as written, and the destination of its answer.
 struct Open {
     id: String,
     token: Option<String>,
     to: mpsc::Sender<Message>,
-    /// Whether it asks for the server's log messages; `None` for a subscription, which has none.
+    /// Whether the client requested log messages of the server; `None` for a subscription, which gets none.
     logs: Option<bool>,
 }
 
-/// Whether a message says by itself that it is of this revision.
+/// Whether a message itself states this revision.
 pub(super) fn is_of_it(message: &Message) -> bool {
     message.find(message.all(), &["params", "_meta", rpc::REVISION]).is_some()
 }
@@ -124,7 +124,7 @@ enum Differs {
     Argument(#[from] params::Differs),
 }
 
-/// Whether the headers say what the message says: whoever looks only at them must not be misled.
+/// Whether the headers agree with the message. A proxy that reads only the headers must not be misled.
 fn agrees(headers: &HeaderMap, message: &Message, frame: &Frame) -> Result<(), Differs> {
     let param = |path: &[&str]| message.string(message.find(frame.params.clone()?, path)?);
     let method = frame.method.as_deref().unwrap_or_default();
@@ -170,7 +170,7 @@ impl Common {
         asked.open.is_empty().then(|| asked.heard.elapsed())
     }
 
-    /// Checks that the headers of a call say what its arguments say, as far as the schema of the tool is known.
+    /// Checks that the headers of a call agree with its arguments, as far as the tool's schema is known.
     fn arguments_agree(
         &self,
         headers: &HeaderMap,
@@ -186,7 +186,7 @@ impl Common {
         })
     }
 
-    /// Has a request answered: as JSON if nothing is said before the answer, and otherwise as events.
+    /// Answers a request: as JSON if no message precedes the answer, otherwise as events.
     async fn answer(self: Arc<Self>, headers: &HeaderMap, message: &Message, frame: &Frame) -> Response {
         let (says, mut hears) = mpsc::channel(QUEUE);
         let takes_events = takes_events(headers);
@@ -224,7 +224,7 @@ impl Common {
         event_stream(first.chain(rest.flatten()))
     }
 
-    /// A request under a number of ours; it is called off when what is returned beside it is dropped.
+    /// A request with a number of ours. Dropping the returned guard cancels it.
     fn ask(
         self: &Arc<Self>,
         message: &Message,
@@ -263,8 +263,9 @@ impl Common {
         }
     }
 
-    /// A message as its client knows it, and where it goes. What is about no request is for nobody: it could be about
-    /// somebody else's. What a server logs names no request, and is about the only one that it answers, if there is only one.
+    /// Rewrites a message for its client, and returns its destination. A message that belongs to no request is
+    /// dropped, since it may concern another client. A log message names no request; it goes to the only request in
+    /// progress, if there is exactly one.
     fn for_client(&self, message: &Message, frame: &Frame) -> Option<(Message, mpsc::Sender<Message>)> {
         let inside = |path: &[&str]| message.find(frame.params.clone().or(frame.result.clone())?, path);
         let (token, subscription) = (inside(&["progressToken"]), inside(&["_meta", SUBSCRIPTION]));

@@ -1,7 +1,7 @@
-//! The streams of one client: which message goes to which, and what a client missed whose connection broke.
+//! The streams of one client: which message goes to which stream, and what a client missed while it was disconnected.
 //!
-//! Every event has an id, and the last of them are kept. A client that comes back and names the last one it has seen gets
-//! what came after it on the same stream. One that comes back without a name gets what was given to nobody.
+//! Every event has an id, and the last events are kept. A client that reconnects with the id of the last event it saw
+//! gets the later events of the same stream. Without an id it gets the messages that no stream has received.
 
 use crate::message::{Frame, Message, Parsed};
 use crate::rpc::key;
@@ -28,7 +28,7 @@ pub(super) struct Streams(Mutex<State>);
 struct State {
     /// Requests that are being answered, by the one spelling of their id.
     answering: HashMap<String, Asked>,
-    /// The streams that somebody reads, by their number.
+    /// Streams with a listener, by number.
     open: HashMap<u64, mpsc::Sender<Event>>,
     /// The stream that the client listens on, whether it is connected at present or not.
     listening: Option<u64>,
@@ -85,7 +85,8 @@ impl Streams {
         (!busy).then(|| state.heard.elapsed())
     }
 
-    /// Opens the stream for the answers to some requests; `None` if there is no request among them. `primed` has it begin with a place to come back to.
+    /// Opens the stream for the answers to some messages; `None` if none of them is a request. With `primed` the
+    /// stream begins with an event id from which it can be resumed.
     pub(super) fn answer(
         &self,
         frames: &[(Frame, Option<String>)],
@@ -171,7 +172,7 @@ impl State {
         (self.streams, self.connect(self.streams))
     }
 
-    /// A connection for a stream. Whoever read it before reads no more.
+    /// A new connection for a stream. The previous listener receives nothing more.
     fn connect(&mut self, stream: u64) -> mpsc::Receiver<Event> {
         // The channel has room for the missed messages and for new ones.
         let (says, hears) = mpsc::channel(QUEUE + self.kept.len() + 1);

@@ -1,5 +1,4 @@
-//! JSON within an output: all of it, or what follows a few lines of text, such as warnings of the command. A few lines can
-//! follow it too.
+//! JSON within an output: all of it, or the part between a few lines of text, such as warnings of the command.
 
 use crate::kind::json::{Json as Checker, Shape as Checked};
 use crate::{Kind, Output, Result};
@@ -8,7 +7,7 @@ use std::ops::Range;
 /// Maximum bytes of text before it, and after it.
 const AROUND: u64 = 16 * 1024;
 
-/// Largest output in which it is looked for, in bytes.
+/// Maximum bytes of an output in which JSON is located.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Maximum places at which a beginning is tried.

@@ -37,10 +37,10 @@ pub(crate) struct List {
     pub(crate) path: String,
     /// Its bytes, with its brackets.
     pub(crate) range: Range<u64>,
-    /// The document that it stands in, counted from 0.
+    /// Number of its document, counted from 0.
     pub(crate) document: u64,
     pub(crate) kind: ListKind,
-    /// Number of its members, those included that were gone into.
+    /// Number of its members, including those that were examined themselves.
     pub(crate) count: u64,
     /// The names of the columns, where its items are rows of plain values.
     pub(crate) columns: Option<Range<u64>>,
@@ -62,7 +62,7 @@ pub(crate) enum ListKind {
 pub(crate) struct JsonRecord {
     /// Its bytes, with its key in an object.
     pub(crate) range: Range<u64>,
-    /// The list that it stands in.
+    /// The list that contains it.
     pub(crate) list: usize,
     /// Its number in the list, counted from 0.
     pub(crate) first: u64,
@@ -84,7 +84,7 @@ const DEEPEST: usize = 64;
 /// A token of JSON has rarely more bytes on average, so that more than this for each token is too much.
 const TOKEN: u64 = 8;
 
-/// Columns whose names are looked for.
+/// Maximum columns whose names are examined.
 const COLUMNS: usize = 400;
 
 /// The records of an output, or `None` if it is not JSON.
@@ -114,7 +114,7 @@ impl Records {
         })
     }
 
-    /// The document that a list stands in, where there are several.
+    /// Document of a list, if there are several.
     pub(crate) fn of_document(&self, list: &List) -> String {
         match self.lists.first() {
             Some(documents) if documents.count > 1 && list.kind != ListKind::Documents => {
@@ -137,7 +137,7 @@ fn item(path: &str, number: u64) -> String {
 
 /// The key that is written at a place.
 fn key_at(output: &Output, at: u64) -> Result<Option<String>> {
-    /// A longer key is not told.
+    /// Maximum bytes of a key that is named.
     const LONGEST: u64 = 256;
     let bytes = output.read(at..(at + LONGEST).min(output.len()))?;
     let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<String>();
@@ -190,14 +190,14 @@ impl Walk<'_> {
         self.found.lists.len() - 1
     }
 
-    /// Counts one more member of a list, and gives its number.
+    /// Counts one more member of a list, and returns its number.
     fn counted(&mut self, list: usize) -> u64 {
         let count = &mut self.found.lists[list].count;
         *count += 1;
         *count - 1
     }
 
-    /// Takes a value as a record, or goes into it.
+    /// Adds a value as a record, or examines its members.
     fn value(&mut self, value: Value, path: String, depth: usize) -> Result<()> {
         if self.is_record(&value)? {
             self.push(&value);
@@ -324,7 +324,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Takes a value that has no members, and is too large, as parts that end where something ends.
+    /// Adds a value without members that is too large as several parts, cut at suitable places.
     fn parts(&mut self, list: usize, number: u64, range: Range<u64>) -> Result<()> {
         let size = usize::try_from(self.level.worth.clamp(256, 1024 * 1024)).unwrap_or(256);
         let mut at = range.start;
@@ -390,7 +390,7 @@ impl Walk<'_> {
 /// Where a long line is best cut: at most `longest` bytes from its start, and near that behind `;`, `}`, `,` or a blank.
 /// Never inside a character, nor behind the backslash of an escape.
 pub(crate) fn text_border(bytes: &[u8], longest: usize) -> usize {
-    /// Share of the longest part in which a place to cut is looked for.
+    /// Fraction of the longest part, as a divisor, that is searched for a place to cut.
     const NEAR: usize = 4;
     if bytes.len() <= longest {
         return bytes.len();

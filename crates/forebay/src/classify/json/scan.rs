@@ -1,7 +1,7 @@
-//! Walks over JSON in an output block by block, and finds where values begin and end without reading them.
+//! Walks over JSON in an output block by block, and finds the ends of values without parsing them.
 //!
-//! Only brackets and quotes are looked at, so a value of any size or depth is passed over at the speed of memory.
-//! Whether a value is well-formed is found out by [`parse`](super::parse), when it is read.
+//! Only brackets and quotes are examined, so a value of any size or depth is skipped at the speed of memory.
+//! [`parse`](super::parse) checks whether a value is well-formed when it is read.
 
 use crate::output::BLOCK;
 use crate::{Output, Result};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// A key longer than this is known by its beginning and its length.
 const LONG_KEY: usize = 64 * 1024;
 
-/// Why a walk cannot go on.
+/// Why a walk ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// The bytes end inside a value that began at this byte.
@@ -39,7 +39,7 @@ pub(crate) enum Next<T> {
     Value(T),
     /// The last one was before.
     End,
-    /// The bytes are not JSON here, so that the walk cannot go on.
+    /// The bytes here are not JSON.
     Broken(Broken),
 }
 
@@ -180,8 +180,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Passes a string whose opening quote is passed, handing over what stands between the quotes; says whether it
-    /// has an end.
+    /// Skips a string after its opening quote, passing its contents on; returns whether it is closed.
     fn pass_text(&mut self, mut take: impl FnMut(&[u8])) -> Result<bool> {
         loop {
             let rest = self.rest()?;
@@ -208,7 +207,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The key that begins here, between its quotes; `None` where it does not end.
+    /// The key that begins here, without its quotes; `None` if it is not closed.
     fn key(&mut self) -> Result<Option<Vec<u8>>> {
         self.pass();
         let mut key = Vec::new();
@@ -258,7 +257,7 @@ pub(crate) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Goes into the array or object that `range` begins with; `None` if it begins with something else.
+    /// Enters the array or object at the start of `range`; `None` if there is another value.
     pub(crate) fn of(output: &'a Output, range: Range<u64>) -> Result<Option<Members<'a>>> {
         let mut scanner = Scanner::new(output, range.clone());
         let object = match scanner.peek()? {
@@ -270,7 +269,7 @@ impl<'a> Members<'a> {
         Ok(Some(Members { scanner, began: range.start, object, first: true, ended: false, unfinished: None }))
     }
 
-    /// Goes on in the array or object that `range` begins with, behind the member that ends at `at`.
+    /// Continues in the array or object at the start of `range`, after the member that ends at `at`.
     pub(crate) fn after(output: &'a Output, range: Range<u64>, at: u64) -> Result<Option<Members<'a>>> {
         let end = range.end;
         let at = at.clamp(range.start, end);

@@ -132,7 +132,7 @@ fn symbol_name(node: &Node, text: &[u8]) -> String {
         .to_owned()
 }
 
-/// Returns the node of the name: a field in most grammars, else what is assigned to, implemented or declared.
+/// Returns the node of the name: a field in most grammars, otherwise the assigned, implemented or declared item.
 fn name_node<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     let field = |node: &Node<'a>, name: &str| node.child_by_field_name(name);
     let named = ["name", "left", "key", "property"].iter().find_map(|name| field(node, name));

@@ -94,7 +94,7 @@ impl Column {
         }
     }
 
-    /// Returns the lines with values that hardly any other row has, each with the count of such rows.
+    /// Returns the lines with values that few other rows have, each with the number of such rows.
     pub(crate) fn odd(&self, rows: u64) -> Vec<(u64, u64)> {
         let mut odd = Vec::new();
         let mut take = |count: u64, line: u64| {

@@ -1,4 +1,5 @@
-//! The call that gave an output, made narrower: its other arguments stay, and what it would give is short enough to pass.
+//! A narrower form of the call that produced an output: its other arguments stay, and its result is short enough to
+//! pass.
 
 use crate::presets::recovery::pattern::{compiled, frequent};
 use crate::presets::recovery::{Source, ToolKind, first_line, quoted};

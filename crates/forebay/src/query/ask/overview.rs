@@ -13,7 +13,7 @@ use crate::{Budget, Output, Result, tokens};
 /// Sizes tried for the overview: passages cost more or less than a view with its markers.
 const TRIES: usize = 3;
 
-/// Divisor of the budget for an overview that was not asked for.
+/// Divisor of the budget for an overview that the question did not request.
 pub(crate) const NOWHERE: u64 = 2;
 
 /// Share of the computed size that is tried next: a little less surely fits.

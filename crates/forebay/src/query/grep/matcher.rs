@@ -27,13 +27,13 @@ const BEFORE: u64 = 4;
 /// Maximum bytes of an output that one thread searches.
 const SMALL: u64 = 8 * 1024 * 1024;
 
-/// Maximum characters of a pattern. Nobody writes a longer one.
+/// Maximum characters of a pattern. Real patterns are shorter.
 const LONGEST: usize = 10_000;
 
 /// Maximum bytes of a compiled pattern: the time of a search grows with it. `a{100000}` is over it, `\w{100}` is not.
 const COMPILED: usize = 2 * 1024 * 1024;
 
-/// Maximum bytes of a compiled pattern that is quick on a whole block. With a larger one the caller's flag is looked at
+/// Maximum bytes of a compiled pattern that is fast on a whole block. With a larger one, the caller's flag is checked
 /// every [`SLOW_STEP`] bytes.
 const QUICK: usize = 256 * 1024;
 const SLOW_STEP: usize = 4 * 1024;
@@ -55,7 +55,7 @@ pub(crate) struct Place {
     pub(crate) lines: Range<u64>,
     /// The match itself, or its whole line.
     pub(crate) hit: Range<u64>,
-    /// First byte for the search that goes on after it.
+    /// First byte for the search that continues this one.
     pub(crate) end: u64,
     /// Whether only a part of a long line is shown.
     pub(crate) partial: bool,
@@ -98,7 +98,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::BadQuery(format!("the search failed: {error}"))
 }
 
-/// The matcher of a pattern that takes up to `size` bytes; an error shows where the pattern goes wrong.
+/// Compiles a pattern of up to `size` bytes; an error shows the place in the pattern.
 fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
     if query.pattern.chars().count() > LONGEST {
         return Err(Error::BadQuery(format!(

@@ -1,8 +1,8 @@
 //! A filter over JSON with secrets.
 //!
-//! A filter that selects whole values runs on the stored bytes, and its results are masked like all other text. One that may
-//! take a text apart, such as `.token[0:8]` or `.token | explode`, would give parts that nobody recognises as those of a
-//! secret. It runs on the text with masks instead.
+//! A filter that selects whole values runs on the stored bytes, and its results are masked like all other text. A
+//! filter that may take a text apart, such as `.token[0:8]` or `.token | explode`, would produce unrecognisable parts
+//! of a secret. It runs on the text with masks instead.
 
 use crate::masking::Mask;
 use crate::text::derived::Derived;
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Maximum bytes of an output that is held in memory with its masks.
 const MAX_MASKED: u64 = 64 * 1024 * 1024;
 
-/// Words of jq that give whole texts or none, so that a text in their results is one of the output.
+/// Words of jq that return whole texts or none, so that each text in their results is a text of the output.
 const WHOLE: &[&str] = &[
     "add",
     "all",
@@ -111,7 +111,7 @@ pub(crate) fn masks(output: &Output, filter: &str) -> Result<Vec<(Range<u64>, St
     Ok(masks.into_iter().map(|Mask { range, text }| (range, text)).collect())
 }
 
-/// Whether each text in the results of a filter is a whole text of its input. `false` where that is not sure.
+/// Whether each text in the results of a filter is a whole text of its input. `false` if that is uncertain.
 fn gives_whole_texts(filter: &str) -> bool {
     let bytes = filter.as_bytes();
     let (mut at, mut open) = (0, Vec::new());
@@ -182,7 +182,7 @@ pub(crate) fn text(output: &Output, masks: &[(Range<u64>, String)]) -> Result<De
     Ok(text)
 }
 
-/// Whether a value is not in quotes, such as a number, by what is before and after it.
+/// Whether a value is not in quotes, such as a number, judged by the text before and after it.
 fn is_bare(before: &[u8], after: &[u8]) -> bool {
     let has_end = matches!(after, [b',' | b'}' | b']' | b' ' | b'\n' | b'\r'] | []);
     let start = before.trim_ascii_end();

@@ -28,7 +28,7 @@ pub struct Node {
 pub struct Nodes {
     /// The values.
     pub nodes: Vec<Node>,
-    /// Byte to go on from; `None` after the last value.
+    /// Byte from which to continue; `None` after the last value.
     pub next: Option<u64>,
     /// Why no more values can be read, if the JSON is broken.
     #[serde(skip_serializing_if = "Option::is_none")]

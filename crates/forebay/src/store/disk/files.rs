@@ -1,8 +1,9 @@
-//! Opens the files of the disk store: never through a symbolic link, regular files only, with bounded reads and waits.
+//! Opens the files of the disk store: never through a symbolic link, regular files only, with bounded reads and
+//! waits.
 //!
-//! A root may hold files that somebody else put there, such as a link to a file elsewhere, a FIFO, a device, or a file
-//! that another process keeps locked. Each of them becomes an error here. No other module of the disk store opens
-//! files; a test checks that.
+//! A root may contain foreign files, such as a link to a file elsewhere, a FIFO, a device, or a file that another
+//! process keeps locked. Each of them becomes an error here. No other module of the disk store opens files; a test
+//! checks that.
 
 use crate::Handle;
 use crate::{Result, Session};
@@ -71,7 +72,7 @@ pub(crate) fn read(path: &Path) -> io::Result<File> {
     open(options().read(true), path)
 }
 
-/// Opens a file for reading; `None` if there is none.
+/// Opens a file for reading; `None` if it does not exist.
 pub(crate) fn read_if_any(path: &Path) -> io::Result<Option<File>> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -111,7 +112,7 @@ pub(crate) fn is_folder(path: &Path) -> bool {
     stat(path).is_some_and(|data| data.is_dir())
 }
 
-/// Whether a root is there. The user sets it, so it may be a link to a folder.
+/// Whether a root exists. The user sets it, so it may be a link to a folder.
 pub(crate) fn is_root(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_dir())
 }
@@ -126,7 +127,7 @@ pub(crate) fn is_private(data: &Metadata) -> bool {
     data.is_file() && data.permissions().mode() & 0o777 == 0o600
 }
 
-/// Whether two names have the same file.
+/// Whether two names refer to the same file.
 pub(crate) fn are_one(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
@@ -149,7 +150,7 @@ pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder and those above it, for its owner alone.
+/// Creates a folder and those above it, accessible only to their owner.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -171,7 +172,7 @@ pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A name beside a file that no other process or thread uses: [`is_temporary`] knows its form.
+/// A name beside a file that no other process or thread uses; [`is_temporary`] recognises it.
 pub(crate) fn beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +207,7 @@ pub(crate) fn claim(path: &Path, bytes: &[u8]) -> io::Result<()> {
     claimed
 }
 
-/// Writes a small file in one step: beside it first, so that no reader sees half of it.
+/// Writes a small file in one step: under a temporary name first, so that no reader sees half of it.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     // A process that had our number may have left the name behind.
@@ -223,13 +224,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// lock for less than a millisecond.
 const ATTEMPTS: u32 = 210;
 
-/// Attempts once a wait was in vain: about 10 ms. A lock that somebody keeps must not slow down every further step.
+/// Attempts after an earlier wait has failed: about 10 ms. A lock that is never released must not delay every further
+/// step.
 const ATTEMPTS_LATER: u32 = 8;
 
 /// Waits for locks, but never without end.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
-    /// Whether the last wait was in vain.
+    /// Whether the last wait failed.
     spent: AtomicBool,
 }
 

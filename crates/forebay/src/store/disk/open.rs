@@ -14,7 +14,7 @@ pub(crate) const OPEN: &str = "open.lock";
 #[derive(Debug)]
 #[must_use = "the session is let go when this is dropped"]
 pub struct Held {
-    /// Guards the session against being swept. `None` where there is no lock file, and so nobody who holds it.
+    /// Guards the session against a sweep. `None` if there is no lock file, and so no holder.
     _lock: Option<File>,
 }
 
@@ -41,8 +41,8 @@ impl DiskStore {
         }
     }
 
-    /// The session for one who sweeps it; `None` while it is held open. Never waits. A lock file that is missing is made
-    /// only if `make` says so: to look must leave no trace.
+    /// Locks a session in order to sweep it; `None` while it is held open. Never waits. A missing lock file is
+    /// created only if `make` is set: a dry run must leave no trace.
     pub(crate) fn unless_open(&self, session: &Session, make: bool) -> Option<Held> {
         let path = self.root().join(session.as_str()).join(OPEN);
         let opened = if make { lock_file(&path) } else { files::read(&path) };

@@ -30,7 +30,7 @@ impl DiskStore {
         Ok(())
     }
 
-    /// Marks the root as ours. An output is worth more than the mark: where it cannot be made, a sweep makes it.
+    /// Marks the root as Forebay's. Outputs are stored even if this fails; a sweep then creates the mark.
     pub(crate) fn mark(&self) {
         let path = self.root().join(MARKER);
         if files::stat(&path).is_none() {
@@ -48,8 +48,8 @@ impl DiskStore {
         *self.key.get_or_init(|| known().map_or(fresh, |key| *key.as_bytes()))
     }
 
-    /// Whether the root is ours to sweep. One without a mark, which an earlier version made, is marked if it holds what
-    /// only we write; with `look` it is not written to.
+    /// Whether the root is Forebay's and may be swept. A root of an earlier version without a mark is marked if it
+    /// contains files that only Forebay writes; with `look` nothing is written.
     pub(crate) fn is_ours(&self, look: bool) -> bool {
         match files::whole(&self.root().join(MARKER)) {
             Ok(text) => is_known(&text),
@@ -109,7 +109,7 @@ pub(crate) fn is_record(path: &Path, id: &str) -> bool {
     named.is_some_and(|named| named.handle.id() == id)
 }
 
-/// Whether a session's folder holds nothing but what we write there. Outputs are not looked at.
+/// Whether a session's folder contains only files that Forebay writes. Outputs are not examined.
 pub(crate) fn is_our_session(folder: &Path) -> bool {
     let Ok(names) = names_in(folder) else { return false };
     let is_empty = |path: &Path| files::stat(path).is_some_and(|data| data.is_file() && data.len() == 0);

@@ -101,8 +101,8 @@ pub(crate) fn is_run_name(name: &str) -> bool {
 }
 
 impl DiskStore {
-    /// Removes the run folders of processes that are gone, and returns them. A live one is left alone, and so is what
-    /// is in use of a dead one.
+    /// Removes the run folders of dead processes, and returns them. Folders of live processes, and those in use,
+    /// stay.
     pub fn sweep_runs(&self, now: Timestamp, dry_run: bool) -> Result<Vec<PathBuf>> {
         let mut gone = Vec::new();
         if !self.is_ours(dry_run) {
@@ -130,7 +130,7 @@ fn sweep_run(folder: &Path, now: Timestamp, dry_run: bool) -> bool {
     }
 }
 
-/// Removes a run folder whose lock is ours; tells whether it is gone. What is in use keeps the folder.
+/// Removes a run folder whose lock we hold; returns whether it is gone. Outputs in use keep the folder.
 fn remove(folder: &Path) -> bool {
     let store = DiskStore::new(folder);
     // A run may be started inside a run.
@@ -145,7 +145,7 @@ fn remove(folder: &Path) -> bool {
     empty && is_bare(folder) && remove_bare(folder)
 }
 
-/// Whether a run folder has nothing left but its own files.
+/// Whether a run folder contains only its own files.
 fn is_bare(folder: &Path) -> bool {
     names_in(folder).is_ok_and(|names| names.iter().all(|name| is_own(name)))
 }
@@ -155,7 +155,7 @@ fn is_own(name: &str) -> bool {
     [LOCK, MARKER, KEY, SWEPT].contains(&name) || files::is_temporary(name)
 }
 
-/// Removes a run folder that has only its own files; the lock goes last, because it is what keeps others out.
+/// Removes a run folder that has only its own files. The lock file goes last, because it excludes other processes.
 fn remove_bare(folder: &Path) -> bool {
     let mut names = names_in(folder).unwrap_or_default();
     names.sort_by_key(|name| name == LOCK);

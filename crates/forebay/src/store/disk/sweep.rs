@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// Age in seconds at which files left by a dead process are removed: no process needs a day between two steps.
+/// Age in seconds at which files of a dead process are removed: no process needs a day between two steps.
 const LEFT: i64 = 24 * 60 * 60;
 
 /// Maximum removals that are logged at once.
@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 impl DiskStore {
-    /// Removes what the rules say, what dead processes left, and sessions that have nothing left and are too old.
+    /// Removes outputs that the rules select, files of dead processes, and old sessions without outputs.
     pub fn sweep(&self, sweep: &Sweep) -> Result<Report> {
         let mut report = Report::default();
         let mut weights = Vec::new();
@@ -119,7 +119,8 @@ impl DiskStore {
         Ok(folders.iter().any(|session| !is_our_session(&self.root().join(session.as_str()))))
     }
 
-    /// Decides and removes until nothing is left to remove: for what turns out to be in use, others may have to go.
+    /// Decides and removes until nothing is left to remove. If a chosen output is in use, others may be removed in
+    /// its place.
     fn sweep_outputs(&self, mut weights: Vec<Weight>, sweep: &Sweep, report: &mut Report) {
         let mut free = sweep.free;
         loop {
@@ -180,7 +181,7 @@ impl DiskStore {
         Ok(report)
     }
 
-    /// Whether somebody holds a session open.
+    /// Whether a process holds a session open.
     pub fn is_open(&self, session: &Session) -> bool {
         self.unless_open(session, false).is_none()
     }
@@ -273,7 +274,7 @@ impl DiskStore {
         Ok((weights, leftovers))
     }
 
-    /// All folders of sessions, also of those that have no outputs. What is not ours is not looked at.
+    /// All folders of sessions, including those without outputs. Foreign folders are skipped.
     pub(crate) fn session_folders(&self) -> Result<Vec<Session>> {
         let ours = [FOLDERS[0], FOLDERS[1], crate::store::disk::EVENTS, STATE, OPEN];
         let mut sessions: Vec<Session> = names_in(self.root())?
@@ -342,7 +343,7 @@ impl DiskStore {
         }
     }
 
-    /// Removes an output unless somebody has it open; tells whether it is gone.
+    /// Removes an output unless a process has it open; returns whether it was removed.
     fn remove_unused(&self, handle: &Handle, dry_run: bool) -> Result<bool> {
         let files = self.files(handle)?;
         if !is_record(&files.meta(), handle.id()) {
@@ -376,8 +377,8 @@ impl DiskStore {
             .is_some_and(|age| age > most)
     }
 
-    /// Removes the folder of a session that has no outputs. An output that begins meanwhile keeps its folder: folders
-    /// are only removed when they are empty.
+    /// Removes the folder of a session without outputs. If an output begins at the same time, its folder stays,
+    /// because only empty folders are removed.
     fn remove_folder(&self, session: &Session) -> bool {
         let Ok(folder) = self.session_folder(session) else { return false };
         if !is_our_session(&folder) {
@@ -399,7 +400,7 @@ impl DiskStore {
         fs::remove_dir(&folder).is_ok()
     }
 
-    /// Lets a session go; if nothing has happened in it, no trace is left.
+    /// Releases a session. If nothing has happened in it, its files are removed.
     pub fn close(&self, session: &Session, held: Held) {
         drop(held);
         let bare = names_in(&self.root().join(session.as_str())).is_ok_and(|names| names == [OPEN]);
@@ -418,8 +419,8 @@ pub(crate) struct Leftover {
 }
 
 impl Leftover {
-    /// A temporary file, with all that belongs to it: the record of an output that was being removed has such a name
-    /// until the rest is gone.
+    /// A temporary file, with all that belongs to it. The record of an output has such a name while the output is
+    /// being removed.
     fn new(folder: &Path, name: &str, session: &Session, has_record: impl Fn(&str) -> bool) -> Leftover {
         let path = folder.join(name);
         let id = files::temporary_stem(name).and_then(|stem| stem.strip_suffix(".meta"));
@@ -433,7 +434,7 @@ impl Leftover {
         is_left_over(&self.path, now)
     }
 
-    /// Removes it unless somebody has it locked; returns how many files that are.
+    /// Removes it unless a process has it locked; returns the number of files removed.
     fn remove(&self, dry_run: bool) -> u64 {
         let all = || self.others.iter().chain([&self.path]);
         let is_free = |path: &PathBuf| files::read(path).is_ok_and(|file| file.try_lock().is_ok());
@@ -457,8 +458,8 @@ fn links_in(folder: &Path) -> HashMap<u64, u64> {
     links
 }
 
-/// Whether a file or folder has not been touched for so long that nobody will. The time of the last change cannot be
-/// set back, so what was copied from elsewhere with its old times is young.
+/// Whether a file or folder has been unchanged for so long that no process still uses it. The time of the last change
+/// cannot be set back, so a copy with old times counts as new.
 pub(crate) fn is_left_over(path: &Path, now: Timestamp) -> bool {
     let Some(data) = files::stat(path) else { return false };
     let touched = data.mtime().max(data.ctime());

@@ -1,5 +1,5 @@
-//! Measures an output while it comes: first in the thread that writes, and in threads of its own once there is more, so
-//! that it does not hold up the writing.
+//! Measures an output while it arrives: first in the writing thread, and in separate threads once there is more, so
+//! that measuring does not delay the writing.
 
 use crate::size::{Measure, Measured, Text};
 use std::{
@@ -16,7 +16,7 @@ use std::{
 /// From here on measuring has threads of its own.
 const LARGE: u64 = 2 * 1024 * 1024;
 
-/// Takes bytes into blocks of its own and measures them.
+/// Copies bytes into its own blocks and measures them.
 #[derive(Default)]
 pub(crate) struct Measuring {
     /// The block that is being filled, as long as a block can be.
@@ -48,7 +48,7 @@ fn new_block() -> Vec<u8> {
 }
 
 impl Measuring {
-    /// Goes on where `measure` stands.
+    /// Continues from the state of `measure`.
     pub(crate) fn from(measure: Measure) -> Measuring {
         Measuring { by: By::Hand(Box::new(measure)), ..Measuring::default() }
     }
@@ -125,8 +125,8 @@ struct Fed<T> {
 }
 
 impl<T: Send + 'static> Fed<T> {
-    /// Fails where the system has no thread to give. The state follows later: a thread that cannot be made would take
-    /// it along.
+    /// Fails if the system cannot start a thread. The state is sent later, because a thread that fails to start would
+    /// drop it.
     fn start(mut update: impl FnMut(&mut T, &[u8]) + Send + 'static) -> io::Result<Fed<T>> {
         let (state, given) = mpsc::channel();
         // The bound is what keeps memory flat when bytes come faster than they are measured.
@@ -162,7 +162,7 @@ impl Threads {
         Ok(Threads { hash, text, index, under_way: VecDeque::new() })
     }
 
-    /// Goes on where `measure` stands.
+    /// Continues from the state of `measure`.
     fn go_on_from(self, measure: Box<Measure>) -> Threads {
         // The threads wait for these.
         let _ = self.hash.state.send(measure.hash);

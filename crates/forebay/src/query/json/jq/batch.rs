@@ -1,7 +1,7 @@
-//! Runs one filter on many values at the same time: values are cut into batches, threads take batch after batch, and
-//! the results are put together in the order of the output.
+//! Runs one filter on many values in parallel: values are divided into batches, threads process one batch after
+//! another, and the results are joined in the order of the output.
 //!
-//! The answer is the same however many threads there are, and memory holds no more than a few batches and the answer.
+//! The answer does not depend on the number of threads, and memory holds only a few batches and the answer.
 
 use crate::classify::json::scan::Broken;
 use crate::query::json::jq::fuel::{Fuel, STACK};
@@ -32,7 +32,7 @@ pub(crate) const FUEL_PER_RUN: u64 = if cfg!(test) { 1_000_000 } else { 8_000_00
 /// Fuel of all runs together, in addition to the fuel for the size of the output.
 const FUEL_PER_FILTER: u64 = if cfg!(test) { 4_000_000 } else { 40_000_000 };
 
-/// Why a run does not go on.
+/// Why a run ends early.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// The run ends here; the results so far are the answer.
@@ -141,7 +141,7 @@ pub(crate) struct Kept {
 
 /// Takes the results of batches, in the order of the output.
 pub(crate) trait Sink: Send {
-    /// The results to keep of the batches to come.
+    /// Room for the results of later batches.
     fn room(&self) -> Room;
 
     /// Takes the results of one batch.
@@ -294,7 +294,7 @@ struct Window {
 }
 
 impl Window {
-    /// Reads on until the first of `values` is inside, and with it those that are close behind it.
+    /// Reads until the first of `values` is complete, and with it those that are close after it.
     fn cover(&mut self, output: &Output, values: &[Range<u64>]) -> Result<()> {
         let Some(first) = values.first() else { return Ok(()) };
         if first.start >= self.start && first.end <= self.start + self.bytes.len() as u64 {

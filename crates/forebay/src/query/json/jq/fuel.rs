@@ -27,7 +27,7 @@ const MANY_BITS: u64 = 1 << 20;
 /// Maximum compiled patterns in the cache: filters use the same few for each value.
 const PATTERNS: usize = 8;
 
-/// Of so many new arrays and objects, the depth of one is measured.
+/// Number of new arrays and objects of which one has its depth measured.
 const MEASURED: u32 = 4096;
 
 /// Fuel that is left for one run of a filter.
@@ -81,7 +81,7 @@ impl Fuel {
         Some(self.stop.why().unwrap_or(why).to_owned())
     }
 
-    /// Whether the run may go on.
+    /// Whether the run may continue.
     pub(crate) fn goes_on(&self) -> bool {
         self.why.get().is_none()
     }
@@ -92,7 +92,7 @@ impl Fuel {
         false
     }
 
-    /// Uses units; returns whether the run may go on.
+    /// Uses units; returns whether the run may continue.
     pub(crate) fn spend(&self, units: u64) -> bool {
         match self.left.get().checked_sub(units) {
             Some(left) if self.why.get().is_none() => {
@@ -104,7 +104,7 @@ impl Fuel {
         }
     }
 
-    /// Counts one step; returns whether the run may go on.
+    /// Counts one step; returns whether the run may continue.
     pub(crate) fn step(&self) -> bool {
         if self.stop.is_raised() {
             return self.stop("its caller ended it");
@@ -116,7 +116,7 @@ impl Fuel {
         self.spend(1)
     }
 
-    /// Counts one step of a filter that takes filters and calls itself; returns whether the run may go on.
+    /// Counts one step of a filter that takes filters and calls itself; returns whether the run may continue.
     pub(crate) fn nest(&self) -> bool {
         let nested = self.nested.get() + 1;
         self.nested.set(nested);
@@ -134,7 +134,7 @@ impl Fuel {
         self.spend(length as u64 / 16)
     }
 
-    /// Counts a value that was made, without its inside.
+    /// Counts a new value, without its contents.
     pub(crate) fn made(&self, value: &Val) -> bool {
         match value {
             Val::TStr(text) | Val::BStr(text) => self.text(text.len()),
@@ -144,7 +144,7 @@ impl Fuel {
         }
     }
 
-    /// Counts everything inside a value, as often as it is reached, before an operation goes through all of it.
+    /// Counts all contents of a value, as often as they are reached, before an operation visits all of them.
     pub(crate) fn weigh(&self, value: &Val) -> bool {
         let mut nodes = 0;
         let whole = self.weigh_inside(value, 0, &mut nodes);
@@ -173,7 +173,7 @@ impl Fuel {
         }
     }
 
-    /// Counts an array or object that was made, and now and then measures its depth.
+    /// Counts a new array or object, and sometimes measures its depth.
     pub(crate) fn built(&self, value: &Val) -> bool {
         let built = self.built.get().wrapping_add(1);
         self.built.set(built);
@@ -308,7 +308,7 @@ fn is_plain(value: &Val) -> bool {
     !matches!(value, Val::Arr(_) | Val::Obj(_))
 }
 
-/// The current stack address, about.
+/// Approximate current stack address.
 #[inline(never)]
 fn here() -> usize {
     let mark = 0u8;

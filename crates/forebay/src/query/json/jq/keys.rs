@@ -8,7 +8,7 @@ use jaq_core::load::parse::Term;
 use jaq_core::path::{Part, Path};
 use std::collections::BTreeSet;
 
-/// Keys, strings and records that a filter looks for.
+/// Keys, strings and records that a filter searches for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LookedFor {
     /// Keys that it looks up and does not construct itself.

@@ -85,7 +85,7 @@ fn count(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// Counts characters up to positions that come in order.
+/// Counts characters up to increasing positions.
 #[derive(Default)]
 struct Characters {
     at: usize,

@@ -222,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes what stands before the next quote or backslash, and returns its length.
+    /// Skips the text before the next quote or backslash, and returns its length.
     fn plain(&mut self) -> Result<usize, Wrong> {
         let rest = &self.text[self.at..];
         let Some(plain) = memchr2(b'"', b'\\', rest) else {

@@ -30,7 +30,7 @@ const LONGEST: usize = 64 * 1024;
 /// The main filter is a definition, so that it can be compiled from a tree.
 const MAIN: &str = "forebay_main";
 
-/// Names for the filters that a definition takes, where each call of them is counted. No definition takes more.
+/// Names for the filters that a definition takes, each call of which is counted. No definition takes more.
 const ARGUMENTS: [&str; 8] = ["!0", "!1", "!2", "!3", "!4", "!5", "!6", "!7"];
 
 /// Exit code of a run whose fuel is used up. Filters have no `halt` of their own to be confused with it.
@@ -259,7 +259,8 @@ fn no_number<'a>() -> Exn<'a, Val> {
     Exn::from(jaq_core::Error::str("Cannot index object with number"))
 }
 
-/// A native filter that passes its input on, also in paths and updates, while a condition holds, mostly that there is fuel.
+/// A native filter that passes its input on while a condition holds, also in paths and updates. The condition is
+/// usually that there is fuel.
 macro_rules! passing {
     (|$fuel:ident, $value:ident| $counted:expr) => {
         passing!(|$fuel, $value| $counted, used_up())
@@ -461,8 +462,8 @@ fn definition(def: Def<&str>) -> Def<&str> {
     }
 }
 
-/// A definition in which each call of a filter that it takes is a step. Where it hands that filter on to itself, each
-/// call goes through all that were handed on before.
+/// A definition in which each call of a filter parameter is a step. If it passes such a filter on to itself, each
+/// call goes through all earlier ones.
 fn stepping(mut def: Def<&str>) -> Def<&str> {
     let mut inner = Vec::new();
     for (arg, renamed) in def.args.iter_mut().zip(ARGUMENTS).filter(|(arg, _)| !arg.starts_with('$')) {
@@ -647,7 +648,7 @@ fn called<'s>(name: &'s str, args: Vec<Tree<'s>>) -> Tree<'s> {
     }
 }
 
-/// A path in which no number is looked up in an object.
+/// A path that never looks up a number in an object.
 fn indexed<'s>(mut of: Box<Tree<'s>>, parts: Vec<(Part<Tree<'s>>, Opt)>) -> Tree<'s> {
     let is_number = |part: &Part<Tree>| match part {
         Part::Index(Term::Num(_)) => true,

@@ -1,5 +1,5 @@
-//! Follows a path through the bytes of a large document, and gives the values of members one by one, so that only what
-//! the filter needs is parsed.
+//! Follows a path through the bytes of a large document, and returns the values of members one by one, so that only
+//! the values that the filter needs are parsed.
 
 use crate::classify::json::scan::{Broken, Member, Members, Next};
 use crate::query::json::jq::batch::{Halt, LARGEST_VALUE, too_large};
@@ -25,7 +25,7 @@ pub(crate) enum Followed {
     Broken(Broken),
 }
 
-/// Follows one step. Where the output ends inside the value that the step leads to, the step leads to what is there.
+/// Follows one step. If the output ends inside the target of the step, the available part is the target.
 pub(crate) fn follow(members: &mut Members, step: &Step) -> Result<Followed> {
     let mut found = None;
     let mut last = VecDeque::new();
@@ -104,7 +104,7 @@ impl<'a> MemberValues<'a> {
         Ok(values)
     }
 
-    /// The next value; `None` after the last, and where the JSON is broken.
+    /// The next value; `None` after the last, and at broken JSON.
     pub(crate) fn next(&mut self) -> Result<Option<Range<u64>>> {
         if let Some(of_object) = &mut self.of_object {
             return Ok(of_object.next());

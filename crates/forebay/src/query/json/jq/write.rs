@@ -10,7 +10,7 @@ pub(crate) struct Written {
     pub length: u64,
 }
 
-/// Writes `value`, keeping no more than `room` bytes. Where fuel runs out, the text ends.
+/// Writes `value`, keeping no more than `room` bytes. If the fuel runs out, the text ends.
 pub(crate) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
     let mut writer =
         Writer { text: String::new(), room: usize::try_from(room).unwrap_or(usize::MAX), length: 0, fuel };
@@ -18,7 +18,7 @@ pub(crate) fn write(value: &Val, room: u64, fuel: &Fuel) -> Written {
     Written { text: writer.text, length: writer.length }
 }
 
-/// Counts a value before it becomes a part of a string; returns whether the run may go on.
+/// Counts a value before it becomes a part of a string; returns whether the run may continue.
 pub(crate) fn count_written(value: &Val, fuel: &Fuel) -> bool {
     match value {
         Val::TStr(text) | Val::BStr(text) => fuel.text(text.len()),
