@@ -231,7 +231,9 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         | Command::Shell(_) => Ok(ExitCode::from(DONE)),
     };
     if let Some(problem) = context.store.problem() {
-        print::err(&format!("forebay: outputs are kept, but not noted: {problem}\n"));
+        print::err(&format!(
+            "forebay: outputs are stored, but the event log could not be written: {problem}\n"
+        ));
     }
     if let Some(problem) = context.with_shared.as_ref().and_then(|shared| (shared.problem)()) {
         print::err(&format!("forebay: only outputs of this machine were read: {problem}\n"));

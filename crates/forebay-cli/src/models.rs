@@ -417,7 +417,7 @@ impl Client {
                     continue;
                 }
                 Problem::OtherLimit => {
-                    return Err(ModelError::Lasting("it takes no limit of its answer".to_owned()));
+                    return Err(ModelError::Lasting("it accepts no limit on its answer".to_owned()));
                 }
                 Problem::TooLong { why, overflow: Overflow { prompt: tokens, window } } => {
                     self.learnt.learn(&self.fact_name, |facts| {
@@ -464,7 +464,7 @@ impl Client {
                     break "a signal came";
                 }
                 if abandoned.load(Ordering::Relaxed) {
-                    break "nobody waits for it any more";
+                    break "the caller stopped waiting";
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -599,7 +599,7 @@ mod tests {
                 abandoned: &abandoned,
             };
             let error = clients.list()[0].answer(&prompt).unwrap_err();
-            assert_eq!(error, ModelError::Stopped("nobody waits for it any more".to_owned()));
+            assert_eq!(error, ModelError::Stopped("the caller stopped waiting".to_owned()));
             server.join().unwrap();
         });
         // Until here the client could still have used the connection.

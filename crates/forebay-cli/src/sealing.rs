@@ -93,7 +93,7 @@ impl OpenWith {
                     Reader::open(file, &Key::Passphrase(typed("Passphrase of the archive: ")?))
                 }
                 Err(error) => return Err(cannot_open(&error)),
-                Ok(_) => return Err(CliError::not_there("the archive is encrypted for nobody")),
+                Ok(_) => return Err(CliError::not_there("the archive has no recipients")),
             },
         };
         Ok(Box::new(reader.map_err(|error| cannot_open(&error))?))

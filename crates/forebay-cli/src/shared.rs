@@ -33,9 +33,9 @@ pub(crate) struct StoreSettings {
     /// Where the key is that encrypts all content before it leaves this machine: `file:PATH`, `env:NAME` or
     /// `command:COMMAND`; empty: it is not encrypted.
     pub(crate) key: String,
-    /// Name of the tenant. Outputs of other tenants in the same database are not seen.
+    /// Name of the tenant. Outputs of other tenants in the same database are not visible.
     pub(crate) tenant: String,
-    /// Maximum bytes of shared outputs that stay on the local disk once they were read. 0: none.
+    /// Maximum bytes of shared outputs cached on the local disk. 0: none.
     pub(crate) cache_bytes: u64,
     /// Who takes outputs to the shared store: `auto`, a process in the background that commands start; `off`, only
     /// `forebay mirror`.

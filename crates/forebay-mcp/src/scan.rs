@@ -129,7 +129,7 @@ impl<R: BufRead> Scanner<R> {
     /// There must be nothing more.
     pub fn end(&mut self) -> io::Result<()> {
         match self.first() {
-            Ok(_) => Err(malformed(self.at, "something stands after its end")),
+            Ok(_) => Err(malformed(self.at, "there is data after its end")),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(()),
             Err(error) => Err(error),
         }

@@ -169,7 +169,7 @@ impl<R: Read> Decoded<R> {
         self.left = if text.is_empty() {
             Vec::new()
         } else if self.ended {
-            return Err(wrong("base64 goes on after its end"));
+            return Err(wrong("base64 continues after its padding"));
         } else {
             STANDARD.decode(&text).map_err(|error| wrong(&format!("not base64: {error}")))?
         };

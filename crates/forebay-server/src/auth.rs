@@ -366,11 +366,14 @@ const LOCAL_TOKEN_NEEDED: &str = "open the address that `forebay serve` printed,
 /// Hint for a request without one of the tokens in the file.
 const TOKEN_NEEDED: &str = "send `Authorization: Bearer TOKEN`; `forebay serve token` makes one";
 
+/// Makes a tenant over its folder: a named one, or the owner.
+type NewTenant<'a> = dyn Fn(Option<&Session>, DiskStore) -> crate::error::Result<Arc<Tenant>> + 'a;
+
 /// The callers that the tokens of a file stand for.
 fn callers(
     tokens: Tokens,
     store: &DiskStore,
-    open: &dyn Fn(Option<&Session>, DiskStore) -> crate::error::Result<Arc<Tenant>>,
+    open: &NewTenant<'_>,
 ) -> crate::error::Result<Vec<(blake3::Hash, Caller)>> {
     if tokens.all.is_empty() {
         return Err(Error::NoTokens);

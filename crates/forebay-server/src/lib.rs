@@ -49,4 +49,4 @@ pub use local_token::{LocalToken, fresh_token};
 pub use metrics::OnTheWay;
 pub use routes::MAX_LATENCY_MS;
 pub use server::serve;
-pub use tenant::{OpenTenant, SharedTenant};
+pub use tenant::{Forget, OpenTenant, SharedTenant, Tend};

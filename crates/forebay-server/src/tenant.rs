@@ -8,15 +8,21 @@ use std::path::Path;
 /// Makes the shared store of a tenant over its folder: of a named one, or of the owner. Fails if the name is taken.
 pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> std::result::Result<SharedTenant, String>;
 
+/// Brings a shared store in order, by rules of retention.
+pub type Tend = dyn Fn(&Rules) -> Result<()> + Send + Sync;
+
+/// Removes what is kept of a session beside its outputs.
+pub type Forget = dyn Fn(&Session) -> Result<()> + Send + Sync;
+
 /// The outputs of one tenant in a store that many servers share.
 pub struct SharedTenant {
     /// The outputs.
     pub store: Box<dyn Store>,
     /// Removes outputs by rules and what nobody uses any more, and moves bytes that wait for their bucket. Several servers
     /// may do so at once.
-    pub tend: Box<dyn Fn(&Rules) -> Result<()> + Send + Sync>,
+    pub tend: Box<Tend>,
     /// Removes what is kept of a session beside its outputs, unless it has any.
-    pub forget: Box<dyn Fn(&Session) -> Result<()> + Send + Sync>,
+    pub forget: Box<Forget>,
 }
 
 /// The outputs of one tenant.

@@ -54,13 +54,13 @@ impl fmt::Display for Failure {
         match self {
             Failure::Unreachable(why) => write!(f, "the database cannot be reached: {why}"),
             Failure::Broken(why) => write!(f, "the connection to the database broke: {why}"),
-            Failure::Conflict(why) => write!(f, "other requests to the database got in the way: {why}"),
+            Failure::Conflict(why) => write!(f, "other requests to the database conflicted with it: {why}"),
             Failure::Refused(why) => write!(f, "the database refused it: {why}"),
             Failure::Bucket(why) => write!(f, "the bucket failed: {why}"),
             Failure::NotFound => f.write_str("there is no such output"),
-            Failure::LeaseLost => f.write_str(
-                "it was ended by another process, because its writer had not been heard of for too long",
-            ),
+            Failure::LeaseLost => {
+                f.write_str("it was ended by another process, because its writer's lease expired")
+            }
             Failure::Damaged(why) => f.write_str(why),
         }
     }

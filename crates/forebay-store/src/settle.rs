@@ -71,7 +71,7 @@ pub(crate) async fn settle(backend: &Backend, blobs: &Blobs, key: &Key) -> Resul
 
 /// Failure of an upload that was removed after every attempt.
 pub(crate) fn removed_again() -> Failure {
-    Failure::Conflict("others removed the same bytes again and again".to_owned())
+    Failure::Conflict("other processes repeatedly removed the same bytes".to_owned())
 }
 
 /// Writes bytes to the bucket, unless another output of the session already did.
@@ -203,7 +203,7 @@ async fn write_all(
         at += bytes.len() as u64;
     }
     if hash.finalize().to_hex().as_str() != plain.hash {
-        return Err(Failure::Damaged("its bytes do not have the hash that its record says".to_owned()));
+        return Err(Failure::Damaged("its bytes do not match the hash in its record".to_owned()));
     }
     if has_frames {
         object.write(&table.encode()).await?;

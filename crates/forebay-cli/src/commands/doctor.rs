@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Check that the agents that are set up work.
+/// Check that the configured agents work.
 ///
 /// A fault comes with the command that mends it, or with what to do. A sample event is fed through the very command that each agent runs.
 /// The exit status is 1 if something is broken.
@@ -527,7 +527,7 @@ fn check_trust(report: &mut Report, place: &Place, registered: &[Registered]) {
     match trusted {
         Some(true) => drop(report.add(Health::Good, "trust", "Codex trusts the hook")),
         _ => report
-            .add(Health::Broken, "trust", "Codex was not told yet to trust the hook, and skips it silently")
+            .add(Health::Broken, "trust", "Codex does not trust the hook yet, and skips it silently")
             .mended_by("start codex, open /hooks and trust the entry of forebay"),
     }
 }

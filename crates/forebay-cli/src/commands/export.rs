@@ -25,7 +25,7 @@ use std::{
 ///
 /// The archive holds bytes, records, views and events, and `forebay import` restores them under the same handles. A growing
 /// output is exported as it is now and marked as cut short. Secrets stay in an archive as they are, and the result says how
-/// many there are; --encrypt seals it in the age format.
+/// many there are; --encrypt encrypts it in the age format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -91,7 +91,7 @@ fn to_stdout(session: &Session, args: &Args, context: &Context) -> Outcome {
 fn to_file(session: &Session, args: &Args, context: &Context) -> Outcome {
     let out = &args.out;
     let there =
-        || CliError::not_there(format!("{} is there already", out.display())).hint("`--force` replaces it");
+        || CliError::not_there(format!("{} already exists", out.display())).hint("`--force` replaces it");
     match fs::metadata(out) {
         // A path that is not a regular file is never replaced, not even with --force.
         Ok(found) if !found.is_file() => {

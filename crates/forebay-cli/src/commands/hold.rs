@@ -51,7 +51,7 @@ pub(crate) fn leave(writer: Writer<'_>, pipes: Pipes, end: End, context: &Contex
     let kept = file.try_clone();
     let Err(error) = start(handle, file, pipes, end.exit, context) else { return output };
     print::err(&format!("forebay: what a process in the background says of {handle} is not kept: {error}\n"));
-    let cut_short = Some(format!("{WHY}, and no process could go on with it: {error}"));
+    let cut_short = Some(format!("{WHY}, and no process could continue it: {error}"));
     match kept.map(|kept| context.store.resume(handle, kept)) {
         Ok(Ok(writer)) => writer.finish(End { cut_short, ..end }),
         // The file is closed and its lock released, so the output now counts as cut short.

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Agents to set up; default: those that are installed
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
-    /// Take Forebay out and restore the settings
+    /// Remove Forebay and restore the settings
     #[arg(long)]
     uninstall: bool,
     /// Settings to change
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         print::json(&json!({"files": files, "written": is_wanted}))?;
     } else if changes.is_empty() && gateways.is_empty() {
         print::err(if args.uninstall {
-            "forebay: nothing of Forebay is there\n"
+            "forebay: Forebay is not set up here\n"
         } else {
             "forebay: all is set up already\n"
         });
@@ -230,8 +230,11 @@ fn addition(host: &Host, file: HostFile) -> Result<Change, CliError> {
         }
         Part::Whole(text) | Part::Program(text) => {
             if before.as_ref().is_some_and(|before| !is_our_file(before)) {
-                return Err(CliError::usage(format!("{} is there and is not of Forebay", path.display()))
-                    .hint("rename the file, then run init again"));
+                return Err(CliError::usage(format!(
+                    "{} exists and was not created by Forebay",
+                    path.display()
+                ))
+                .hint("rename the file, then run init again"));
             }
             text.clone()
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Move outputs into the store that machines share, or out of it.
 ///
-/// Every output is read again where it has arrived, and proved against its record. What is there already is not copied, so a
+/// Every output is read again where it has arrived, and proved against its record. What already exists is not copied, so a
 /// migration that was stopped goes on where it ended. Nothing is removed without --remove.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,10 +52,10 @@ struct Which {
     /// Sessions to move; default: all
     #[arg(value_name = "SESSION")]
     sessions: Vec<Session>,
-    /// Remove each output where it was, once it is proved where it has arrived
+    /// Remove each original once its copy is verified
     #[arg(long)]
     remove: bool,
-    /// Try for this time if the shared store is away, or if a mirror is at work
+    /// Retry for this time if the shared store is unreachable or a mirror is running
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     patience: Duration,
 }
@@ -106,7 +106,7 @@ fn serve(root: &Path, patience: Duration) -> Result<Serving, CliError> {
             Some(serving) => return Ok(serving),
             None if begun.elapsed() < patience => thread::sleep(PAUSE),
             None => {
-                return Err(CliError::not_there("a mirror of this root is at work")
+                return Err(CliError::not_there("a mirror of this root is running")
                     .hint("stop `forebay mirror run`, or wait until the last command is shared"));
             }
         }
@@ -180,7 +180,7 @@ impl Moving<'_> {
             match mirror.share(handle) {
                 Ok(Sharing::Done(named)) => break named,
                 Ok(Sharing::UnderWay) => {}
-                Ok(Sharing::Elsewhere) => return Err("another process is taking it".to_owned()),
+                Ok(Sharing::Elsewhere) => return Err("another process is copying it".to_owned()),
                 Err(error) => return Err(error.to_string()),
             }
         };
@@ -257,7 +257,7 @@ fn tell(moved: &Moved, shared: &Shared, args: &Args, context: &Context) -> Resul
     };
     let removed = match moved.removed {
         0 => String::new(),
-        removed => format!("; {} removed where they were", grouped(removed)),
+        removed => format!("; {} originals removed", grouped(removed)),
     };
     let mut text = format!(
         "{}, {}, proved in {to}{removed}\n",
@@ -266,7 +266,7 @@ fn tell(moved: &Moved, shared: &Shared, args: &Args, context: &Context) -> Resul
     );
     for (here, there) in &moved.renamed {
         text.push_str(&format!(
-            "{here} is shared as {there}, and stays here too: another machine gave its name to another output\n"
+            "{here} is shared as {there}, and stays here too: its name belongs to another machine's output\n"
         ));
     }
     for handle in &moved.growing {

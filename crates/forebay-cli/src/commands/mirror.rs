@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Take outputs of this machine to the store that machines share.
+/// Copy outputs of this machine to the shared store.
 ///
 /// Every command writes to the local disk first, and a process in the background takes what it wrote to the shared store,
 /// so a database that is away stops no command. The commands here show what is left, and take it.
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Examples:
   forebay mirror status          outputs that are not shared yet, and why
-  forebay mirror flush           share everything now, before this machine goes away
-  forebay mirror run             a service that shares what comes, with store.mirror = \"off\"")]
+  forebay mirror flush           share everything now, before this machine is shut down
+  forebay mirror run             share new outputs as a service, with store.mirror = \"off\"")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Action,
@@ -33,15 +33,15 @@ pub(crate) struct Args {
 enum Action {
     /// Show which outputs are not shared yet
     Status,
-    /// Compare everything, and return when all that has ended is shared
+    /// Compare both stores, and return when every finished output is shared
     Flush(FlushArgs),
-    /// Share what comes until it is stopped
+    /// Share new outputs until stopped
     Run(RunArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct FlushArgs {
-    /// Try for this time if the shared store is away
+    /// Retry for this time if the shared store is unreachable
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     patience: Duration,
 }
@@ -210,7 +210,7 @@ fn tell(context: &Context, queue: &Queue, fared: &Fared, is_served: bool) -> Res
     };
     for (here, there) in &queue.renamed {
         text.push_str(&format!(
-            "{here} is shared as {there}: another machine gave its name to another output\n"
+            "{here} is shared as {there}: its name belongs to another machine's output\n"
         ));
     }
     for handle in &queue.differ {

@@ -110,7 +110,7 @@ fn told(output: &Output) -> u8 {
         return STORE;
     }
     if let State::CutShort(why) = &output.record().state {
-        print::err(&format!("forebay: {why}; what came before that is kept\n"));
+        print::err(&format!("forebay: {why}; the bytes before that are stored\n"));
         return NOT_THERE;
     }
     DONE

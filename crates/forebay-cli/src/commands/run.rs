@@ -23,7 +23,7 @@ use std::{
 /// Run a command, store its output and print a view of it.
 ///
 /// The exit status is the command's own: 128 plus the signal's number if a signal ended it, 127 if it was not found, 126 if
-/// it cannot be executed, 124 after a timeout, 1 if it succeeded and its output was not shared in the time of --wait. A small output is written unchanged to the streams it came from.
+/// it cannot be executed, 124 after a timeout, 1 if it succeeded but its output was not shared within the time of --wait. A small output is written unchanged to the streams it came from.
 ///
 /// The command stays in the process group of its caller, and on Linux it ends when forebay is killed. Signals are passed on
 /// to it. If its output cannot be captured, the command runs anyway, with the streams of forebay.

@@ -26,7 +26,7 @@ Examples:
   forebay session --retention process -- my-agent     leave nothing when it ends
   forebay session --session ticket-17 -- my-agent     continue an earlier session")]
 pub(crate) struct Args {
-    /// Treatment of the outputs when the agent ends
+    /// What to do with the outputs when the agent ends
     #[arg(long, value_enum, value_name = "MODE")]
     retention: Option<Mode>,
     /// Agent and its arguments

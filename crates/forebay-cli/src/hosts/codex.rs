@@ -34,7 +34,7 @@ pub(crate) const HOST: Host = Host {
          silently",
         "Codex itself keeps only the first and the last 32 KiB of a command's output, so no more can be stored; \
          `forebay run -- COMMAND` stores all",
-        "commands in the sandbox read outputs, and what they store below $TMPDIR is taken in by the next hook",
+        "commands in the sandbox read outputs, and the next hook imports what they store below $TMPDIR",
     ],
     traces: &[".codex"],
 };
@@ -123,7 +123,7 @@ fn kept_of(kept: &str) -> Whole {
         return Whole::text(kept);
     }
     let middle = kept.ceil_char_boundary(kept.len() / 2);
-    let text = format!("{}\n[Codex kept nothing of what stood here]\n{}", &kept[..middle], &kept[middle..]);
+    let text = format!("{}\n[Codex did not keep this part]\n{}", &kept[..middle], &kept[middle..]);
     Whole::Cut { text, why: "Codex kept only its first and last 32 KiB".to_owned() }
 }
 

@@ -254,7 +254,7 @@ impl Shared {
             CliError::not_there(format!(
                 "{handle} is kept here, and was not shared within {seconds} s: {why}"
             ))
-            .hint("`forebay mirror flush` tries again; `forebay mirror status` shows what is left")
+            .hint("`forebay mirror flush` tries again; `forebay mirror status` lists what is not shared")
         };
         let store = loop {
             match self.open() {
@@ -270,8 +270,8 @@ impl Shared {
             let why = match mirror.share(handle) {
                 Ok(Sharing::Done(handle)) => return Ok(handle),
                 Ok(Sharing::UnderWay) if begun.elapsed() < patience => continue,
-                Ok(Sharing::UnderWay) => "it takes longer".to_owned(),
-                Ok(Sharing::Elsewhere) => "another process is taking it".to_owned(),
+                Ok(Sharing::UnderWay) => "the copy is not finished".to_owned(),
+                Ok(Sharing::Elsewhere) => "another process is copying it".to_owned(),
                 Err(error) => error.to_string(),
             };
             if begun.elapsed() >= patience {

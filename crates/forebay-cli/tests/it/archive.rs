@@ -251,7 +251,7 @@ fn a_file_is_replaced_only_by_force_and_no_half_file_stays() {
     let good = fs::read(&path).unwrap();
     fs::write(&path, b"mine").unwrap();
     let error = forebay.run(["export", "--out", out]).fails(1);
-    assert!(error.contains("is there already") && error.contains("--force"), "{error}");
+    assert!(error.contains("already exists") && error.contains("--force"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     let _ = forebay.run(["export", "--out", out, "--force"]).ok();
     assert_eq!(fs::read(&path).unwrap(), good);
@@ -291,7 +291,7 @@ fn what_is_no_archive_is_refused_and_nothing_is_written() {
         (b"hello", "it is not a zstd file"),
         (&good[..good.len() / 2], "half a file"),
         (&flipped, "refused"),
-        (&[&good[..], b"x"].concat(), "something stands behind its end"),
+        (&[&good[..], b"x"].concat(), "there is data after its end"),
     ] {
         let file = there.file("bad", bytes);
         for error in [

@@ -314,7 +314,7 @@ fn what_somebody_else_set_stays_and_is_named() {
     let plugin = forebay.folder().join(".config/opencode/plugins/forebay.js");
     fs::create_dir_all(plugin.parent().unwrap()).unwrap();
     fs::write(&plugin, "mine").unwrap();
-    assert!(forebay.run(["init", "opencode", "--yes"]).fails(2).contains("is not of Forebay"));
+    assert!(forebay.run(["init", "opencode", "--yes"]).fails(2).contains("was not created by Forebay"));
     fs::write(forebay.folder().join(".codex-hooks"), "").unwrap();
     assert!(forebay.run(["init", "emacs"]).fails(2).contains("there is no host \"emacs\""));
 }

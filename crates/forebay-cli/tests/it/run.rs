@@ -417,7 +417,7 @@ fn what_a_command_printed_is_shown_though_nothing_can_go_on_keeping_the_rest() {
     let listed = &forebay.ls()[0];
     assert_eq!((&listed["exit"], &listed["complete"]), (&4.into(), &false.into()));
     let why = listed["state"]["cut-short"].as_str().unwrap();
-    assert!(why.contains("no process could go on with it: Permission denied"), "{why}");
+    assert!(why.contains("no process could continue it: Permission denied"), "{why}");
     drop(File::options().write(true).open(&fifo).unwrap());
 }
 

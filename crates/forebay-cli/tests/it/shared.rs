@@ -5,6 +5,7 @@ use crate::http;
 use crate::postgres::Server;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +19,8 @@ struct Machine {
     forebay: Forebay,
     url: String,
     mirror: &'static str,
+    /// Where the key is that encrypts what is shared.
+    key: String,
 }
 
 /// Machines that share a database.
@@ -34,7 +37,7 @@ impl Machines {
     }
 
     fn machine(&self, mirror: &'static str) -> Machine {
-        Machine { forebay: Forebay::new(), url: self.url.clone(), mirror }
+        Machine { forebay: Forebay::new(), url: self.url.clone(), mirror, key: String::new() }
     }
 }
 
@@ -42,6 +45,7 @@ impl Machine {
     fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.forebay.command(args);
         command.env("FOREBAY_STORE_DATABASE", &self.url).env("FOREBAY_STORE_MIRROR", self.mirror);
+        command.env("FOREBAY_STORE_KEY", &self.key);
         command
     }
 
@@ -67,6 +71,51 @@ impl Machine {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+#[test]
+fn content_is_encrypted_before_it_leaves_the_machine() {
+    let machines = Machines::new();
+    let (mut here, mut there, mut stranger) =
+        (machines.machine("auto"), machines.machine("off"), machines.machine("off"));
+    let key = here.forebay.file("key", "0123456789abcdef".repeat(4));
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    here.key = format!("file:{}", key.display());
+    there.key = "env:THE_KEY".to_owned();
+    let there_runs = |args: &[&str]| {
+        let mut command = there.command(args);
+        command.env("THE_KEY", "0123456789abcdef".repeat(4)).stdin(Stdio::null());
+        Ran::from(command.output().unwrap())
+    };
+    here.put("build", log_of_a_build());
+    // The mirror in the background has the key too.
+    let _ = here.run(["run", "--call-id", "later", "--", "echo", "the disk of the builder is full"]).ok();
+    let _ = here.run_until(&["mirror", "status"], |ran| ran.text() == "everything is shared\n");
+    for (args, expected) in [
+        (&["grep", "s/build", "disk"][..], "12345"),
+        (&["cat", "s/later"], "the disk of the builder"),
+        (&["events"], "output-stored"),
+    ] {
+        let ran = there_runs(args).ok();
+        assert!(ran.text().contains(expected), "{args:?}: {}", ran.text());
+    }
+    let database = machines.url.split('/').nth(3).unwrap().split('?').next().unwrap();
+    for column in ["encode(bytes, 'escape') FROM forebay_chunks", "record FROM forebay_outputs"] {
+        let stored = machines.server.sql(database, &format!("SELECT {column}"));
+        assert!(stored.len() > 100 && !stored.contains("builder") && !stored.contains("echo"), "{column}");
+    }
+    // Without the key nothing is read or shared, and what this machine stores stays on it.
+    let refused = stranger.run(["grep", "s/build", "disk"]);
+    assert!(refused.status != 0 && refused.err.contains("store.key"), "{}", refused.err);
+    let kept = stranger.run(["run", "--wait=1s", "--", "echo", "kept"]);
+    assert!(kept.text() == "kept\n" && kept.err.contains("the session is encrypted"), "{}", kept.err);
+    stranger.key = "env:NO_SUCH_KEY".to_owned();
+    let doctor = stranger.run(["doctor"]);
+    assert!(format!("{}{}", doctor.text(), doctor.err).contains("NO_SUCH_KEY"), "{}", doctor.text());
+    there.key = String::new();
+    let cleaned = here.run(["clean", "--shared", "--session", "s", "--everything"]);
+    assert_eq!(cleaned.status, 0, "{}", cleaned.err);
+    assert_eq!(machines.server.sql(database, "SELECT count(*) FROM forebay_keys"), "0");
 }
 
 fn log_of_a_build() -> String {
@@ -286,7 +335,7 @@ fn outputs_move_into_the_shared_store_and_out_of_it_and_are_proved_on_the_way() 
     let moved = here.run(["migrate", "in", "--json"]).ok().json();
     assert_eq!((&moved["proved"], &moved["removed"], &moved["stays"]), (&4.into(), &0.into(), &json!([])));
     let moved = here.run(["migrate", "in", "--remove"]).ok().text();
-    assert!(moved.starts_with("4 outputs, ") && moved.contains("4 removed"), "{moved}");
+    assert!(moved.starts_with("4 outputs, ") && moved.contains("4 originals removed"), "{moved}");
     assert_eq!(here.forebay.run(["ls"]).text(), "", "nothing is left here");
     assert!(here.run(["cat", "s/a"]).ok().text() == log, "it is read where it is now");
     // Another machine takes all of it, twice, and then it is gone from the shared store.

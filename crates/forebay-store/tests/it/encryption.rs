@@ -2,8 +2,8 @@
 
 use crate::postgres::Server;
 use crate::s3::S3;
-use forebay::store::conformance::{check, check_shared};
 use forebay::store::Part;
+use forebay::store::conformance::{check, check_shared};
 use forebay::{Call, Handle, Record, Session, State, Store, Timestamp};
 use forebay_store::{MasterKey, Options, SharedStore};
 use std::cell::Cell;

@@ -41,7 +41,7 @@ pub struct Imported {
     pub events_already_there: u64,
 }
 
-/// Puts the outputs of an archive into a store, under the names they had. What is there already stays as it is.
+/// Puts the outputs of an archive into a store, under the names they had. What already exists stays as it is.
 ///
 /// The archive is gone through twice: nothing is written before all of it is proved. Where writing fails, the outputs
 /// that were written are removed. `progress` gets how many bytes have been unpacked, in both passes.

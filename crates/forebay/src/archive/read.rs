@@ -68,11 +68,11 @@ pub(crate) fn walk(
     match fill(&mut counted, &mut block).map_err(unreadable)? {
         TAR_BLOCK if block.iter().all(|&byte| byte == 0) => {}
         0..TAR_BLOCK => return Err(bad("it ends without its end mark")),
-        _ => return Err(bad("something stands behind its end")),
+        _ => return Err(bad("there is data after its end")),
     }
     match counted.source.finish().fill_buf().map_err(unreadable)? {
         [] => Ok(()),
-        _ => Err(bad("something stands behind its end")),
+        _ => Err(bad("there is data after its end")),
     }
 }
 

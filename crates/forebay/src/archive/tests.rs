@@ -196,7 +196,7 @@ fn equal_outputs_are_in_the_archive_once_and_share_their_bytes_again() {
     assert_eq!((file("a").nlink(), file("a").ino(), file("b").ino()), (3, file("b").ino(), file("c").ino()));
     let handle: Handle = "s/b".parse().unwrap();
     assert_eq!(Store::record(&disk, &handle).unwrap().same_as, Some("s/a".parse().unwrap()));
-    // One of the three is there already: the others take its bytes.
+    // One of the three already exists: the others take its bytes.
     let other = MemoryStore::default();
     text(&other, "a", &noise);
     assert_eq!(unpacked(&other, &archive, &ALL).unwrap().added, 2);
@@ -615,13 +615,9 @@ fn a_hostile_archive_is_refused_whole_and_nothing_is_written() {
         ("two bytes", good[..2].to_vec(), "it ends too early"),
         ("a tar file", tar.clone(), "it is not a zstd file"),
         ("a packed text", zstd_of(b"hello"), "damaged: failed to read entire block"),
-        ("garbage behind it", [&good[..], b"garbage"].concat(), "something stands behind its end"),
-        ("an archive behind it", [&good[..], &good[..]].concat(), "something stands behind its end"),
-        (
-            "garbage behind the tar file",
-            zstd_of(&[&tar[..], b"x"].concat()),
-            "something stands behind its end",
-        ),
+        ("garbage behind it", [&good[..], b"garbage"].concat(), "there is data after its end"),
+        ("an archive behind it", [&good[..], &good[..]].concat(), "there is data after its end"),
+        ("garbage behind the tar file", zstd_of(&[&tar[..], b"x"].concat()), "there is data after its end"),
         ("no end", zstd_of(&tar[..tar.len() - 1024]), "it ends without its end mark"),
         ("two frames", two_frames, "it ends"),
         ("a window of 128 MiB", wide.finish().unwrap(), "damaged"),

@@ -126,7 +126,8 @@ fn matcher(query: &Grep, size: usize) -> Result<RegexMatcher> {
 impl Search {
     pub(crate) fn new(query: &Grep) -> Result<Search> {
         if query.multiline && query.wanted == Selection::OtherLines {
-            let why = "lines that do not match cannot be told by a pattern that goes over lines: ask for one of the two";
+            let why =
+                "a multi-line pattern cannot select lines that do not match; use only one of the two options";
             return Err(Error::BadQuery(why.to_owned()));
         }
         let quick = matcher(query, QUICK);

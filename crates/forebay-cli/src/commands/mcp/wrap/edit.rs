@@ -92,7 +92,7 @@ pub(super) fn wrapped(
         let before = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
         let comma = |list: &List| if list.words.is_empty() { "" } else { ", " };
         match &entry.command {
-            Command::None => Err("it is no program that we could stand before"),
+            Command::None => Err("it has no command to wrap"),
             Command::Words(list) => {
                 let words = before(&[program, GATEWAY[0], GATEWAY[1]]);
                 let start = list.at.start + 1;
@@ -120,7 +120,7 @@ pub(super) fn unwrapped(text: &str, form: Form, is_us: &dyn Fn(&str) -> bool) ->
     edited(text, form, |text, entry| {
         let Some(count) = entry.words_of_gateway(is_us) else {
             return Err(if entry.is_gateway(is_us) {
-                "no command of a server's own stands in it"
+                "it contains no command of the server itself"
             } else {
                 "it does not go through the gateway"
             });
