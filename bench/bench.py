@@ -9,6 +9,7 @@
   bench/bench.py --only serve   the HTTP server against nginx (two minutes)
   bench/bench.py --only view    what making a view takes beside keeping the output (one minute)
   bench/bench.py --only secrets what the search for secrets takes (two minutes)
+  bench/bench.py --only shared  the store that machines share (ten minutes, 6 GB of disk)
   bench/bench.py --only recall  the share of marked lines that views and answers show (four minutes)
 
 Each pair is run in turns, and the ratio is that of the medians: a machine that slows down slows both.
@@ -83,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
     parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view', 'recall', 'secrets'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, of making views, of recall, or of the search for secrets')
+    parser.add_argument('--only', choices=['queries', 'load', 'extract', 'mcp', 'serve', 'view', 'recall', 'secrets', 'shared'], help='only the rows of json, ask and outline, those of many processes at once, of models that read, of the MCP gateway, of the HTTP server, of making views, of recall, of the search for secrets, or of the shared store')
     args = parser.parse_args()
     rg = tool('rg', 'ripgrep')
     subprocess.run(['cargo', 'build', '--release', '--locked', '--quiet', '-p', 'forebay-cli'], cwd=REPO, check=True)
@@ -95,6 +96,9 @@ def main():
     if args.only == 'serve':
         import serve
         return serve.rows(forebay)
+    if args.only == 'shared':
+        import shared
+        return shared.rows(forebay)
     if args.only == 'recall':
         from recall import score
         return score.rows(forebay)

@@ -399,6 +399,28 @@ impl Options {
     }
 }
 
+/// What retention must know of outputs, for [`weight`].
+const WEIGHTS: &str = "SELECT o.session, o.id, o.beside + \
+    CASE WHEN c.users > 0 THEN c.bytes / c.users ELSE o.bytes END, \
+    CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint), \
+    coalesce(o.state = 0 AND o.lease_until > now(), false) \
+    FROM forebay_outputs o LEFT JOIN forebay_contents c \
+    ON c.tenant = o.tenant AND c.session = o.session AND c.content = o.content";
+
+/// Outputs that one request returns when all are listed.
+const AT_ONCE: usize = 20_000;
+
+/// Reads a row of [`WEIGHTS`].
+fn weight(row: &tokio_postgres::Row) -> Result<Weight> {
+    let session: Session = row.get::<_, String>(0).parse()?;
+    Ok(Weight {
+        handle: Handle::new(session, row.get(1))?,
+        bytes: unsigned(row.get(2)),
+        time: Timestamp::from_microsecond(row.get(3)).unwrap_or(Timestamp::UNIX_EPOCH),
+        in_use: row.get(4),
+    })
+}
+
 impl Store for SharedStore {
     fn create(&self, handle: &Handle, call: &Call) -> Result<Option<Box<dyn Sink>>> {
         Ok(self.begin(handle, call)?.map(|sink| -> Box<dyn Sink> { sink }))
@@ -488,27 +510,39 @@ impl Store for SharedStore {
     }
 
     fn weights(&self, session: &Session) -> Result<Vec<Weight>> {
-        const SQL: &str = "SELECT o.id, o.beside + \
-            CASE WHEN c.users > 0 THEN c.bytes / c.users ELSE o.bytes END, \
-            CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint), \
-            coalesce(o.state = 0 AND o.lease_until > now(), false) \
-            FROM forebay_outputs o LEFT JOIN forebay_contents c \
-            ON c.tenant = o.tenant AND c.session = o.session AND c.content = o.content \
-            WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.id";
+        let sql = format!("{WEIGHTS} WHERE o.tenant = $1 AND o.session = $2 ORDER BY o.id");
         let (backend, key) = (self.backend.clone(), self.session_key(session));
         let rows = self.about("list", session, async move {
             let params = key.session_params(&[]);
-            retrying(|_| backend.database.query(SQL, &params)).await
+            retrying(|_| backend.database.query(&sql, &params)).await
         })?;
-        let weight = |row: tokio_postgres::Row| {
-            Ok(Weight {
-                handle: Handle::new(session.clone(), row.get(0))?,
-                bytes: unsigned(row.get(1)),
-                time: Timestamp::from_microsecond(row.get(2)).unwrap_or(Timestamp::UNIX_EPOCH),
-                in_use: row.get(3),
-            })
-        };
-        rows.into_iter().map(weight).collect()
+        rows.iter().map(weight).collect()
+    }
+
+    fn weights_of_all(&self) -> Result<Vec<Weight>> {
+        // A block at a time, in the order of the key: no request takes long, however many outputs there are.
+        let sql = format!(
+            "{WEIGHTS} WHERE o.tenant = $1 AND (o.session, o.id) > ($2, $3) ORDER BY o.session, o.id LIMIT {AT_ONCE}"
+        );
+        let mut weights: Vec<Weight> = Vec::new();
+        loop {
+            let last = weights.last().map(|last| &last.handle);
+            let (session, id) = last.map_or(("", ""), |last: &Handle| (last.session().as_str(), last.id()));
+            let (backend, sql, after) =
+                (self.backend.clone(), sql.clone(), (session.to_owned(), id.to_owned()));
+            let rows = self.about("list", "all outputs", async move {
+                let tenant = backend.tenant.as_str();
+                let params: [Param<'_>; 3] =
+                    [(&tenant, Type::TEXT), (&after.0, Type::TEXT), (&after.1, Type::TEXT)];
+                retrying(|_| backend.database.query(&sql, &params)).await
+            })?;
+            for row in &rows {
+                weights.push(weight(row)?);
+            }
+            if rows.len() < AT_ONCE {
+                return Ok(weights);
+            }
+        }
     }
 
     fn delete(&self, handle: &Handle) -> Result<()> {

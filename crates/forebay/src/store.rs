@@ -78,6 +78,15 @@ pub trait Store: Rooms {
     /// The weight of each output of a session, sorted by name. It reads no output and no record.
     fn weights(&self, session: &Session) -> Result<Vec<Weight>>;
 
+    /// Returns what retention must know of all outputs.
+    fn weights_of_all(&self) -> Result<Vec<Weight>> {
+        let mut weights = Vec::new();
+        for session in self.sessions()? {
+            weights.extend(self.weights(&session)?);
+        }
+        Ok(weights)
+    }
+
     /// Removes an output and all its parts.
     fn delete(&self, handle: &Handle) -> Result<()>;
 

@@ -192,3 +192,24 @@ fn what_is_kept_of_a_session_goes_with_its_last_output() {
     store.log(&session, b"{}").unwrap();
     assert_eq!(store.open_log(&session).unwrap().size().unwrap(), 3, "a new session begins at 0");
 }
+
+#[test]
+fn all_outputs_are_listed_however_many_there_are() {
+    let server = Server::shared();
+    let database = server.new_database();
+    let store = server.store(&database, "t");
+    server.sql(
+        &database,
+        "INSERT INTO forebay_outputs (tenant, session, id, content, called_at, record, state, epoch, bytes, beside, \
+         changed_at) SELECT 't', 's' || o % 7, 'call-' || o, 'c' || o, o, '{}', 1, 1, 10, 1, now() \
+         FROM generate_series(1, 45000) o",
+    );
+    let weights = store.weights_of_all().unwrap();
+    assert_eq!(weights.len(), 45_000);
+    let sorted = weights.windows(2).all(|two| {
+        let key = |number: usize| (two[number].handle.session().as_str(), two[number].handle.id());
+        key(0) < key(1)
+    });
+    assert!(sorted, "each comes once, in the order of the key");
+    assert!(weights.iter().all(|weight| weight.bytes == 11));
+}

@@ -15,10 +15,10 @@ pub fn remove_by_rules(
     now: Timestamp,
     dry_run: bool,
 ) -> Result<Vec<Gone>> {
-    let mut weights = Vec::new();
-    for session in store.sessions()?.iter().filter(|session| only.is_none_or(|only| only == *session)) {
-        weights.extend(store.weights(session)?);
-    }
+    let weights = match only {
+        Some(session) => store.weights(session)?,
+        None => store.weights_of_all()?,
+    };
     let bytes: HashMap<&Handle, u64> = weights.iter().map(|weight| (&weight.handle, weight.bytes)).collect();
     let mut removed = Vec::new();
     for (handle, cause) in decide(&weights, rules, now, None) {

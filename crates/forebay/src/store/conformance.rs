@@ -516,6 +516,10 @@ fn outputs_are_weighed_without_reading_them(store: &dyn Store) {
     let mut writer = Writer::begin(store, &call("s", "growing", 0));
     writer.write(Stream::Stdout, &large[..500_000]);
     let found = weights("s");
+    let all = store.weights_of_all().unwrap_or_else(|error| panic!("{error}"));
+    let sessions = store.sessions().unwrap_or_else(|error| panic!("{error}"));
+    let of_each: Vec<_> = sessions.iter().flat_map(|session| weights(session.as_str())).collect();
+    assert_eq!(all, of_each, "all at once are those of each session");
     let named: Vec<&str> = found.iter().map(|weight| weight.handle.id()).collect();
     assert_eq!(named, ["empty", "growing", "large"]);
     let (length, room) = (large.len() as u64, 10_000);
