@@ -5,7 +5,7 @@ use crate::postgres::Server;
 use crate::s3::S3;
 use forebay::store::Part;
 use forebay::{Call, Handle, Session, Store, Stream, Timestamp, Writer};
-use forebay_store::{BucketAddress, Environment, Origin, SharedStore};
+use forebay_store::SharedStore;
 use std::time::Duration;
 
 fn handle(id: &str) -> Handle {
@@ -21,18 +21,9 @@ fn put(store: &dyn Store, id: &str, bytes: &[u8]) {
 
 /// A store over a bucket behind a proxy.
 fn behind(server: &Server, database: &str, s3: &S3, proxy: &Proxy) -> SharedStore {
-    let variables = [
-        ("AWS_ENDPOINT_URL", proxy.endpoint.as_str()),
-        ("AWS_ACCESS_KEY_ID", "S3RVER"),
-        ("AWS_SECRET_ACCESS_KEY", "S3RVER"),
-        ("AWS_REGION", "us-east-1"),
-        // Another program's bucket.
-        ("AWS_BUCKET", "elsewhere"),
-    ];
     s3.make_bucket();
     let mut options = server.options(database);
-    let bucket = BucketAddress::parse("s3://outputs/p", Origin::File, &Environment::from(variables));
-    options.bucket = Some(bucket.unwrap());
+    options.bucket = Some(s3.bucket_at(&proxy.endpoint, "p"));
     SharedStore::open(options).unwrap()
 }
 

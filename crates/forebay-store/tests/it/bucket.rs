@@ -110,7 +110,7 @@ fn an_object_goes_with_its_last_output() {
 #[test]
 #[ignore = "needs the servers that tests/shared/run installs"]
 fn without_its_bucket_a_store_takes_outputs_and_moves_them_later() {
-    let (server, s3) = (Server::shared(), S3::honest());
+    let (server, s3) = (Server::shared(), S3::own());
     s3.make_bucket();
     let database = server.new_database();
     let text = b"many lines\n".repeat(10_000);
@@ -119,7 +119,7 @@ fn without_its_bucket_a_store_takes_outputs_and_moves_them_later() {
     put(&store, "a", &text);
     assert!(read(&store, "a") == text);
     assert!(store.catch_up().is_err(), "the bucket is still away");
-    let s3 = S3::honest();
+    let s3 = S3::own();
     s3.make_bucket();
     let store = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
     assert_eq!(store.catch_up().unwrap(), 1);
@@ -167,7 +167,7 @@ fn bytes_that_are_on_a_disk_go_to_the_bucket_without_a_row() {
 #[test]
 #[ignore = "needs the servers that tests/shared/run installs"]
 fn bytes_on_a_disk_go_to_the_database_while_the_bucket_is_away() {
-    let (server, s3) = (Server::shared(), S3::honest());
+    let (server, s3) = (Server::shared(), S3::own());
     s3.make_bucket();
     let database = server.new_database();
     let shared = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
@@ -178,7 +178,7 @@ fn bytes_on_a_disk_go_to_the_database_while_the_bucket_is_away() {
     put(&local, "a", &text);
     assert_eq!(Mirror::new(&local, &shared, "here").flush(PATIENCE).unwrap().outputs, 0);
     assert!(read(&shared, "a") == text);
-    let s3 = S3::honest();
+    let s3 = S3::own();
     s3.make_bucket();
     let shared = SharedStore::open(options(&server, &database, &s3, "")).unwrap();
     assert_eq!((shared.catch_up().unwrap(), s3.objects().len()), (1, 1));
@@ -202,7 +202,7 @@ fn a_bucket_that_ignores_conditions_is_refused() {
 #[test]
 #[ignore = "needs the servers that tests/shared/run installs"]
 fn a_bucket_that_is_not_there_is_told_without_its_credentials() {
-    let (server, s3) = (Server::shared(), S3::honest());
+    let (server, s3) = (Server::shared(), S3::own());
     let error = SharedStore::open(options(&server, &server.new_database(), &s3, "")).map(drop).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, OpenError::Bucket { .. }) && text.contains("s3://outputs/"), "{text}");

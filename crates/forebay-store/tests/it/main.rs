@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod azure;
 mod bad_days;
 mod bucket;
 mod conformance;

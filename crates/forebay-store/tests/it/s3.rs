@@ -1,9 +1,11 @@
-//! S3 servers for tests: an honest one (moto) and a liar (s3rver), which `tests/shared/run` installs.
+//! S3 servers for tests: an honest one (moto, or the one that `FOREBAY_TEST_S3` names) and a liar (s3rver), which
+//! `tests/shared/run` installs.
 
 use forebay_store::{BucketAddress, Environment, Origin};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -16,17 +18,40 @@ cat > /dev/null
 kill $server
 wait $server"#;
 
-/// A running S3 server, on a port that it chose.
+/// A bucket of a running S3 server.
 pub(crate) struct S3 {
-    guard: Child,
+    /// The guard of a server of our own, which has a port that it chose.
+    guard: Option<Child>,
     /// The address, such as `http://127.0.0.1:40111`.
     pub(crate) endpoint: String,
+    access: String,
+    secret: String,
+    /// The bucket.
+    pub(crate) name: String,
     _folder: tempfile::TempDir,
 }
+
+/// Number of buckets that were used of a server that is not our own.
+static BUCKETS: AtomicUsize = AtomicUsize::new(0);
 
 impl S3 {
     /// A server that honours conditional writes.
     pub(crate) fn honest() -> S3 {
+        let Ok(named) = std::env::var("FOREBAY_TEST_S3") else { return S3::own() };
+        let mut words = named.split_whitespace().map(str::to_owned);
+        let (number, process) = (BUCKETS.fetch_add(1, Ordering::Relaxed), std::process::id());
+        S3 {
+            guard: None,
+            endpoint: words.next().unwrap(),
+            access: words.next().unwrap(),
+            secret: words.next().unwrap(),
+            name: format!("outputs-{process}-{number}"),
+            _folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The same, which ends with this value.
+    pub(crate) fn own() -> S3 {
         S3::start(|_| {
             let mut command = vec![installed("moto/bin/moto_server")];
             command.extend(["-H", "127.0.0.1", "-p", "0"].map(PathBuf::from));
@@ -68,45 +93,55 @@ impl S3 {
             let _ = output.read_to_end(&mut Vec::new());
         });
         let endpoint = heard.recv_timeout(START).expect("the server says its address");
-        S3 { guard, endpoint, _folder: folder }
+        let (access, secret) = ("S3RVER".to_owned(), "S3RVER".to_owned());
+        S3 { guard: Some(guard), endpoint, access, secret, name: "outputs".to_owned(), _folder: folder }
     }
 
     /// The variables that lead to the server.
-    pub(crate) fn environment(&self) -> Environment {
+    fn environment(&self, endpoint: &str) -> Environment {
         Environment::from([
-            ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
-            ("AWS_ACCESS_KEY_ID", "S3RVER"),
-            ("AWS_SECRET_ACCESS_KEY", "S3RVER"),
+            ("AWS_ENDPOINT_URL", endpoint),
+            ("AWS_ACCESS_KEY_ID", self.access.as_str()),
+            ("AWS_SECRET_ACCESS_KEY", self.secret.as_str()),
             ("AWS_REGION", "us-east-1"),
+            // Another program's bucket.
+            ("AWS_BUCKET", "elsewhere"),
         ])
     }
 
-    /// The address of a bucket with a prefix.
+    /// The address of the bucket with a prefix.
     pub(crate) fn bucket(&self, prefix: &str) -> BucketAddress {
-        let url = format!("s3://outputs/{prefix}");
-        BucketAddress::parse(&url, Origin::File, &self.environment()).unwrap()
+        self.bucket_at(&self.endpoint, prefix)
+    }
+
+    /// The same by way of a proxy.
+    pub(crate) fn bucket_at(&self, endpoint: &str, prefix: &str) -> BucketAddress {
+        let url = format!("s3://{}/{prefix}", self.name);
+        BucketAddress::parse(&url, Origin::File, &self.environment(endpoint)).unwrap()
     }
 
     /// Makes the bucket.
     pub(crate) fn make_bucket(&self) {
-        self.curl(&["-X", "PUT"], "outputs");
+        self.curl(&["-X", "PUT"], "");
     }
 
     /// The names of all objects.
     pub(crate) fn objects(&self) -> Vec<String> {
-        let listed = String::from_utf8(self.curl(&[], "outputs?list-type=2")).unwrap();
+        let listed = String::from_utf8(self.curl(&[], "?list-type=2")).unwrap();
         let names = listed.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
         names.map(str::to_owned).collect()
     }
 
     /// The bytes of an object.
     pub(crate) fn object(&self, name: &str) -> Vec<u8> {
-        self.curl(&[], &format!("outputs/{name}"))
+        self.curl(&[], &format!("/{name}"))
     }
 
     fn curl(&self, options: &[&str], path: &str) -> Vec<u8> {
-        let url = format!("{}/{path}", self.endpoint);
-        let signed = ["-s", "-f", "--user", "S3RVER:S3RVER", "--aws-sigv4", "aws:amz:us-east-1:s3"];
+        let url = format!("{}/{}{path}", self.endpoint, self.name);
+        let user = format!("{}:{}", self.access, self.secret);
+        let unsigned = "x-amz-content-sha256: UNSIGNED-PAYLOAD";
+        let signed = ["-s", "-f", "-H", unsigned, "--user", &user, "--aws-sigv4", "aws:amz:us-east-1:s3"];
         let output = Command::new("curl").args(signed).args(options).arg(url).output().unwrap();
         assert!(output.status.success(), "{path}: {}", output.status);
         output.stdout
@@ -115,13 +150,15 @@ impl S3 {
 
 impl Drop for S3 {
     fn drop(&mut self) {
-        drop(self.guard.stdin.take());
-        let _ = self.guard.wait();
+        if let Some(mut guard) = self.guard.take() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
     }
 }
 
 /// A program that `tests/shared/run` has installed.
-fn installed(program: &str) -> PathBuf {
+pub(crate) fn installed(program: &str) -> PathBuf {
     let folder =
         std::env::var_os("FOREBAY_TEST_SERVERS").expect("run `tests/shared/run`, which installs servers");
     PathBuf::from(folder).join(program)
