@@ -124,6 +124,8 @@ struct Shared {
 struct There {
     /// Outputs by id.
     outputs: BTreeMap<String, Shared>,
+    /// Why the record of an output cannot be read, by id: it is encrypted by another key, or of a newer program.
+    unreadable: BTreeMap<String, String>,
     /// Removed outputs, which are not shared again: the id of each, and the time of its call in microseconds.
     removed: BTreeSet<(String, i64)>,
 }
@@ -330,12 +332,15 @@ impl<'a> Mirror<'a> {
     }
 
     fn there(&self, session: &Session) -> Result<There> {
-        let found = self.shared.rows(session)?;
-        let outputs = found.into_iter().filter_map(|found| {
-            let record = found.record().ok()?;
-            Some((found.id.clone(), Shared { found, record }))
-        });
-        Ok(There { outputs: outputs.collect(), removed: self.shared.removed(session)? })
+        let removed = self.shared.removed(session)?;
+        let mut there = There { outputs: BTreeMap::new(), unreadable: BTreeMap::new(), removed };
+        for found in self.shared.rows(session)? {
+            match found.record() {
+                Ok(record) => drop(there.outputs.insert(found.id.clone(), Shared { found, record })),
+                Err(failure) => drop(there.unreadable.insert(found.id, failure.to_string())),
+            }
+        }
+        Ok(there)
     }
 
     /// Copies what is new in one output.
@@ -345,6 +350,9 @@ impl<'a> Mirror<'a> {
         // The record has the handle of the output in the shared store.
         let record = &under(named, record);
         let handle = &record.handle;
+        if let Some(why) = there.unreadable.get(handle.id()) {
+            return Err(Error::store(format!("share {local}"))(Failure::Damaged(why.clone()).into()));
+        }
         let mut sink = match (self.sinks.remove(handle), need, there.outputs.get(handle.id())) {
             (Some(sink), Need::Wait, _) => sink,
             (_, Need::Begin, _) => match self.shared.begin(handle, &record.call)? {

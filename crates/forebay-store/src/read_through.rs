@@ -41,6 +41,8 @@ pub struct ReadThrough {
     counted_within: Duration,
     /// Guards the reason why the shared store could not be read.
     problem: Mutex<Option<String>>,
+    /// Guards the time of the last request that the shared store did not answer.
+    away_since: Mutex<Option<Instant>>,
 }
 
 /// A shared store that is opened on first use.
@@ -98,6 +100,7 @@ impl ReadThrough {
             origin,
             counted_within: COUNTED_WITHIN,
             problem: Mutex::default(),
+            away_since: Mutex::default(),
         }
     }
 
@@ -123,9 +126,15 @@ impl ReadThrough {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
-    /// Answer of the shared store; the default value if it is unreachable.
+    /// Answer of the shared store; the default value if it is unreachable, or was a moment ago: a caller that lists many
+    /// sessions must not wait for each.
     fn there<T: Default>(&self, ask: impl Fn(&SharedStore) -> Result<T>) -> T {
+        let away_since = || self.away_since.lock().unwrap_or_else(PoisonError::into_inner);
+        if away_since().is_some_and(|at| at.elapsed() < TRIED_AGAIN_AFTER) {
+            return T::default();
+        }
         self.shared().and_then(|shared| ask(&shared)).unwrap_or_else(|error| {
+            *away_since() = Some(Instant::now());
             self.away(error.to_string());
             T::default()
         })

@@ -8,6 +8,7 @@ use crate::print;
 use forebay::settings::Keep;
 use forebay::store::disk::{DiskStore, RunFolder, run_name};
 use forebay::{Session, Timestamp};
+use std::time::Duration;
 use std::{
     ffi::OsString,
     process::{Command, ExitCode},
@@ -44,6 +45,9 @@ enum Mode {
     /// Keep outputs until they are too old or too many
     Keep,
 }
+
+/// Time in which the outputs of a session that ends must be in the shared store. After that they stay on this machine.
+const SHARE_WITHIN: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
     let [program, rest @ ..] = &args.program[..] else {
@@ -93,7 +97,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Outcome {
         store.close(&session, held);
     }
     if mode == Keep::Session {
-        end(&store, &session);
+        match context.shared.as_ref().map(|shared| shared.share_session(&store, &session, SHARE_WITHIN)) {
+            Some(Err(error)) => print::warning(&error),
+            Some(Ok(())) | None => end(&store, &session),
+        }
     }
     drop(run_folder);
     Ok(ExitCode::from(u8::try_from(ended?.status() & 0xff).unwrap_or(1)))

@@ -37,6 +37,10 @@ impl Shared {
         match *self {}
     }
 
+    pub(crate) fn share_session(&self, _: &DiskStore, _: &Session, _: Duration) -> Result<(), CliError> {
+        match *self {}
+    }
+
     pub(crate) fn check(&self) -> Result<(), CliError> {
         match *self {}
     }

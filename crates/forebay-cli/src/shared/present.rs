@@ -240,6 +240,36 @@ impl Shared {
         mirror.spawn()
     }
 
+    /// Shares all outputs of a session that is to be removed from this machine.
+    pub(crate) fn share_session(
+        &self,
+        local: &DiskStore,
+        session: &Session,
+        patience: Duration,
+    ) -> Result<(), CliError> {
+        let begun = Instant::now();
+        let late = |why: String| {
+            CliError::not_there(format!("session {session} is not wholly shared, and stays here: {why}"))
+                .hint("`forebay mirror flush` tries again; `forebay mirror status` lists what is not shared")
+        };
+        if local.ids(session, "")?.is_empty() {
+            return Ok(());
+        }
+        let store = self.open().map_err(|error| late(error.to_string()))?;
+        let mut mirror = Mirror::new(local, &store, origin(local.root())?);
+        loop {
+            let why = match mirror.session(session) {
+                Ok(left) if left.outputs == 0 => return Ok(()),
+                Ok(left) => format!("{} of its outputs are not shared", left.outputs),
+                Err(error) => error.to_string(),
+            };
+            if begun.elapsed() >= patience {
+                return Err(late(why));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
     /// Waits until an output is shared; returns its handle in the shared store. Retries until `patience` is over if
     /// the shared store is unreachable.
     pub(crate) fn wait(

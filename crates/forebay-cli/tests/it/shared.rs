@@ -74,6 +74,26 @@ impl Machine {
 }
 
 #[test]
+fn a_session_that_ends_with_its_agent_is_shared_before_it_is_removed_from_its_machine() {
+    let machines = Machines::new();
+    let (here, there) = (machines.machine("off"), machines.machine("off"));
+    let forebay = env!("CARGO_BIN_EXE_forebay");
+    let script = format!("{forebay} run --call-id last -- echo the end");
+    let session =
+        ["session", "--retention", "session", "--session", "agent", "--", "sh", "-c", script.as_str()];
+    let ended = here.run(session);
+    assert_eq!((ended.status, ended.text()), (0, "the end\n".to_owned()), "{}", ended.err);
+    assert!(!here.forebay.root().join("agent").exists());
+    assert_eq!(there.run(["cat", "agent/last"]).ok().text(), "the end\n");
+    // If it cannot be shared, it stays.
+    let mut alone = machines.machine("off");
+    alone.url = "postgres://forebay@/none?host=/nonexistent".to_owned();
+    let ended = alone.run(session);
+    assert!(ended.status == 0 && ended.err.contains("stays here"), "{}", ended.err);
+    assert_eq!(alone.forebay.run(["cat", "agent/last"]).ok().text(), "the end\n");
+}
+
+#[test]
 fn content_is_encrypted_before_it_leaves_the_machine() {
     let machines = Machines::new();
     let (mut here, mut there, mut stranger) =

@@ -4,8 +4,8 @@ use crate::postgres::Server;
 use crate::s3::S3;
 use forebay::store::Part;
 use forebay::store::conformance::{check, check_shared};
-use forebay::{Call, Handle, Record, Session, State, Store, Timestamp};
-use forebay_store::{MasterKey, Options, SharedStore};
+use forebay::{Call, DiskStore, End, Handle, Record, Session, State, Store, Timestamp, Writer};
+use forebay_store::{MasterKey, Mirror, Options, SharedStore};
 use std::cell::Cell;
 
 /// A text that must not be found anywhere.
@@ -127,6 +127,14 @@ fn what_an_output_holds_is_nowhere_in_the_database_and_a_removed_key_makes_it_un
         assert!(stranger.log(&Session::safe("s"), b"{}").is_err());
         assert_eq!(stranger.check().is_err(), has_key);
     }
+
+    // A mirror of a machine without the key says why it cannot share what is there.
+    let folder = tempfile::tempdir().unwrap();
+    let local = DiskStore::new(folder.path());
+    let call = Call::new(Session::safe("s"), "small", "tool", Timestamp::UNIX_EPOCH);
+    Writer::begin(&local, &call).finish(End::default());
+    let error = Mirror::new(&local, &open(None), "here").session(&Session::safe("s")).unwrap_err();
+    assert!(error.to_string().contains("store.key"), "{error}");
 
     // Shredding: the key goes with the session, and a new session of the name has a new one.
     let before = server.sql(&database, "SELECT key FROM forebay_keys");
