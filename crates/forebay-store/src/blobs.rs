@@ -3,7 +3,7 @@
 //! An object is never changed. It may be written twice with the same bytes, so a write whose answer was lost does no
 //! harm.
 
-use crate::encryption::Place;
+use crate::encryption::Context;
 use crate::failure::Failure;
 use crate::frames::{self, FOOTER, Table};
 use crate::key::Key;
@@ -157,7 +157,7 @@ impl Blobs {
             object.end.get(from..from + usize::try_from(stored.end - stored.start).ok()?)
         });
         let open = |at: u64, frame: &[u8]| {
-            let opened = content.cipher.open(Place::Frame(content.name, at), frame.to_vec());
+            let opened = content.cipher.open(Context::Frame(content.name, at), frame.to_vec());
             opened.map_err(std::io::Error::from)
         };
         let plain = match known {

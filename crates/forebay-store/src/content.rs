@@ -1,7 +1,7 @@
 //! The bytes and parts of finished outputs: sharing, replacing and removing them.
 
 use crate::backend::Backend;
-use crate::encryption::{Cipher, Place as Sealed};
+use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::removal;
@@ -42,7 +42,7 @@ pub(crate) async fn replace_part(
         WHERE tenant = $1 AND session = $2 AND id = $3";
     let removed = transaction.query_typed_one(REMOVE, &key.params(&[(&part, Type::INT4)])).await?;
     let removed: i64 = removed.try_get(0)?;
-    let sealed = cipher.seal(Sealed::Part(&key.id, part, 0), bytes)?;
+    let sealed = cipher.seal(Context::Part(&key.id, part, 0), bytes)?;
     let added = if bytes.is_empty() { 0 } else { sealed.len() };
     if added > 0 {
         transaction.execute_typed(ADD, &key.params(&[(&part, Type::INT4), (&sealed, Type::BYTEA)])).await?;

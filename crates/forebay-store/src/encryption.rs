@@ -60,9 +60,9 @@ impl std::fmt::Debug for MasterKey {
     }
 }
 
-/// The place of something encrypted.
+/// What an encrypted value is bound to: its kind and its place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Context<'a> {
     /// The record of the output with this id.
     Record(&'a str),
     /// A part of the output with this id: its number, and the offset.
@@ -77,16 +77,16 @@ pub(crate) enum Place<'a> {
     Key(&'a str, &'a str, &'a str),
 }
 
-impl Place<'_> {
-    /// Bytes that differ for any two places.
+impl Context<'_> {
+    /// Bytes that differ for any two contexts.
     fn bytes(self) -> Vec<u8> {
         let (kind, names, numbers): (u8, &[&str], [u64; 2]) = match self {
-            Place::Record(id) => (0, &[id], [0; 2]),
-            Place::Part(id, part, at) => (1, &[id], [u64::from(part.unsigned_abs()), at]),
-            Place::Bytes(content, at) => (2, &[content], [at, 0]),
-            Place::Frame(content, at) => (3, &[content], [at, 0]),
-            Place::Event => (4, &[], [0; 2]),
-            Place::Key(tenant, session, id) => (5, &[tenant, session, id], [0; 2]),
+            Context::Record(id) => (0, &[id], [0; 2]),
+            Context::Part(id, part, at) => (1, &[id], [u64::from(part.unsigned_abs()), at]),
+            Context::Bytes(content, at) => (2, &[content], [at, 0]),
+            Context::Frame(content, at) => (3, &[content], [at, 0]),
+            Context::Event => (4, &[], [0; 2]),
+            Context::Key(tenant, session, id) => (5, &[tenant, session, id], [0; 2]),
         };
         let mut bytes = vec![kind];
         for name in names {
@@ -100,8 +100,8 @@ impl Place<'_> {
 
 /// Encrypts and decrypts with one key.
 ///
-/// The nonce is a keyed hash of the place and the bytes, so a request that is sent twice writes the same bytes, and
-/// nonces need no random source. Equal bytes at one place can be seen to be equal.
+/// The nonce is a keyed hash of context and bytes, so a request that is sent twice writes the same bytes, and
+/// nonces need no random source. Equal bytes of one context can be seen to be equal.
 struct Sealer {
     key: LessSafeKey,
     nonces: [u8; KEY],
@@ -116,27 +116,27 @@ impl Sealer {
         Ok(Sealer { key: LessSafeKey::new(unbound), nonces })
     }
 
-    fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
-        let place = place.bytes();
+    fn seal(&self, context: Context<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
+        let context = context.bytes();
         let mut hash = blake3::Hasher::new_keyed(&self.nonces);
-        hash.update(&(place.len() as u64).to_le_bytes()).update(&place).update(plain);
+        hash.update(&(context.len() as u64).to_le_bytes()).update(&context).update(plain);
         let mut nonce = [0; NONCE];
         hash.finalize_xof().fill(&mut nonce);
         let mut sealed = Vec::with_capacity(NONCE + plain.len() + TAG);
         sealed.extend(nonce);
         sealed.extend(plain);
         let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(place), &mut sealed[NONCE..]);
+        let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(context), &mut sealed[NONCE..]);
         let tag = tag.map_err(|_| Failure::Refused("it is too long to be encrypted".to_owned()))?;
         sealed.extend(tag.as_ref());
         Ok(sealed)
     }
 
-    fn open(&self, place: Place<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
+    fn open(&self, context: Context<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE>()?;
         let mut plain = rest.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let length = self.key.open_in_place(nonce, Aad::from(place.bytes()), &mut plain).ok()?.len();
+        let length = self.key.open_in_place(nonce, Aad::from(context.bytes()), &mut plain).ok()?.len();
         plain.truncate(length);
         Some(plain)
     }
@@ -186,17 +186,17 @@ impl Cipher {
     }
 
     /// Bytes as the servers get them.
-    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn seal(&self, context: Context<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
         match &self.0 {
-            Some(key) => key.sealer.seal(place, plain),
+            Some(key) => key.sealer.seal(context, plain),
             None => Ok(plain.to_vec()),
         }
     }
 
     /// Bytes that the servers gave.
-    pub(crate) fn open(&self, place: Place<'_>, sealed: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn open(&self, context: Context<'_>, sealed: Vec<u8>) -> Result<Vec<u8>, Failure> {
         match &self.0 {
-            Some(key) => key.sealer.open(place, &sealed).ok_or_else(|| {
+            Some(key) => key.sealer.open(context, &sealed).ok_or_else(|| {
                 Failure::Damaged("what is stored cannot be decrypted: it was changed".to_owned())
             }),
             None => Ok(sealed),
@@ -204,22 +204,22 @@ impl Cipher {
     }
 
     /// A text as the database gets it.
-    pub(crate) fn seal_text(&self, place: Place<'_>, plain: &str) -> Result<String, Failure> {
+    pub(crate) fn seal_text(&self, context: Context<'_>, plain: &str) -> Result<String, Failure> {
         if !self.encrypts() {
             return Ok(plain.to_owned());
         }
-        Ok(STANDARD.encode(self.seal(place, plain.as_bytes())?))
+        Ok(STANDARD.encode(self.seal(context, plain.as_bytes())?))
     }
 
     /// A text that the database gave.
-    pub(crate) fn open_text(&self, place: Place<'_>, sealed: String) -> Result<String, Failure> {
+    pub(crate) fn open_text(&self, context: Context<'_>, sealed: String) -> Result<String, Failure> {
         if !self.encrypts() {
             return Ok(sealed);
         }
         let damaged =
             |why: String| Failure::Damaged(format!("a text that is stored cannot be decrypted: {why}"));
         let bytes = STANDARD.decode(sealed).map_err(|error| damaged(error.to_string()))?;
-        String::from_utf8(self.open(place, bytes)?).map_err(|error| damaged(error.to_string()))
+        String::from_utf8(self.open(context, bytes)?).map_err(|error| damaged(error.to_string()))
     }
 
     /// The name by which servers know the bytes with a hash.
@@ -346,14 +346,14 @@ async fn make(backend: &Backend, master: &Sealer, key: &Key) -> Result<(), Failu
     fill(&mut id)?;
     fill(&mut secret)?;
     let id = forebay::fresh_id(id);
-    let encrypted = master.seal(Place::Key(&key.tenant, &key.session, &id), &secret)?;
+    let encrypted = master.seal(Context::Key(&key.tenant, &key.session, &id), &secret)?;
     let params = key.session_params(&[(&id, Type::TEXT), (&encrypted, Type::BYTEA)]);
     backend.database.execute(SQL, &params).await.map(drop)
 }
 
 fn unwrap(master: &Sealer, key: &Key, found: &Wrapped) -> Result<SessionKey, Failure> {
-    let place = Place::Key(&key.tenant, &key.session, &found.id);
-    let secret = master.open(place, &found.encrypted);
+    let context = Context::Key(&key.tenant, &key.session, &found.id);
+    let secret = master.open(context, &found.encrypted);
     match secret.and_then(|secret| <[u8; KEY]>::try_from(secret).ok()) {
         Some(secret) => SessionKey::new(&found.id, &secret),
         None => Err(Failure::Damaged(format!(
@@ -386,50 +386,50 @@ mod tests {
 
     #[test]
     fn what_is_encrypted_opens_at_its_place_with_its_key_alone() {
-        let places = [
-            Place::Record("a"),
-            Place::Record("b"),
-            Place::Part("a", 1, 0),
-            Place::Part("a", 2, 0),
-            Place::Part("a", 1, 1),
-            Place::Bytes("a", 0),
-            Place::Bytes("a", 1),
-            Place::Frame("a", 0),
-            Place::Event,
-            Place::Key("a", "b", "c"),
-            Place::Key("ab", "", "c"),
+        let contexts = [
+            Context::Record("a"),
+            Context::Record("b"),
+            Context::Part("a", 1, 0),
+            Context::Part("a", 2, 0),
+            Context::Part("a", 1, 1),
+            Context::Bytes("a", 0),
+            Context::Bytes("a", 1),
+            Context::Frame("a", 0),
+            Context::Event,
+            Context::Key("a", "b", "c"),
+            Context::Key("ab", "", "c"),
         ];
         let (key, other) = (cipher(1), cipher(2));
         for plain in [&b""[..], b"x", &[7; 5_000]] {
-            for (at, place) in places.into_iter().enumerate() {
-                let sealed = key.seal(place, plain).unwrap();
-                assert_eq!(sealed, key.seal(place, plain).unwrap(), "a second try writes the same");
+            for (at, context) in contexts.into_iter().enumerate() {
+                let sealed = key.seal(context, plain).unwrap();
+                assert_eq!(sealed, key.seal(context, plain).unwrap(), "a second try writes the same");
                 assert_eq!(sealed.len() as u64, plain.len() as u64 + key.overhead());
-                assert!(other.open(place, sealed.clone()).is_err());
-                for (number, elsewhere) in places.into_iter().enumerate() {
+                assert!(other.open(context, sealed.clone()).is_err());
+                for (number, elsewhere) in contexts.into_iter().enumerate() {
                     let opened = key.open(elsewhere, sealed.clone());
-                    assert_eq!(opened.is_ok(), at == number, "{place:?} {elsewhere:?}");
+                    assert_eq!(opened.is_ok(), at == number, "{context:?} {elsewhere:?}");
                 }
                 for byte in [0, sealed.len() / 2, sealed.len() - 1] {
                     let mut changed = sealed.clone();
                     changed[byte] ^= 1;
-                    assert!(key.open(place, changed).is_err());
+                    assert!(key.open(context, changed).is_err());
                 }
-                assert!(key.open(place, sealed[..sealed.len() - 1].to_vec()).is_err());
+                assert!(key.open(context, sealed[..sealed.len() - 1].to_vec()).is_err());
             }
         }
-        let text = key.seal_text(Place::Record("a"), "täxt").unwrap();
-        assert_eq!(key.open_text(Place::Record("a"), text.clone()).unwrap(), "täxt");
-        assert!(key.open_text(Place::Record("a"), "no base64!".to_owned()).is_err());
+        let text = key.seal_text(Context::Record("a"), "täxt").unwrap();
+        assert_eq!(key.open_text(Context::Record("a"), text.clone()).unwrap(), "täxt");
+        assert!(key.open_text(Context::Record("a"), "no base64!".to_owned()).is_err());
         assert!(!text.contains('t') || text != "täxt");
     }
 
     #[test]
     fn without_a_key_everything_stays_as_it_is() {
         let clear = Cipher::NONE;
-        assert_eq!(clear.seal(Place::Event, b"x").unwrap(), b"x");
-        assert_eq!(clear.open(Place::Event, b"x".to_vec()).unwrap(), b"x");
-        assert_eq!(clear.seal_text(Place::Event, "x").unwrap(), "x");
+        assert_eq!(clear.seal(Context::Event, b"x").unwrap(), b"x");
+        assert_eq!(clear.open(Context::Event, b"x".to_vec()).unwrap(), b"x");
+        assert_eq!(clear.seal_text(Context::Event, "x").unwrap(), "x");
         assert_eq!((clear.name("hash"), clear.key_id(), clear.overhead()), ("hash".to_owned(), "", 0));
         let sealed = cipher(1);
         assert_ne!(sealed.name("hash"), cipher(2).name("hash"));

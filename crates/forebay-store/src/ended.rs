@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::content;
 use crate::database::Param;
-use crate::encryption::{Cipher, Place};
+use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::reader::part_number;
@@ -32,7 +32,7 @@ pub(crate) struct End {
 impl End {
     /// The text of the record as the database gets it.
     fn sealed_record(&self, key: &Key) -> Result<String, Failure> {
-        self.cipher.seal_text(Place::Record(&key.id), &self.record)
+        self.cipher.seal_text(Context::Record(&key.id), &self.record)
     }
 }
 

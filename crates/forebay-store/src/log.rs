@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::database::retrying;
-use crate::encryption::Place;
+use crate::encryption::Context;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{signed, unsigned};
@@ -48,7 +48,7 @@ pub(crate) async fn append(
     const IS_THERE: &str = "SELECT 1 FROM forebay_events WHERE tenant = $1 AND session = $2 \
         AND start >= (SELECT bytes FROM forebay_logs WHERE tenant = $1 AND session = $2) - $3 AND line = $4";
     let cipher = backend.keys.for_new(backend, key).await?;
-    let (length, line) = (signed(line.len() as u64 + 1), cipher.seal(Place::Event, line)?);
+    let (length, line) = (signed(line.len() as u64 + 1), cipher.seal(Context::Event, line)?);
     if may_have_landed {
         let params = key.session_params(&[(&LOOKED_BACK, Type::INT8), (&line, Type::BYTEA)]);
         if backend.database.query_opt(IS_THERE, &params).await?.is_some() {
@@ -99,7 +99,7 @@ pub(crate) async fn take(
     let (mut starts, mut texts, mut at) = (Vec::new(), Vec::new(), 0);
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         starts.push(signed(at));
-        texts.push(cipher.seal(Place::Event, line.strip_suffix(b"\n").unwrap_or(line))?);
+        texts.push(cipher.seal(Context::Event, line.strip_suffix(b"\n").unwrap_or(line))?);
         at += line.len() as u64;
     }
     let mut connection = backend.database.connect().await?;
@@ -222,7 +222,7 @@ impl Log {
             let mut lines = Vec::new();
             for row in retrying(|_| backend.database.query(SQL, &params)).await? {
                 let cipher = backend.keys.of(&backend, &key, row.try_get(1)?).await?;
-                lines.extend(cipher.open(Place::Event, row.try_get(0)?)?);
+                lines.extend(cipher.open(Context::Event, row.try_get(0)?)?);
                 lines.push(b'\n');
             }
             Ok::<_, Failure>(lines)

@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::blobs::{Blobs, Framed};
-use crate::encryption::{Cipher, Place as Sealed};
+use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{self, Found, Location, Place, signed, unsigned};
@@ -188,7 +188,7 @@ pub(crate) async fn chunks(
     let (start, end) = (signed(offset), signed(offset.saturating_add(length)));
     let params = key.session_params(&[(&name, Type::TEXT), (&start, Type::INT8), (&end, Type::INT8)]);
     let rows = backend.database.query(SQL, &params).await?;
-    stretch(rows, offset, |start, bytes| cipher.open(Sealed::Bytes(name, start), bytes))
+    stretch(rows, offset, |start, bytes| cipher.open(Context::Bytes(name, start), bytes))
 }
 
 /// The stretch that rows of the database hold together: its beginning, and its bytes as `open` decrypts them.
@@ -253,7 +253,7 @@ impl ReadAt for Beside {
                 let (from, end) = (signed(offset), signed(offset.saturating_add(length)));
                 let params = key.params(&[(&part, Type::INT4), (&from, Type::INT8), (&end, Type::INT8)]);
                 let rows = retrying(|_| backend.database.query(SQL, &params)).await?;
-                stretch(rows, offset, |start, bytes| cipher.open(Sealed::Part(&key.id, part, start), bytes))
+                stretch(rows, offset, |start, bytes| cipher.open(Context::Part(&key.id, part, start), bytes))
             })?;
             Ok(read?)
         })

@@ -1,7 +1,7 @@
 //! The row of an output in the database.
 
 use crate::backend::Backend;
-use crate::encryption::{Cipher, Place as Sealed};
+use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::key::Key;
 use forebay::{Record, State, Timestamp};
@@ -108,7 +108,7 @@ impl Found {
         let (id, key_id): (String, String) = (row.try_get("id")?, row.try_get("key")?);
         let (cipher, record) = match backend.keys.of(backend, key, &key_id).await {
             Ok(cipher) => {
-                let record = cipher.open_text(Sealed::Record(&id), row.try_get("record")?);
+                let record = cipher.open_text(Context::Record(&id), row.try_get("record")?);
                 (cipher, record.map_err(|failure| failure.to_string()))
             }
             Err(Failure::Damaged(why)) => (Cipher::NONE, Err(why)),

@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::blobs::Blobs;
 use crate::content::{self, INLINE};
 use crate::database::{Param, retrying};
-use crate::encryption::{Cipher, Place as Sealed};
+use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::frames::{self, FRAME, Table};
 use crate::key::Key;
@@ -194,7 +194,7 @@ async fn write_all(
         hash.update(&bytes);
         if has_frames {
             let frame = frames::compress(&bytes).map_err(damaged)?;
-            let frame = plain.cipher.seal(Sealed::Frame(&name, at), &frame)?;
+            let frame = plain.cipher.seal(Context::Frame(&name, at), &frame)?;
             table.push(frame.len(), bytes.len()).map_err(damaged)?;
             object.write(&frame).await?;
         } else {

@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::content::{self, INLINE};
 use crate::database::retrying;
-use crate::encryption::{Cipher, Place};
+use crate::encryption::{Cipher, Context};
 use crate::ended::{self, End};
 use crate::failure::Failure;
 use crate::key::Key;
@@ -70,7 +70,7 @@ pub(crate) async fn create(
         OR $9 = '' AND NOT EXISTS (SELECT 1 FROM forebay_keys WHERE tenant = $1 AND session = $2) \
         ON CONFLICT DO NOTHING";
     let cipher = backend.keys.for_new(backend, &begun.key).await?;
-    let record = cipher.seal_text(Place::Record(&begun.key.id), &begun.record)?;
+    let record = cipher.seal_text(Context::Record(&begun.key.id), &begun.record)?;
     let (lease, key_id) = (backend.lease_milliseconds(), cipher.key_id());
     let params = begun.key.params(&[
         (&begun.content, Type::TEXT),
@@ -128,7 +128,7 @@ pub(crate) async fn resume(
         WHERE tenant = $1 AND session = $2 AND id = $3";
     let (epoch, content) = (found.epoch, &found.location.content);
     let cipher = found.readable()?;
-    let record = cipher.seal_text(Place::Record(&key.id), record)?;
+    let record = cipher.seal_text(Context::Record(&key.id), record)?;
     let lease = backend.lease_milliseconds();
     let mut connection = backend.database.connect().await?;
     let transaction = connection.client_mut()?.transaction().await?;
@@ -290,7 +290,7 @@ impl SharedSink {
         };
         let (backend, key, epoch) = (self.backend.clone(), self.key.clone(), self.held.epoch);
         let start = *size;
-        let stretch = self.held.cipher.seal(Place::Part(&key.id, number, start), bytes)?;
+        let stretch = self.held.cipher.seal(Context::Part(&key.id, number, start), bytes)?;
         *size += bytes.len() as u64;
         self.runtime.wait(async move {
             retrying(|_| append_part(&backend, &key, epoch, number, start, &stretch)).await
@@ -392,7 +392,7 @@ async fn append_chunk(
         RETURNING content) \
         INSERT INTO forebay_chunks (tenant, session, content, start, bytes) \
         SELECT $1, $2, content, $5, $7 FROM held";
-    let sealed = held.cipher.seal(Place::Bytes(&held.content, start), chunk)?;
+    let sealed = held.cipher.seal(Context::Bytes(&held.content, start), chunk)?;
     let (at, length, lease) = (signed(start), signed(chunk.len() as u64), backend.lease_milliseconds());
     let params = key.params(&[
         (&held.epoch, Type::INT8),

@@ -4,7 +4,7 @@ use crate::address::bucket::BucketAddress;
 use crate::address::database::DatabaseAddress;
 use crate::backend::Backend;
 use crate::database::{Param, retrying};
-use crate::encryption::{Keys, MasterKey, Place};
+use crate::encryption::{Context, Keys, MasterKey};
 use crate::error::OpenError;
 use crate::failure::Failure;
 use crate::key::Key;
@@ -482,7 +482,7 @@ impl Store for SharedStore {
             for row in &rows {
                 let (id, key_id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
                 let cipher = backend.keys.of(&backend, &key, &key_id).await?;
-                let record = cipher.open_text(Place::Record(&id), row.try_get(2)?)?;
+                let record = cipher.open_text(Context::Record(&id), row.try_get(2)?)?;
                 found.insert(id, record);
             }
             Ok(found)
