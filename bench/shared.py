@@ -157,6 +157,19 @@ def puts(forebay, small, env, shared, psql):
     (a, late), (b, peer_late) = percentiles(waited), percentiles(inserted)
     row('`put --wait` of 20 kB, acknowledged by the database; one `INSERT` by psql', f'{a:.1f} ms, p99 {late:.1f} ms',
         f'{b:.1f} ms, p99 {peer_late:.1f} ms', f'{a / b:.2f} ×', '')
+    before = work_of(psql)
+    for turn in range(50):
+        timed([forebay, 'put', small, '--wait', '--session', f'alone{turn}'], shared)
+    wal, transactions = (b - a for a, b in zip(before, work_of(psql)))
+    row('one output of 20 kB with its view and events', f'{wal / 50 / 1000:.0f} kB of WAL, {transactions / 50:.0f} transactions', '', '', '')
+
+
+def work_of(psql):
+    """Bytes of WAL and transactions so far."""
+    time.sleep(1.5)  # Counts of transactions arrive with a delay.
+    sql = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, (SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres')"
+    found = subprocess.run(psql + [sql], capture_output=True, text=True, check=True).stdout.strip().split('|')
+    return [int(float(one)) for one in found]
 
 
 def rooms(url):

@@ -543,7 +543,7 @@ mod tests {
             excerpt(&output_of(b"x"), &query, ROOMY)
                 .unwrap_err()
                 .to_string()
-                .contains("ask for one of the two")
+                .contains("use only one of the two options")
         );
     }
 
