@@ -114,6 +114,8 @@ def timed(argv, env, check=True):
 
 def rows(forebay):
     work = tempfile.mkdtemp(prefix='forebay-shared-', dir=os.environ.get('BENCH_DIR'))
+    # The user that runs PostgreSQL must reach its folder.
+    os.chmod(work, 0o711)
     processes = []
     try:
         database = f'{work}/pg'

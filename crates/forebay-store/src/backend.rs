@@ -2,8 +2,7 @@
 
 use crate::blobs::Blobs;
 use crate::database::Database;
-use crate::encryption::Keys;
-use crate::row::signed;
+use crate::session_keys::Keys;
 use forebay::Session;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +22,6 @@ pub(crate) struct Backend {
 impl Backend {
     /// Time of a lease in milliseconds, as statements expect it.
     pub(crate) fn lease_milliseconds(&self) -> i64 {
-        signed(u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX))
+        i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX)
     }
 }

@@ -3,11 +3,10 @@
 //! An object is never changed. It may be written twice with the same bytes, so a write whose answer was lost does no
 //! harm.
 
-use crate::encryption::Context;
+use crate::encryption::{Content, Context};
 use crate::failure::Failure;
 use crate::frames::{self, FOOTER, Table};
 use crate::key::Key;
-use crate::reader::Content;
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,

@@ -4,7 +4,6 @@ use crate::backend::Backend;
 use crate::encryption::{Cipher, Context};
 use crate::failure::Failure;
 use crate::key::Key;
-use crate::removal;
 use crate::row::{self, Place, object_name, signed, unsigned};
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::Type;
@@ -191,15 +190,6 @@ pub(crate) async fn release(
             transaction.execute_typed(GARBAGE, &garbage).await?;
             Ok(Some(unused))
         }
-    }
-}
-
-/// Removes an object that has lost its last user. If the bucket cannot be reached, a mirror or a server removes it later.
-pub(crate) async fn remove_object(backend: &Backend, unused: Option<Unused>) {
-    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
-        && let Err(failure) = removal::remove(backend, blobs, &unused).await
-    {
-        tracing::warn!("an object without users stays in the bucket for now: {failure}");
     }
 }
 

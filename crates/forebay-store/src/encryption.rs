@@ -1,22 +1,17 @@
 //! Encryption of content before it leaves this machine.
 //!
-//! Each session has a key of its own. The database holds it encrypted with the master key, which only the machines have, so
-//! a session becomes unreadable when its key is removed. What is encrypted is bound to its place: rows that somebody
+//! Each session has a key of its own, of which `session_keys` knows. What is encrypted is bound to its place: rows that somebody
 //! exchanges in the database cannot be decrypted.
 
-use crate::backend::Backend;
 use crate::error::OpenError;
 use crate::failure::Failure;
-use crate::key::Key;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio_postgres::types::Type;
+use std::sync::Arc;
 
 /// Bytes of a key.
-const KEY: usize = 32;
+pub(crate) const KEY: usize = 32;
 
 /// Bytes of a nonce, which comes first in everything that is encrypted, and of the tag at its end.
 const NONCE: usize = 12;
@@ -24,9 +19,6 @@ const TAG: usize = 16;
 
 /// Bytes that encryption adds.
 pub(crate) const OVERHEAD: u64 = (NONCE + TAG) as u64;
-
-/// Maximum sessions whose keys stay in memory. A server of many sessions asks the database again for others.
-const REMEMBERED: usize = 1024;
 
 /// The key that encrypts the keys of sessions.
 #[derive(Clone)]
@@ -102,12 +94,17 @@ impl Context<'_> {
 ///
 /// The nonce is a keyed hash of context and bytes, so a request that is sent twice writes the same bytes, and
 /// nonces need no random source. Equal bytes of one context can be seen to be equal.
-struct Sealer {
+pub(crate) struct Sealer {
     key: LessSafeKey,
     nonces: [u8; KEY],
 }
 
 impl Sealer {
+    /// Encrypts keys of sessions.
+    pub(crate) fn of_master(key: &MasterKey) -> Result<Sealer, Failure> {
+        Sealer::new(&key.0, "master")
+    }
+
     fn new(key: &[u8; KEY], context: &str) -> Result<Sealer, Failure> {
         let derived = blake3::derive_key(&format!("forebay shared store, {context}, encryption"), key);
         let unbound = UnboundKey::new(&AES_256_GCM, &derived)
@@ -116,7 +113,7 @@ impl Sealer {
         Ok(Sealer { key: LessSafeKey::new(unbound), nonces })
     }
 
-    fn seal(&self, context: Context<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn seal(&self, context: Context<'_>, plain: &[u8]) -> Result<Vec<u8>, Failure> {
         let context = context.bytes();
         let mut hash = blake3::Hasher::new_keyed(&self.nonces);
         hash.update(&(context.len() as u64).to_le_bytes()).update(&context).update(plain);
@@ -132,7 +129,7 @@ impl Sealer {
         Ok(sealed)
     }
 
-    fn open(&self, context: Context<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, context: Context<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE>()?;
         let mut plain = rest.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -143,7 +140,7 @@ impl Sealer {
 }
 
 /// The key of a session.
-struct SessionKey {
+pub(crate) struct SessionKey {
     id: String,
     sealer: Sealer,
     /// Hides hashes of contents, which name objects: a hash tells whether a known text is there.
@@ -151,10 +148,21 @@ struct SessionKey {
 }
 
 impl SessionKey {
-    fn new(id: &str, key: &[u8; KEY]) -> Result<SessionKey, Failure> {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn new(id: &str, key: &[u8; KEY]) -> Result<SessionKey, Failure> {
         let names = blake3::derive_key("forebay shared store, session, names", key);
         Ok(SessionKey { id: id.to_owned(), sealer: Sealer::new(key, "session")?, names })
     }
+}
+
+/// The name of bytes, and what encrypts them.
+#[derive(Clone, Copy)]
+pub(crate) struct Content<'a> {
+    pub(crate) cipher: &'a Cipher,
+    pub(crate) name: &'a str,
 }
 
 /// What encrypts the content of an output: the key of its session, or nothing.
@@ -170,6 +178,10 @@ impl std::fmt::Debug for Cipher {
 impl Cipher {
     /// Encrypts nothing.
     pub(crate) const NONE: Cipher = Cipher(None);
+
+    pub(crate) fn of(key: Arc<SessionKey>) -> Cipher {
+        Cipher(Some(key))
+    }
 
     /// The id of the key; empty if nothing is encrypted.
     pub(crate) fn key_id(&self) -> &str {
@@ -230,136 +242,6 @@ impl Cipher {
             }
             _ => hash.to_owned(),
         }
-    }
-}
-
-/// The keys of sessions, as far as this process has needed them.
-pub(crate) struct Keys {
-    master: Option<Sealer>,
-    /// Guards the keys by tenant and session.
-    known: Mutex<BTreeMap<(String, String), Arc<SessionKey>>>,
-}
-
-impl Keys {
-    pub(crate) fn new(master: Option<&MasterKey>) -> Result<Keys, Failure> {
-        let master = master.map(|key| Sealer::new(&key.0, "master")).transpose()?;
-        Ok(Keys { master, known: Mutex::default() })
-    }
-
-    /// The key of a session for what is new in it. Makes one if a master key is set and the session has none.
-    pub(crate) async fn for_new(&self, backend: &Backend, key: &Key) -> Result<Cipher, Failure> {
-        let Some(master) = &self.master else { return Ok(Cipher::NONE) };
-        if let Some(known) = self.known(key, None) {
-            return Ok(Cipher(Some(known)));
-        }
-        let found = match find(backend, key).await? {
-            Some(found) => found,
-            None => {
-                make(backend, master, key).await?;
-                find(backend, key).await?.ok_or_else(key_removed)?
-            }
-        };
-        self.remember(master, key, &found)
-    }
-
-    /// The key by which something in a session was encrypted.
-    pub(crate) async fn of(&self, backend: &Backend, key: &Key, id: &str) -> Result<Cipher, Failure> {
-        if id.is_empty() {
-            return Ok(Cipher::NONE);
-        }
-        let Some(master) = &self.master else {
-            return Err(Failure::Damaged("it is encrypted, and no key is set; set store.key".to_owned()));
-        };
-        if let Some(known) = self.known(key, Some(id)) {
-            return Ok(Cipher(Some(known)));
-        }
-        match find(backend, key).await? {
-            Some(found) if found.id == id => self.remember(master, key, &found),
-            _ => Err(Failure::Damaged("it is encrypted, and the key of its session was removed".to_owned())),
-        }
-    }
-
-    /// The failure of a request that was to write with a cipher which is not that of the session. A key that was removed
-    /// is forgotten, so that another try makes a new one.
-    pub(crate) fn no_key(&self, key: &Key, cipher: &Cipher) -> Failure {
-        if !cipher.encrypts() {
-            return Failure::Refused("the session is encrypted, and no key is set; set store.key".to_owned());
-        }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.remove(&(key.tenant.clone(), key.session.clone()));
-        key_removed()
-    }
-
-    /// Fails if the master key is another one than the key that any session of the tenant was encrypted with.
-    pub(crate) async fn check(&self, backend: &Backend) -> Result<(), Failure> {
-        const SQL: &str = "SELECT session, key, encrypted FROM forebay_keys WHERE tenant = $1 LIMIT 1";
-        let tenant = backend.tenant.as_str();
-        let row = backend.database.query_opt(SQL, &[(&tenant, Type::TEXT)]).await?;
-        let (Some(row), Some(master)) = (row, &self.master) else { return Ok(()) };
-        let (tenant, session, id) = (tenant.to_owned(), row.try_get(0)?, String::new());
-        let found = Wrapped { id: row.try_get(1)?, encrypted: row.try_get(2)? };
-        unwrap(master, &Key { tenant, session, id }, &found).map(drop)
-    }
-
-    fn known(&self, key: &Key, id: Option<&str>) -> Option<Arc<SessionKey>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(&(key.tenant.clone(), key.session.clone()))?;
-        id.is_none_or(|id| id == found.id).then(|| found.clone())
-    }
-
-    fn remember(&self, master: &Sealer, key: &Key, found: &Wrapped) -> Result<Cipher, Failure> {
-        let opened = Arc::new(unwrap(master, key, found)?);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.insert((key.tenant.clone(), key.session.clone()), opened.clone());
-        Ok(Cipher(Some(opened)))
-    }
-}
-
-/// The failure of a request for which a session's key was removed; another try makes a new key.
-fn key_removed() -> Failure {
-    Failure::Conflict("the key of the session was removed".to_owned())
-}
-
-/// The key of a session as the database has it.
-struct Wrapped {
-    id: String,
-    encrypted: Vec<u8>,
-}
-
-async fn find(backend: &Backend, key: &Key) -> Result<Option<Wrapped>, Failure> {
-    const SQL: &str = "SELECT key, encrypted FROM forebay_keys WHERE tenant = $1 AND session = $2";
-    let row = backend.database.query_opt(SQL, &key.session_params(&[])).await?;
-    row.map(|row| Ok(Wrapped { id: row.try_get(0)?, encrypted: row.try_get(1)? })).transpose()
-}
-
-/// Makes the key of a session, unless another process is faster.
-async fn make(backend: &Backend, master: &Sealer, key: &Key) -> Result<(), Failure> {
-    const SQL: &str = "INSERT INTO forebay_keys (tenant, session, key, encrypted) VALUES ($1, $2, $3, $4) \
-        ON CONFLICT DO NOTHING";
-    let (mut id, mut secret) = ([0; 16], [0; KEY]);
-    let fill = |bytes: &mut [u8]| {
-        getrandom::fill(bytes).map_err(|error| Failure::Refused(format!("no random bytes: {error}")))
-    };
-    fill(&mut id)?;
-    fill(&mut secret)?;
-    let id = forebay::fresh_id(id);
-    let encrypted = master.seal(Context::Key(&key.tenant, &key.session, &id), &secret)?;
-    let params = key.session_params(&[(&id, Type::TEXT), (&encrypted, Type::BYTEA)]);
-    backend.database.execute(SQL, &params).await.map(drop)
-}
-
-fn unwrap(master: &Sealer, key: &Key, found: &Wrapped) -> Result<SessionKey, Failure> {
-    let context = Context::Key(&key.tenant, &key.session, &found.id);
-    let secret = master.open(context, &found.encrypted);
-    match secret.and_then(|secret| <[u8; KEY]>::try_from(secret).ok()) {
-        Some(secret) => SessionKey::new(&found.id, &secret),
-        None => Err(Failure::Damaged(format!(
-            "the session {} was encrypted with another key than store.key leads to",
-            key.session
-        ))),
     }
 }
 

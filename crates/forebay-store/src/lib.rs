@@ -31,6 +31,7 @@ mod rooms;
 mod row;
 mod runtime;
 mod schema;
+mod session_keys;
 mod settle;
 mod sink;
 mod store;

@@ -47,7 +47,7 @@ pub(crate) async fn append(
         SELECT $1, $2, bytes - $3, $4, $5 FROM grown";
     const IS_THERE: &str = "SELECT 1 FROM forebay_events WHERE tenant = $1 AND session = $2 \
         AND start >= (SELECT bytes FROM forebay_logs WHERE tenant = $1 AND session = $2) - $3 AND line = $4";
-    let cipher = backend.keys.for_new(backend, key).await?;
+    let cipher = backend.keys.for_new(&backend.database, key).await?;
     let (length, line) = (signed(line.len() as u64 + 1), cipher.seal(Context::Event, line)?);
     if may_have_landed {
         let params = key.session_params(&[(&LOOKED_BACK, Type::INT8), (&line, Type::BYTEA)]);
@@ -92,7 +92,7 @@ pub(crate) async fn take(
         FROM grown, unnest($4, $5) AS new(start, line)";
     const HOLD_KEY: &str = "SELECT key FROM forebay_keys \
         WHERE tenant = $1 AND session = $2 FOR KEY SHARE";
-    let cipher = backend.keys.for_new(backend, key).await?;
+    let cipher = backend.keys.for_new(&backend.database, key).await?;
     let key_id = cipher.key_id();
     let (before, after) = (signed(range.start), signed(range.end));
     let length = signed(lines.len() as u64);
@@ -221,7 +221,7 @@ impl Log {
             let params = key.session_params(&[(&start, Type::INT8), (&end, Type::INT8)]);
             let mut lines = Vec::new();
             for row in retrying(|_| backend.database.query(SQL, &params)).await? {
-                let cipher = backend.keys.of(&backend, &key, row.try_get(1)?).await?;
+                let cipher = backend.keys.of(&backend.database, &key, row.try_get(1)?).await?;
                 lines.extend(cipher.open(Context::Event, row.try_get(0)?)?);
                 lines.push(b'\n');
             }

@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::blobs::{Blobs, Framed};
-use crate::encryption::{Cipher, Context};
+use crate::encryption::{Cipher, Content, Context};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::row::{self, Found, Location, Place, signed, unsigned};
@@ -163,13 +163,6 @@ impl BytesSource {
         let missing = "its bytes are in a bucket, and no bucket is set; set store.blobs";
         self.backend.blobs.as_deref().ok_or_else(|| Failure::Damaged(missing.to_owned()))
     }
-}
-
-/// The name of bytes, and what encrypts them.
-#[derive(Clone, Copy)]
-pub(crate) struct Content<'a> {
-    pub(crate) cipher: &'a Cipher,
-    pub(crate) name: &'a str,
 }
 
 /// The rows of bytes that hold `length` bytes from `offset`, put together.

@@ -22,6 +22,15 @@ pub(crate) async fn remove(backend: &Backend, blobs: &Blobs, unused: &Unused) ->
     retrying(|_| backend.database.execute(SQL, &params)).await.map(drop)
 }
 
+/// Removes an object that has lost its last user. If the bucket cannot be reached, a mirror or a server removes it later.
+pub(crate) async fn remove_if_possible(backend: &Backend, unused: Option<Unused>) {
+    if let (Some(blobs), Some(unused)) = (&backend.blobs, unused)
+        && let Err(failure) = remove(backend, blobs, &unused).await
+    {
+        tracing::warn!("an object without users stays in the bucket for now: {failure}");
+    }
+}
+
 /// The outputs of a session that were removed: the id of each, and the time of its call in microseconds.
 pub(crate) async fn removed(backend: &Backend, key: &Key) -> Result<BTreeSet<(String, i64)>, Failure> {
     const SQL: &str = "SELECT id, called_at FROM forebay_removed WHERE tenant = $1 AND session = $2";

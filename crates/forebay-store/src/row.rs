@@ -106,7 +106,7 @@ impl Found {
     /// Reads a row, and decrypts its record. One that cannot be decrypted does not hide other outputs.
     pub(crate) async fn from_row(backend: &Backend, key: &Key, row: &Row) -> Result<Found, Failure> {
         let (id, key_id): (String, String) = (row.try_get("id")?, row.try_get("key")?);
-        let (cipher, record) = match backend.keys.of(backend, key, &key_id).await {
+        let (cipher, record) = match backend.keys.of(&backend.database, key, &key_id).await {
             Ok(cipher) => {
                 let record = cipher.open_text(Context::Record(&id), row.try_get("record")?);
                 (cipher, record.map_err(|failure| failure.to_string()))

@@ -8,6 +8,7 @@ use crate::ended::{self, End};
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::reader::{Bytes, part_number};
+use crate::removal;
 use crate::row::{self, Found, signed};
 use crate::runtime::Runtime;
 use crate::settle::{self, Plain, Source, Uploaded};
@@ -69,7 +70,7 @@ pub(crate) async fn create(
         WHERE EXISTS (SELECT 1 FROM key) \
         OR $9 = '' AND NOT EXISTS (SELECT 1 FROM forebay_keys WHERE tenant = $1 AND session = $2) \
         ON CONFLICT DO NOTHING";
-    let cipher = backend.keys.for_new(backend, &begun.key).await?;
+    let cipher = backend.keys.for_new(&backend.database, &begun.key).await?;
     let record = cipher.seal_text(Context::Record(&begun.key.id), &begun.record)?;
     let (lease, key_id) = (backend.lease_milliseconds(), cipher.key_id());
     let params = begun.key.params(&[
@@ -151,7 +152,7 @@ pub(crate) async fn resume(
     let held = Held { epoch: row.try_get(0)?, content: held_content, cipher, appended };
     transaction.commit().await?;
     connection.give_back();
-    content::remove_object(backend, unused).await;
+    removal::remove_if_possible(backend, unused).await;
     Ok(Some(held))
 }
 

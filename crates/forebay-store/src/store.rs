@@ -4,7 +4,7 @@ use crate::address::bucket::BucketAddress;
 use crate::address::database::DatabaseAddress;
 use crate::backend::Backend;
 use crate::database::{Param, retrying};
-use crate::encryption::{Context, Keys, MasterKey};
+use crate::encryption::{Context, MasterKey};
 use crate::error::OpenError;
 use crate::failure::Failure;
 use crate::key::Key;
@@ -16,6 +16,7 @@ use crate::rooms::Step;
 use crate::row::{self, COLUMNS, Found, TABLES, unsigned};
 use crate::runtime::Runtime;
 use crate::schema::{self, VERSION};
+use crate::session_keys::Keys;
 use crate::sink::{self, Held, LEASE, SharedSink};
 use crate::{content, ended, probe, removal, rooms, settle};
 use forebay::store::retention::{Gone, Rules, Weight};
@@ -85,7 +86,7 @@ impl SharedStore {
         let backend = self.backend.clone();
         self.about("reach", "the shared store", async move {
             retrying(|_| backend.database.query("SELECT 1 FROM forebay_schema", &[])).await?;
-            retrying(|_| backend.keys.check(&backend)).await?;
+            retrying(|_| backend.keys.check(&backend.database, backend.tenant.as_str())).await?;
             match &backend.blobs {
                 Some(blobs) => blobs.check().await,
                 None => Ok(()),
@@ -481,7 +482,7 @@ impl Store for SharedStore {
             let mut found = BTreeMap::new();
             for row in &rows {
                 let (id, key_id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-                let cipher = backend.keys.of(&backend, &key, &key_id).await?;
+                let cipher = backend.keys.of(&backend.database, &key, &key_id).await?;
                 let record = cipher.open_text(Context::Record(&id), row.try_get(2)?)?;
                 found.insert(id, record);
             }
@@ -549,7 +550,7 @@ impl Store for SharedStore {
         let (backend, key) = (self.backend.clone(), self.key(handle));
         self.about("remove", handle, async move {
             let unused = retrying(|landed| content::delete(&backend, &key, landed)).await?;
-            content::remove_object(&backend, unused).await;
+            removal::remove_if_possible(&backend, unused).await;
             Ok(())
         })
     }
@@ -558,7 +559,7 @@ impl Store for SharedStore {
         let (backend, newer_key, older_key) = (self.backend.clone(), self.key(newer), self.key(older));
         self.about("keep once with its copy", newer, async move {
             let unused = retrying(|_| content::share(&backend, &newer_key, &older_key)).await?;
-            content::remove_object(&backend, unused).await;
+            removal::remove_if_possible(&backend, unused).await;
             Ok(())
         })
     }

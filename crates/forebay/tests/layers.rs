@@ -60,11 +60,12 @@ const MCP_LAYERS: &[(&str, &[&str])] = &[
 
 /// The layers of the shared store, bottom up.
 const STORE_LAYERS: &[(&str, &[&str])] = &[
-    ("base", &["cache", "error", "failure", "frames", "runtime", "window"]),
+    ("base", &["cache", "encryption", "error", "failure", "frames", "runtime", "window"]),
     ("database", &["database", "key"]),
-    ("bucket", &["blobs"]),
-    ("servers", &["address", "row", "schema"]),
+    ("bucket", &["blobs", "session_keys"]),
+    ("servers", &["address", "schema"]),
     ("backend", &["backend"]),
+    ("row", &["row"]),
     ("parts", &["content", "log", "reader", "rooms", "room_notes"]),
     ("folder", &["mirror_folder"]),
     ("ended", &["ended", "probe", "removal", "settle"]),
