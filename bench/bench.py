@@ -80,6 +80,18 @@ def at_once(processes, argv, fresh, seconds, env):
     return times, len(times) / over
 
 
+def log(path, size):
+    """Writes a log of so many bytes."""
+    random.seed(1)
+    lines = [f'2026-11-15T18:{i % 60:02d}:{i * 7 % 60:02d}.{i % 1000:03d}Z INFO worker-{i % 16} request id={random.getrandbits(64):016x} '
+             f'path=/api/v1/items/{i} status=200 took={random.randint(1, 900)}ms bytes={random.randint(100, 99999)}\n' for i in range(200_000)]
+    block = ''.join(lines).encode()
+    with open(path, 'wb') as f:
+        left = size
+        while left > 0:
+            f.write(block[:left]); left -= len(block)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--large', action='store_true')
@@ -116,16 +128,6 @@ def main():
         if peer_argv: peak += f'; {memory(peer_argv, env):.0f} MiB'
         rows.append(f'| {what} | {ours * 1000:.1f} ms | {peer * 1000:.1f} ms | {figure} | {peak} | {target} |')
         print(rows[-1], flush=True)
-
-    def log(path, size):
-        random.seed(1)
-        lines = [f'2026-11-15T18:{i % 60:02d}:{i * 7 % 60:02d}.{i % 1000:03d}Z INFO worker-{i % 16} request id={random.getrandbits(64):016x} '
-                 f'path=/api/v1/items/{i} status=200 took={random.randint(1, 900)}ms bytes={random.randint(100, 99999)}\n' for i in range(200_000)]
-        block = ''.join(lines).encode()
-        with open(path, 'wb') as f:
-            left = size
-            while left > 0:
-                f.write(block[:left]); left -= len(block)
 
     def clean():
         for path in (root, os.path.join(work, 'copy')):

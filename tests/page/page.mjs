@@ -537,7 +537,7 @@ test('secrets are masked until a person asks for them, and that is recorded', as
   const { events } = await ask(server, 'sessions/secrets/events');
   assert.equal(events.filter(event => event.event === 'secrets-revealed').length, 1);
   await page.keyboard.press('Escape');
-  assert.equal(await page.locator('dialog').count(), 0);
+  await page.locator('dialog').waitFor({ state: 'detached' });
   await page.goto(`${server.address}/${at('secrets', 'plain')}`);
   await page.getByRole('button', { name: 'Secrets' }).click();
   await page.getByRole('button', { name: 'Show them' }).click();

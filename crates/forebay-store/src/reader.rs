@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::blobs::{Blobs, Framed};
 use crate::encryption::{Cipher, Content, Context};
 use crate::failure::Failure;
+use crate::frames::FRAME;
 use crate::key::Key;
 use crate::row::{self, Found, Location, Place, signed, unsigned};
 use crate::runtime::Runtime;
@@ -128,9 +129,11 @@ impl BytesSource {
                 retrying(|_| chunks(&self.backend, &self.key, content, offset, length)).await
             }
             Place::Object => {
-                let end = offset.saturating_add(length).min(location.bytes);
+                // Whole stretches, as of frames: what is near is asked for next, and a request costs more than the bytes.
+                let start = offset - offset % FRAME as u64;
+                let end = offset.saturating_add(length).max(start + FRAME as u64).min(location.bytes);
                 let path = self.blobs()?.path(&self.key, &location.object);
-                Ok((offset, self.blobs()?.plain(&path, offset.min(end)..end).await?))
+                Ok((start.min(end), self.blobs()?.plain(&path, start.min(end)..end).await?))
             }
             Place::Frames | Place::EncryptedFrames => self.read_frames(location, offset, length).await,
         }
