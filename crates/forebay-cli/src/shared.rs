@@ -84,20 +84,19 @@ pub(crate) struct Served {
 /// A URL for display, with its password hidden.
 pub(crate) fn shown_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, after) = rest.split_at(end);
-    let authority = match authority.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split_once(':').map_or(user.to_owned(), |(name, _)| format!("{name}:…"));
-            format!("{user}@{host}")
-        }
-        None => authority.to_owned(),
+    // A password may have '/' and '?', so the user comes first.
+    let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
+    let user = match user.map(|user| user.split_once(':').map_or((user, ""), |(name, _)| (name, ":…"))) {
+        Some((name, password)) => format!("{name}{password}@"),
+        None => String::new(),
     };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (host, after) = rest.split_at(end);
     let options: Vec<&str> = after
         .split_inclusive(['?', '&'])
         .map(|option| if option.starts_with("password=") { "password=…" } else { option })
         .collect();
-    format!("{scheme}://{authority}{}", options.concat())
+    format!("{scheme}://{user}{host}{}", options.concat())
 }
 
 #[cfg(test)]
@@ -112,6 +111,7 @@ mod tests {
             ("postgres://u@h/d", "postgres://u@h/d"),
             ("postgres://u:hush@h:5/d?a=b", "postgres://u:…@h:5/d?a=b"),
             ("postgres://u:hu@sh@h", "postgres://u:…@h"),
+            ("postgres://u:hu/s?h@h/d?a=b", "postgres://u:…@h/d?a=b"),
             ("postgres://u@h/d?password=hush", "postgres://u@h/d?password=…"),
             ("s3://bucket/prefix", "s3://bucket/prefix"),
         ];

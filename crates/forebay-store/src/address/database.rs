@@ -102,9 +102,11 @@ impl Parts {
         let after = after.ok_or_else(|| {
             OpenError::Address("the database address must begin with postgres://".to_owned())
         })?;
-        let (before, options) = after.split_once('?').unwrap_or((after, ""));
-        let authority = before.split('/').next().unwrap_or(before);
-        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        // A password may have '/' and '?', so the user comes first.
+        let user = after.rsplit_once('@').map(|(user, _)| user);
+        let place = user.map_or(0, str::len);
+        let end = after[place..].find('?').map_or(after.len(), |at| place + at);
+        let (before, options) = (&after[..end], after[end..].trim_start_matches('?'));
         let mut parts = Parts {
             plain: String::new(),
             ssl_mode: None,
@@ -305,6 +307,11 @@ mod tests {
             };
             assert!(!shown.contains("hush"), "{number}: {shown}");
         }
+        let with_signs = "postgres://me:hush/?hush@localhost/db";
+        let refused = DatabaseAddress::parse(with_signs, Origin::File, &Environment::default()).unwrap_err();
+        assert!(refused.to_string().contains("set PGPASSWORD"), "{refused}");
+        let shown = parse(with_signs, &Environment::default()).map(|address| address.to_string());
+        assert!(!format!("{shown:?}").contains("hush"), "{shown:?}");
     }
 
     #[test]
