@@ -6,6 +6,7 @@ use crate::postgres::Server;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,6 +72,65 @@ impl Machine {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+#[test]
+fn a_database_that_never_answers_stops_no_command() {
+    let machines = Machines::new();
+    let mut here = machines.machine("off");
+    let folder = here.forebay.folder().join("silent");
+    std::fs::create_dir(&folder).unwrap();
+    // It takes connections, and says nothing.
+    let _silent = UnixListener::bind(folder.join(".s.PGSQL.5432")).unwrap();
+    here.url = format!("postgres://forebay@/db?host={}", folder.display());
+    let ran = here.run(["run", "--call-id", "a", "--", "sh", "-c", "echo kept; exit 3"]);
+    assert_eq!((ran.status, ran.text()), (3, "kept\n".to_owned()), "{}", ran.err);
+    let listed = here.run(["ls"]);
+    assert!(
+        listed.text().contains("s/a") && listed.err.contains("only outputs of this machine"),
+        "{}",
+        listed.err
+    );
+    assert_eq!(here.run(["cat", "s/a"]).text(), "kept\n");
+}
+
+#[test]
+#[ignore = "needs libfaketime, which tests/shared/run installs"]
+fn clocks_that_are_hours_apart_change_nothing() {
+    let library = std::env::var_os("FOREBAY_TEST_FAKETIME").expect("run `tests/shared/run`");
+    let machines = Machines::new();
+    let (behind, ahead) = (machines.machine("off"), machines.machine("off"));
+    let runs = |machine: &Machine, time: &str, args: &[&str]| {
+        let mut command = machine.command(args);
+        command.env("LD_PRELOAD", &library).env("FAKETIME", time).stdin(Stdio::null());
+        command
+    };
+    let ran =
+        |machine: &Machine, time: &str, args: &[&str]| Ran::from(runs(machine, time, args).output().unwrap());
+    let small = behind.forebay.file("small", "few bytes");
+    let shown =
+        ran(&behind, "-5h", &["put", "--json", "--wait", "--call-id", "done", small.to_str().unwrap()]);
+    assert_eq!(shown.status, 0, "{}", shown.err);
+    // An output that grows on the machine behind is not cut short by the one ahead.
+    let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last";
+    let mut growing =
+        runs(&behind, "-5h", &["run", "--call-id", "slow", "--wait=60s", "--", "sh", "-c", script]);
+    let mut growing = growing.stdout(Stdio::null()).spawn().unwrap();
+    let mut mirror = runs(&behind, "-5h", &["mirror", "run"]).spawn().unwrap();
+    let _ = ahead.run_until(&["read", "s/slow"], |ran| ran.text().contains("first"));
+    for _ in 0..3 {
+        let shown: Value = ran(&ahead, "+5h", &["show", "--json", "s/slow"]).ok().json();
+        assert_eq!(shown["state"], "growing", "{shown}");
+    }
+    // Both are new by the clock of the database, whatever the machine says that removes old ones.
+    let cleaned = ran(&ahead, "+5h", &["clean", "--shared", "--older-than", "1h"]);
+    assert_eq!(cleaned.status, 0, "{}", cleaned.err);
+    behind.forebay.file("go", "");
+    assert!(growing.wait().unwrap().success());
+    assert_eq!(ran(&ahead, "+5h", &["cat", "s/slow"]).ok().text(), "first\nlast\n");
+    assert_eq!(ran(&ahead, "+5h", &["cat", "s/done"]).status, 0);
+    mirror.kill().unwrap();
+    mirror.wait().unwrap();
 }
 
 #[test]
@@ -482,6 +542,7 @@ fn nothing_that_was_acknowledged_is_lost_while_processes_are_killed_and_connecti
         |name: &str, number: u64| format!("{name} is output {number}\n").repeat(1 + 977 * number as usize);
     // However fast the machine is, this goes on until enough was killed and enough was acknowledged.
     let is_enough = || kills.load(Ordering::Relaxed) > 3 && given.load(Ordering::Relaxed) > 6;
+    let writers = std::env::var("FOREBAY_TEST_WRITERS").map_or(4, |writers| writers.parse().unwrap());
     let acknowledged: Vec<(String, u64)> = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut numbers = Numbers(7);
@@ -492,9 +553,10 @@ fn nothing_that_was_acknowledged_is_lost_while_processes_are_killed_and_connecti
                 std::thread::sleep(Duration::from_millis(100 + numbers.below(400)));
             }
         });
-        let writers: Vec<_> = (0..4u64)
+        let writers: Vec<_> = (0..writers)
             .map(|writer| {
-                let (machine, bytes_of, given) = (&roots[writer as usize % 2], &bytes_of, &given);
+                let machine = if writer % 2 == 0 { &roots[0] } else { &roots[1] };
+                let (bytes_of, given) = (&bytes_of, &given);
                 scope.spawn(move || {
                     let mut acknowledged = Vec::new();
                     for number in (0..400).take_while(|number| *number < 6 || !is_enough()) {
