@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::hosts;
 use crate::models::{Provider, Waiting};
 use crate::print;
-use crate::shared::{Shared, StoreSettings, shown_url};
+use crate::shared::{Shared, StoreSettings, shown_key_place, shown_url};
 pub(crate) use files::read_bounded;
 use files::{ProjectFile, project_files};
 use forebay::{Session, shell_word};
@@ -288,6 +288,7 @@ impl Layers {
                 let layer = self.layers.iter().rev().find(|layer| get(&layer.values, &path).is_some());
                 let name = path.join(".");
                 let value = match value {
+                    Value::String(place) if name == "store.key" => Value::String(shown_key_place(place)),
                     Value::String(url) if name.starts_with("store.") => Value::String(shown_url(url)),
                     value => value.clone(),
                 };

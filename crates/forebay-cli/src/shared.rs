@@ -30,8 +30,8 @@ pub(crate) struct StoreSettings {
     /// Bucket for the bytes of shared outputs, as `s3://bucket/prefix`, `gs://…` or `az://…`; empty: they are in the
     /// database. Credentials come from the variables of the service, such as `AWS_ACCESS_KEY_ID`.
     pub(crate) blobs: String,
-    /// Where the key is that encrypts all content before it leaves this machine: `file:PATH`, `env:NAME` or
-    /// `command:COMMAND`; empty: it is not encrypted.
+    /// Location of the key that encrypts shared content: `file:PATH`, `env:NAME` or `command:COMMAND`; empty: it is not
+    /// encrypted.
     pub(crate) key: String,
     /// Name of the tenant. Outputs of other tenants in the same database are not visible.
     pub(crate) tenant: String,
@@ -99,9 +99,24 @@ pub(crate) fn shown_url(url: &str) -> String {
     format!("{scheme}://{user}{host}{}", options.concat())
 }
 
+/// The setting `store.key` as it is shown. If it is no location, it may be the key itself, and stays hidden.
+pub(crate) fn shown_key_place(setting: &str) -> String {
+    let is_location = ["file:", "env:", "command:"].iter().any(|kind| setting.starts_with(kind));
+    if is_location || setting.is_empty() { setting.to_owned() } else { "…".to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_place_of_its_location_is_not_shown() {
+        let table =
+            [("", ""), ("file:/a", "file:/a"), ("env:A", "env:A"), ("command:a", "command:a"), ("ab12", "…")];
+        for (setting, expected) in table {
+            assert_eq!(shown_key_place(setting), expected, "{setting}");
+        }
+    }
 
     #[test]
     fn a_url_is_shown_without_its_password() {

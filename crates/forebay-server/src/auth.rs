@@ -220,7 +220,7 @@ impl Auth {
             return Err(Error::TokensNeeded(listen));
         }
         let tenant = |name: Option<&Session>, disk: DiskStore| -> crate::error::Result<Arc<Tenant>> {
-            let shared = shared.map(|open| open(name, &disk)).transpose().map_err(Error::BadTenant)?;
+            let shared = shared.map(|open| open(name, &disk)).transpose()?;
             Ok(Arc::new(Tenant::new(disk, shared)))
         };
         let owner = || Ok(Caller::new(tenant(None, store.at(root))?, &Right::ALL, true));

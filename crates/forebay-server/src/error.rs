@@ -1,6 +1,7 @@
 //! Errors before the server listens. What a client reads is in `problem`.
 
 use crate::listener::Listen;
+use forebay::Session;
 use std::io;
 use std::path::PathBuf;
 
@@ -25,9 +26,11 @@ pub enum Error {
     /// A token's hash in the file of tokens is not one.
     #[error("a token's hash is not one: {0:?}")]
     BadHash(String),
-    /// The tenant of a token cannot have outputs of its own in the shared store.
-    #[error("{0}")]
-    BadTenant(String),
+    /// The tenant of a token is the one to which tokens without a tenant belong.
+    #[error(
+        "the tenant {0} of a token is store.tenant, to which tokens without a tenant belong; rename one of them"
+    )]
+    TakenTenant(Session),
     /// The file of tokens is empty.
     #[error("the file of tokens is empty, so no client could connect")]
     NoTokens,

@@ -6,7 +6,7 @@ use forebay::{DiskStore, Result, Session, Store, Timestamp};
 use std::path::Path;
 
 /// Makes the shared store of a tenant over its folder: of a named one, or of the owner. Fails if the name is taken.
-pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> std::result::Result<SharedTenant, String>;
+pub type OpenTenant = dyn Fn(Option<&Session>, &DiskStore) -> crate::error::Result<SharedTenant>;
 
 /// Brings a shared store in order, by rules of retention.
 pub type Tend = dyn Fn(&Rules) -> Result<()> + Send + Sync;

@@ -52,7 +52,7 @@ impl std::fmt::Debug for MasterKey {
     }
 }
 
-/// What an encrypted value is bound to: its kind and its place.
+/// The kind and the place of an encrypted value, to which it is bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Context<'a> {
     /// The record of the output with this id.
@@ -165,7 +165,7 @@ pub(crate) struct Content<'a> {
     pub(crate) name: &'a str,
 }
 
-/// What encrypts the content of an output: the key of its session, or nothing.
+/// Encrypts the content of an output with the key of its session, or leaves it as it is.
 #[derive(Clone)]
 pub(crate) struct Cipher(Option<Arc<SessionKey>>);
 

@@ -20,7 +20,7 @@ const BLOCK: usize = 1024 * 1024;
 
 /// Final values for the row of an output.
 pub(crate) struct End {
-    /// What encrypts its content.
+    /// The cipher of its content.
     pub(crate) cipher: Cipher,
     pub(crate) record: String,
     pub(crate) state: i32,

@@ -24,7 +24,8 @@ use std::{
     time::Duration,
 };
 
-const TODO: &str = "todo";
+/// Folders of the notes that no mirror has seen, and of those that a mirror works on.
+const NOTED: &str = "todo";
 const DOING: &str = "doing";
 const LOCK: &str = "lock";
 const ORIGIN: &str = "origin";
@@ -61,7 +62,7 @@ impl MirrorFolder {
 
     /// Notes that a session may have something to share.
     pub fn note(&self, session: &Session) -> io::Result<()> {
-        let file = self.folder.join(TODO).join(session.as_str());
+        let file = self.folder.join(NOTED).join(session.as_str());
         match touch(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.make()?;
@@ -90,7 +91,7 @@ impl MirrorFolder {
 
     /// The sessions that are noted as having something to share. The stores are not compared.
     pub fn sessions(&self) -> io::Result<Vec<Session>> {
-        let mut sessions = names_in(&self.folder.join(TODO))?;
+        let mut sessions = names_in(&self.folder.join(NOTED))?;
         sessions.extend(names_in(&self.folder.join(DOING))?);
         sessions.sort();
         sessions.dedup();
@@ -99,7 +100,7 @@ impl MirrorFolder {
 
     /// Age of the oldest note that no mirror has processed; `None` if there is none.
     pub fn lag(&self) -> Option<Duration> {
-        let folders = [TODO, DOING].map(|name| fs::read_dir(self.folder.join(name)));
+        let folders = [NOTED, DOING].map(|name| fs::read_dir(self.folder.join(name)));
         let notes = folders.into_iter().flatten().flatten().flatten();
         let times = notes.filter_map(|note| note.metadata().ok()?.modified().ok());
         times.min().map(|oldest| oldest.elapsed().unwrap_or_default())
@@ -166,7 +167,7 @@ impl MirrorFolder {
     }
 
     fn make(&self) -> io::Result<()> {
-        for folder in [TODO, DOING] {
+        for folder in [NOTED, DOING] {
             DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(folder))?;
         }
         Ok(())
@@ -193,8 +194,8 @@ impl Serving {
 
     /// Moves all notes to `doing`; returns all sessions in it.
     pub(crate) fn begin(&self) -> io::Result<Vec<Session>> {
-        for session in names_in(&self.folder.folder.join(TODO))? {
-            fs::rename(self.file(TODO, &session), self.file(DOING, &session))?;
+        for session in names_in(&self.folder.folder.join(NOTED))? {
+            fs::rename(self.file(NOTED, &session), self.file(DOING, &session))?;
         }
         names_in(&self.folder.folder.join(DOING))
     }

@@ -33,7 +33,7 @@ pub(crate) struct Bytes {
     source: Arc<BytesSource>,
     /// Size of a finished output. The size of a growing one is fetched each time.
     size: Option<u64>,
-    /// What was read last.
+    /// The bytes that were read last.
     windows: Windows,
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct Beside {
     key: Key,
     cipher: Cipher,
     part: i32,
-    /// What was read last.
+    /// The bytes that were read last.
     windows: Windows,
 }
 

@@ -51,9 +51,9 @@ pub(crate) async fn forget_one(backend: &Backend, key: &Key, called_at: i64) -> 
     backend.database.execute(SQL, &key.params(&[(&called_at, Type::INT8)])).await.map(drop)
 }
 
-/// Removes what there is of a session beside its outputs, unless it has any: its events, its count of tokens and its key.
-/// What was encrypted by the key is unreadable then, wherever it still is. How far the events of other machines' disks
-/// were taken stays, so that they do not come back.
+/// Removes the events, the token count and the key of a session, unless it has outputs. Without its key, everything that
+/// was encrypted with it is unreadable, backups of the bucket included. The progress of copying events from other machines
+/// is kept, so that their events are not copied again.
 pub(crate) async fn remove_notes(backend: &Backend, key: &Key) -> Result<(), Failure> {
     // Whoever begins an output holds the row of the key until the output is there, and whoever logs an event that of the
     // log. The statements after these see both.

@@ -90,7 +90,7 @@ pub(crate) struct Found {
     pub(crate) id: String,
     /// The text of its record, or why it cannot be decrypted.
     record: Result<String, String>,
-    /// What encrypts its content; nothing if its key is missing.
+    /// The cipher of its content; none if its key is missing.
     cipher: Cipher,
     pub(crate) state: i32,
     pub(crate) epoch: i64,
@@ -141,7 +141,7 @@ impl Found {
         self.state == GROWING && !self.is_held
     }
 
-    /// What encrypts its content. Fails if its key is missing.
+    /// Returns the cipher of its content. Fails if its key is missing.
     pub(crate) fn readable(&self) -> Result<Cipher, Failure> {
         self.record.as_ref().map_err(|why| Failure::Damaged(why.clone()))?;
         Ok(self.cipher.clone())

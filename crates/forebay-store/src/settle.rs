@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 5;
 /// Bytes of an output to be written to the bucket.
 pub(crate) struct Plain {
     pub(crate) hash: String,
-    /// What encrypts them in the bucket, and in their rows.
+    /// The cipher of these bytes, in the bucket and in their rows.
     pub(crate) cipher: Cipher,
     pub(crate) bytes: u64,
     pub(crate) source: Source,

@@ -103,7 +103,7 @@ pub(crate) struct Held {
     epoch: i64,
     /// Name of the rows of its bytes.
     content: String,
-    /// What encrypts its content.
+    /// The cipher of its content.
     cipher: Cipher,
     /// Bytes that are there already.
     appended: u64,

@@ -400,7 +400,7 @@ impl Options {
     }
 }
 
-/// What retention must know of outputs, for [`weight`].
+/// The query that [`weight`] reads the rows of, without its condition.
 const WEIGHTS: &str = "SELECT o.session, o.id, o.beside + \
     CASE WHEN c.users > 0 THEN c.bytes / c.users ELSE o.bytes END, \
     CAST(extract(epoch FROM o.changed_at) * 1000000 AS bigint), \

@@ -27,7 +27,7 @@ Examples:
   forebay session --retention process -- my-agent     leave nothing when it ends
   forebay session --session ticket-17 -- my-agent     continue an earlier session")]
 pub(crate) struct Args {
-    /// What to do with the outputs when the agent ends
+    /// Keep or remove the outputs when the agent ends
     #[arg(long, value_enum, value_name = "MODE")]
     retention: Option<Mode>,
     /// Agent and its arguments

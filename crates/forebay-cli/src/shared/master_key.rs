@@ -1,4 +1,4 @@
-//! Where the key is that encrypts shared outputs: the setting `store.key`.
+//! The location of the key that encrypts shared outputs: the setting `store.key`.
 
 use forebay_store::{MasterKey, OpenError};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Maximum bytes that are read of a key.
 const MOST: u64 = 4096;
 
-/// Where a key is. It is read when the shared store is opened, and not before.
+/// The location of a key. The key is read when the shared store is opened, and not before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeySource {
     File(PathBuf),
@@ -43,6 +43,9 @@ impl KeySource {
                 let shown = path.display();
                 let file = File::open(path).map_err(|error| cannot(format!("{shown}: {error}")))?;
                 let found = file.metadata().map_err(|error| cannot(format!("{shown}: {error}")))?;
+                if found.is_dir() {
+                    return Err(cannot(format!("{shown} is a folder")));
+                }
                 if found.mode() & 0o077 != 0 {
                     return Err(cannot(format!("others can read {shown}; run `chmod 600 {shown}`")));
                 }
@@ -100,6 +103,8 @@ mod tests {
         let path = folder.path().join("key");
         let source = KeySource::File(path.clone());
         assert!(source.read().unwrap_err().to_string().contains("No such file"));
+        let is_folder = KeySource::File(folder.path().to_owned()).read().unwrap_err().to_string();
+        assert!(is_folder.contains("is a folder") && !is_folder.contains("chmod"), "{is_folder}");
         std::fs::write(&path, "ab".repeat(32)).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(source.read().unwrap_err().to_string().contains("chmod 600"));

@@ -136,12 +136,9 @@ impl Shared {
         opened: &SharedStore,
         tenant: Option<&Session>,
         disk: &DiskStore,
-    ) -> Result<SharedTenant, String> {
+    ) -> forebay_server::Result<SharedTenant> {
         if tenant == Some(&self.options.tenant) {
-            return Err(format!(
-                "the tenant {} of a token is store.tenant, to which tokens without a tenant belong; rename one of them",
-                self.options.tenant
-            ));
+            return Err(forebay_server::Error::TakenTenant(self.options.tenant.clone()));
         }
         let shared = self.for_tenant(tenant);
         let tended = Arc::new(opened.for_tenant(shared.options.tenant.clone()));

@@ -396,6 +396,14 @@ fn servers_over_one_store_have_the_same_outputs_and_tenants_do_not_see_each_othe
     assert!(refused.status >= 500, "{}", refused.text());
     machines.server.sql("postgres", &format!("ALTER DATABASE {database} ALLOW_CONNECTIONS true"));
     ask(&first, "PUT /v1/sessions/s/outputs/never-1", &a, b"x").is(201);
+    // The tenant of tokens that name none is not given to a token that names it.
+    let _ = token("default", "read");
+    let mut taken = one.command(["serve", "--listen", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()]);
+    taken.env("FOREBAY_STORE_DATABASE", &url).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut taken = taken.spawn().unwrap();
+    eventually("the server gives up", || taken.try_wait().unwrap().is_some());
+    let taken = Ran::from(taken.wait_with_output().unwrap());
+    assert!(taken.status != 0 && taken.err.contains("store.tenant"), "{}", taken.err);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the name of a setting claims about its value.
+//! The claim that the name of a setting makes about its value.
 
 use crate::rules::{SERVICE_NAMES, SERVICE_WORDS};
 
